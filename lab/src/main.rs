@@ -1,0 +1,2 @@
+//! The `netdyno` command.
+fn main() {}

@@ -1,0 +1,22 @@
+//! The lab's side of the contender protocol (`contenders/PROTOCOL.md`).
+//!
+//! | does | does not |
+//! |---|---|
+//! | parse and write every message, with limits | read or write a pipe |
+//! | hold each role to the order of the conversation | start, meter or end a process |
+//! | say which answer is overdue, and since when | read a clock: `now` comes in |
+//!
+//! [`Session`] is the conversation with one role; who drives two of them is [`crate::trial`].
+
+pub mod limits;
+mod message;
+mod session;
+
+#[cfg(test)]
+mod session_tests;
+
+pub use message::{
+    ContenderMessage, Counters, Implementation, LabMessage, Phase, PROTOCOL_VERSION, Setup, TrialResult,
+    Verified, parse_contender_line, schemas,
+};
+pub use session::{Event, Fault, Session, State};

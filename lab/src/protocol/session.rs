@@ -1,0 +1,386 @@
+//! The conversation with one role, as a sans-IO state machine.
+//!
+//! `handle_*` takes what happened, commands say what the lab wants, `poll_*` gives what is to be sent and what the
+//! lab should know, `next_deadline` says when [`Session::handle_timeout`] is due. Any order of calls is legal.
+//! A fault is the contender's and is final: the session then sends and expects nothing more.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::limits::{SIGNALS_MAX, TimeLimits};
+use super::message::{
+    ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified, parse_contender_line,
+};
+
+/// Where the conversation stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// `setup` was sent.
+    AwaitReady,
+    /// `ready` came; connections are being made.
+    AwaitConnected,
+    /// Every connection is up and nothing runs yet.
+    Connected,
+    /// In a phase.
+    Running(Phase),
+    /// `stop` was sent.
+    AwaitResult,
+    /// `result` came; the exit is still owed.
+    AwaitExit,
+    /// Ended as it should.
+    Done,
+    /// Said `unsupported`: a skip.
+    Unsupported(String),
+    /// Broke the contract.
+    Failed(Fault),
+}
+
+/// How a contender broke the contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Nothing came in time.
+    #[error("no `{owed}` within {} s", limit.as_secs_f64())]
+    Silent {
+        /// The message that was due.
+        owed: &'static str,
+        /// The time it had.
+        limit: Duration,
+    },
+    /// A line that is no message.
+    #[error("bad line: {0}")]
+    BadLine(String),
+    /// A message at the wrong moment.
+    #[error("`{message}` {when}")]
+    OutOfTurn {
+        /// The message.
+        message: &'static str,
+        /// Why it is wrong now.
+        when: String,
+    },
+    /// It said so itself.
+    #[error("the contender says: {0}")]
+    Said(String),
+    /// It ended before its work was done.
+    #[error("ended early: {0}")]
+    Died(String),
+    /// It sent more than a limit allows.
+    #[error("more than {limit} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl Fault {
+    /// The process ended: it says more than what its peer then complains of.
+    #[must_use]
+    pub fn is_death(&self) -> bool {
+        matches!(self, Fault::Died(_))
+    }
+}
+
+/// What the lab should know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The role is set up.
+    Ready(Implementation),
+    /// To be handed to the role `to`.
+    Signal {
+        /// The other role.
+        to: String,
+        /// The body, word for word.
+        body: serde_json::Value,
+    },
+    /// Connections are up.
+    Connected(Vec<u64>),
+    /// A mark was answered.
+    Counters(Counters),
+    /// `verify` ended here.
+    Verified(Verified),
+    /// The final figures.
+    Result(TrialResult),
+}
+
+/// The conversation with one role.
+#[derive(Debug)]
+pub struct Session {
+    state: State,
+    limits: TimeLimits,
+    /// Does this role owe `verified` in the verify phase?
+    verifies: bool,
+    verified: bool,
+    /// When the state's own answer is due, and its name.
+    owed: Option<(u64, &'static str, Duration)>,
+    /// The mark in flight and when its answer is due.
+    mark: Option<(u64, u64)>,
+    last_at_ns: u64,
+    signals: usize,
+    /// Signals that came for this role before it was ready.
+    held: Vec<LabMessage>,
+    transmits: VecDeque<LabMessage>,
+    events: VecDeque<Event>,
+}
+
+impl Session {
+    /// A conversation that begins with `setup` at `now_ns`. `verifies`: this role prints `verified`.
+    #[must_use]
+    pub fn new(setup: Setup, verifies: bool, limits: TimeLimits, now_ns: u64) -> Session {
+        let mut session = Session {
+            state: State::AwaitReady,
+            limits,
+            verifies,
+            verified: false,
+            owed: None,
+            mark: None,
+            last_at_ns: 0,
+            signals: 0,
+            held: Vec::new(),
+            transmits: VecDeque::from([LabMessage::Setup(setup)]),
+            events: VecDeque::new(),
+        };
+        session.owe(now_ns, "ready", limits.ready);
+        session
+    }
+
+    /// Where the conversation stands.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// No answer is outstanding: neither the state's own nor a mark's.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.owed.is_none() && self.mark.is_none()
+    }
+
+    /// The conversation is over, well or badly.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Done | State::Unsupported(_) | State::Failed(_))
+    }
+
+    // ---- what happened -------------------------------------------------------------------------------------
+
+    /// The role printed a line.
+    pub fn handle_line(&mut self, now_ns: u64, line: &str) {
+        if self.is_over() {
+            return;
+        }
+        match parse_contender_line(line) {
+            Ok(message) => self.handle_message(now_ns, message),
+            Err(reason) => self.fail(Fault::BadLine(reason)),
+        }
+    }
+
+    /// The role ended. `code` is its exit code, or none when a signal ended it; `how` says it in words.
+    pub fn handle_exit(&mut self, code: Option<i32>, how: &str) {
+        match (&self.state, code) {
+            (State::AwaitExit, Some(0)) => {
+                self.state = State::Done;
+                self.owed = None;
+            }
+            (State::AwaitExit, _) => self.fail(Fault::Died(format!("{how} after its result"))),
+            (State::Done | State::Unsupported(_) | State::Failed(_), _) => {}
+            _ => self.fail(Fault::Died(how.to_owned())),
+        }
+    }
+
+    /// Time has passed: is anything overdue?
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        if self.is_over() {
+            return;
+        }
+        if let Some((_, due)) = self.mark
+            && now_ns >= due
+        {
+            self.fail(Fault::Silent { owed: "counters", limit: self.limits.counters });
+        } else if let Some((due, owed, limit)) = self.owed
+            && now_ns >= due
+        {
+            self.fail(Fault::Silent { owed, limit });
+        }
+    }
+
+    // ---- commands ------------------------------------------------------------------------------------------
+
+    /// All roles are ready: from now on `connected` is due.
+    pub fn expect_connected(&mut self, now_ns: u64) {
+        if self.state == State::AwaitConnected {
+            self.owe(now_ns, "connected", self.limits.connected);
+        }
+    }
+
+    /// Hands over a signal of another role; kept back until this role is ready.
+    pub fn deliver_signal(&mut self, from: &str, body: serde_json::Value) {
+        let message = LabMessage::Signal { from: from.to_owned(), body };
+        match self.state {
+            State::AwaitReady => self.held.push(message),
+            _ if self.is_over() => {}
+            _ => self.transmits.push_back(message),
+        }
+    }
+
+    /// Begins a phase.
+    pub fn start(&mut self, now_ns: u64, phase: Phase) {
+        if !matches!(self.state, State::Connected | State::Running(_)) {
+            return;
+        }
+        self.state = State::Running(phase);
+        self.transmits.push_back(LabMessage::Start { phase });
+        if phase == Phase::Verify && self.verifies {
+            self.owe(now_ns, "verified", self.limits.verified);
+        }
+    }
+
+    /// Asks for the counters. One mark at a time: a second before the answer is not sent, and says so with `false`.
+    pub fn mark(&mut self, now_ns: u64, id: u64) -> bool {
+        if self.mark.is_some() || !matches!(self.state, State::Connected | State::Running(_)) {
+            return false;
+        }
+        self.mark = Some((id, now_ns + nanos(self.limits.counters)));
+        self.transmits.push_back(LabMessage::Mark { id });
+        true
+    }
+
+    /// Asks for the end.
+    pub fn stop(&mut self, now_ns: u64) {
+        if !matches!(self.state, State::Connected | State::Running(_)) {
+            return;
+        }
+        self.state = State::AwaitResult;
+        self.transmits.push_back(LabMessage::Stop);
+        self.owe(now_ns, "result", self.limits.result);
+    }
+
+    // ---- what comes of it ----------------------------------------------------------------------------------
+
+    /// The next line to send to the role.
+    pub fn poll_transmit(&mut self) -> Option<String> {
+        self.transmits.pop_front().map(|m| m.to_line())
+    }
+
+    /// The next thing the lab should know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Session::handle_timeout`] is due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        if self.is_over() {
+            return None;
+        }
+        let state = self.owed.map(|(due, _, _)| due);
+        let mark = self.mark.map(|(_, due)| due);
+        state.into_iter().chain(mark).min()
+    }
+
+    // ---- handlers, in protocol order -----------------------------------------------------------------------
+
+    fn handle_message(&mut self, now_ns: u64, message: ContenderMessage) {
+        match message {
+            ContenderMessage::Failed { reason } => self.fail(Fault::Said(reason)),
+            ContenderMessage::Unsupported { reason } => self.on_unsupported(reason),
+            ContenderMessage::Ready { implementation } => self.on_ready(implementation),
+            ContenderMessage::Signal { to, body } => self.on_signal(to, body),
+            ContenderMessage::Connected { setup_ns } => self.on_connected(setup_ns),
+            ContenderMessage::Verified(verified) => self.on_verified(verified),
+            ContenderMessage::Counters(counters) => self.on_counters(counters),
+            ContenderMessage::Result(result) => self.on_result(now_ns, result),
+        }
+    }
+
+    fn on_unsupported(&mut self, reason: String) {
+        if self.state != State::AwaitReady {
+            return self.out_of_turn("unsupported", "after `ready`; say `failed` instead");
+        }
+        self.state = State::Unsupported(reason);
+        self.owed = None;
+    }
+
+    fn on_ready(&mut self, implementation: Implementation) {
+        if self.state != State::AwaitReady {
+            return self.out_of_turn("ready", "twice");
+        }
+        self.state = State::AwaitConnected;
+        self.owed = None;
+        self.transmits.extend(self.held.drain(..));
+        self.events.push_back(Event::Ready(implementation));
+    }
+
+    fn on_signal(&mut self, to: String, body: serde_json::Value) {
+        if let State::Running(phase) = self.state
+            && phase == Phase::Measure
+        {
+            return self.out_of_turn("signal", "between `start measure` and `stop`");
+        }
+        self.signals += 1;
+        if self.signals > SIGNALS_MAX {
+            return self.fail(Fault::TooMany { what: "signals", limit: SIGNALS_MAX });
+        }
+        self.events.push_back(Event::Signal { to, body });
+    }
+
+    fn on_connected(&mut self, setup_ns: Vec<u64>) {
+        if self.state != State::AwaitConnected {
+            return self.out_of_turn("connected", "before `ready`, or twice");
+        }
+        self.state = State::Connected;
+        self.owed = None;
+        self.events.push_back(Event::Connected(setup_ns));
+    }
+
+    fn on_verified(&mut self, verified: Verified) {
+        if self.state != State::Running(Phase::Verify) || self.verified || !self.verifies {
+            return self.out_of_turn("verified", "outside `verify`, twice, or from a role that does not verify");
+        }
+        self.verified = true;
+        self.owed = None;
+        self.events.push_back(Event::Verified(verified));
+    }
+
+    fn on_counters(&mut self, counters: Counters) {
+        match self.mark {
+            Some((id, _)) if id == counters.id => {}
+            _ => return self.out_of_turn("counters", "without its mark"),
+        }
+        if counters.at_ns < self.last_at_ns {
+            return self.out_of_turn("counters", "with a clock that ran backwards");
+        }
+        self.last_at_ns = counters.at_ns;
+        self.mark = None;
+        self.events.push_back(Event::Counters(counters));
+    }
+
+    fn on_result(&mut self, now_ns: u64, result: TrialResult) {
+        if self.state != State::AwaitResult {
+            return self.out_of_turn("result", "before `stop`, or twice");
+        }
+        self.state = State::AwaitExit;
+        self.mark = None;
+        self.owe(now_ns, "exit", self.limits.result);
+        self.events.push_back(Event::Result(result));
+    }
+
+    fn owe(&mut self, now_ns: u64, what: &'static str, limit: Duration) {
+        self.owed = Some((now_ns + nanos(limit), what, limit));
+    }
+
+    fn out_of_turn(&mut self, message: &'static str, when: &str) {
+        self.fail(Fault::OutOfTurn { message, when: when.to_owned() });
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.state = State::Failed(fault);
+        self.owed = None;
+        self.mark = None;
+        self.transmits.clear();
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
