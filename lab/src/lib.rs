@@ -1,2 +1,29 @@
-//! The lab.
+//! The lab: builds contenders, runs them, proves that each did the work, measures and compares them.
+//!
+//! | does | does not |
+//! |---|---|
+//! | know workloads and contenders by their manifests | know any by name, or import a stack |
+//! | speak to contenders in JSON lines on stdin and stdout | share memory or code with them |
+//! | keep every sample, and compute what it prints from those | print a number without a source |
+//!
+//! Read `ARCHITECTURE.md` for the map. A run goes through the modules in this order: [`cli`], [`cmd`], [`manifest`],
+//! [`run`] with [`plan`] and [`build`], [`trial`] with [`arena`], [`protocol`] and [`meter`], [`store`], [`metrics`],
+//! [`verdicts`] with [`stats`], [`report`].
+
+pub mod arena;
+pub mod build;
+pub mod cli;
+pub mod cmd;
+pub mod doctor;
+pub mod host;
+pub mod manifest;
+pub mod meter;
+pub mod metrics;
+pub mod plan;
 pub mod protocol;
+pub mod report;
+pub mod run;
+pub mod stats;
+pub mod store;
+pub mod trial;
+pub mod verdicts;

@@ -1,2 +1,24 @@
 //! The `netdyno` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use netdyno_lab::cli::{Cli, Verb};
+use netdyno_lab::cmd;
+
+fn main() -> ExitCode {
+    match Cli::parse().verb {
+        Verb::Run(args) => cmd::exit(cmd::run::run(&args)),
+        Verb::List(args) => cmd::exit(cmd::list::run(&args)),
+        Verb::Doctor(args) => cmd::exit(cmd::doctor::run(&args)),
+        Verb::Check(args) => cmd::exit(cmd::check::run(&args)),
+        Verb::New(args) => cmd::exit(cmd::new::run(&args)),
+        Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
+        Verb::History(args) => cmd::exit(cmd::history::run(&args)),
+        Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
+        Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
+        Verb::Agent => cmd::agent::run(),
+        Verb::Holder => cmd::holder::run(),
+        Verb::Dummy(args) => cmd::dummy::run(&args),
+    }
+}

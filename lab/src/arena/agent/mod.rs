@@ -1,0 +1,117 @@
+//! The hidden verb `agent`: starts one contender, relays its lines, meters it, and sees to it that nothing of it is left.
+//!
+//! It has one thread, and sleeps in poll(2) whenever nothing is to be relayed: while a trial is measured and the
+//! contenders are silent, it costs nothing. Its stdin is the lab: when that ends, however it ends, everything here does.
+
+mod contender;
+mod relay;
+mod stream;
+mod supervisor;
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use nix::sched::{CloneFlags, setns};
+
+use super::cgroup::{self, Cgroup};
+use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
+use super::messages::{AgentEvent, LabCommand, Launch, Namespaces};
+use super::sys;
+use crate::meter::{CpuSource, Meter, Tree};
+use contender::Contender;
+use relay::Agent;
+use stream::{LineBuffer, LineTooLong};
+
+/// Runs the agent on this process's stdin and stdout. The caller must not have started a thread.
+pub fn run() -> io::Result<()> {
+    sys::ignore_sigpipe()?;
+    let mut commands = LineBuffer::new(MAX_CONTROL_LINE_BYTES);
+    let Some(line) = first_line(&mut commands)? else {
+        // The lab closed before it said anything.
+        return Ok(());
+    };
+    let launch = match serde_json::from_slice(&line) {
+        Ok(LabCommand::Launch(launch)) => launch,
+        Ok(_) => return send(&failed("the first command must be `launch`")),
+        Err(error) => return send(&failed(&format!("`launch` not understood: {error}"))),
+    };
+    let mut cgroup = Cgroup::create(&launch.cgroup, launch.memory_limit_bytes);
+    let last = match begin(&launch, &mut cgroup, commands) {
+        Ok(mut agent) => agent.relay(&cgroup),
+        Err(reason) => failed(&reason),
+    };
+    cgroup.kill();
+    cgroup::remove(&launch.cgroup);
+    // A lab that is gone has nothing more to hear.
+    let _ = send(&last);
+    Ok(())
+}
+
+/// Read past `Stdin`'s own buffer, which poll(2) knows nothing of.
+fn first_line(commands: &mut LineBuffer) -> io::Result<Option<Vec<u8>>> {
+    let mut buffer = [0; READ_BYTES];
+    loop {
+        let line =
+            commands.take_line().map_err(|LineTooLong| io::Error::other("the first command is too long"))?;
+        if line.is_some() {
+            return Ok(line);
+        }
+        match nix::unistd::read(io::stdin().as_fd(), &mut buffer)? {
+            0 => return Ok(None),
+            count => commands.push(&buffer[..count]),
+        }
+    }
+}
+
+/// Enters the namespaces, starts the contender, and tells the lab.
+fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<Agent, String> {
+    let entrances = cgroup.entrances();
+    if let Some(namespaces) = &launch.namespaces {
+        enter(namespaces)?;
+    }
+    let mut contender = Contender::start(launch, entrances)?;
+    cgroup.keep_entered(contender.pid);
+    let mut notes = std::mem::take(&mut contender.notes);
+    notes.append(&mut cgroup.notes);
+    let tree = Tree::new(contender.supervisor(), cgroup.procs());
+    let cpu = match (cgroup.v2_cpu_stat(), cgroup.v1_cpuacct_usage()) {
+        (Some(path), _) => CpuSource::CgroupV2(path),
+        (None, Some(path)) => CpuSource::CgroupV1(path),
+        (None, None) => CpuSource::Processes,
+    };
+    let memory_limited = cgroup.limits_memory();
+    let started = AgentEvent::Started { pid: contender.pid, memory_limited, notes };
+    let meter = Meter::new(tree, cpu, launch.net.clone());
+    send(&started).map_err(|error| format!("telling the lab: {error}"))?;
+    Ok(Agent::new(contender, meter, commands, launch.memory_limit_bytes))
+}
+
+/// Both are opened before either is entered: the user namespace takes away the right to open more.
+fn enter(namespaces: &Namespaces) -> Result<(), String> {
+    let open =
+        |path: &Path| std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()));
+    let net = open(&namespaces.net)?;
+    if let Some(user) = &namespaces.user {
+        let user = open(user)?;
+        setns(user, CloneFlags::CLONE_NEWUSER)
+            .map_err(|errno| format!("entering the user namespace: {errno}"))?;
+    }
+    setns(net, CloneFlags::CLONE_NEWNET).map_err(|errno| format!("entering the network namespace: {errno}"))
+}
+
+fn failed(reason: &str) -> AgentEvent {
+    AgentEvent::Failed { reason: reason.to_owned() }
+}
+
+/// One line to the lab.
+fn send(event: &AgentEvent) -> io::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    io::stdout().lock().write_all(&line)
+}
+
+/// Kills everything below this process, as seen now.
+pub(crate) fn kill_descendants(ancestor: i32) {
+    crate::meter::descendants(ancestor).iter().for_each(|process| sys::kill_quietly(process.pid()));
+}

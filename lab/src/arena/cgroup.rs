@@ -1,0 +1,241 @@
+//! A private cgroup for each role, where the machine lets us make one: v2, v1, or both side by side.
+//!
+//! It is made *below* the cgroup that we run in, so that whatever limits were put on us hold for a contender too. Its
+//! name carries the lab's process id; what a killed run left behind is swept by the next one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use nix::errno::Errno;
+
+use super::hierarchy::{Hierarchy, hierarchies};
+use super::limits::{CGROUP_REMOVE_TIME, RETRY_PAUSE};
+
+const NAME_PREFIX: &str = "netdyno-";
+
+/// The name of a role's cgroup.
+pub(crate) fn name(lab_pid: u32, number: u64) -> String {
+    format!("{NAME_PREFIX}{lab_pid}-{number}")
+}
+
+/// The directories of one role's cgroup, one a hierarchy that is of use.
+#[derive(Debug, Default)]
+pub(crate) struct Cgroup {
+    v2: Option<PathBuf>,
+    cpuacct: Option<PathBuf>,
+    memory: Option<PathBuf>,
+    /// How it came out, in words.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Cgroup {
+    /// Makes what can be made; what cannot is in `notes`.
+    pub(crate) fn create(name: &str, memory_limit_bytes: Option<u64>) -> Self {
+        let all = hierarchies();
+        let mut group = Self::default();
+        group.create_v2(&all, name, memory_limit_bytes);
+        if group.v2.is_none() {
+            group.cpuacct = create_v1(&all, "cpuacct", name).ok();
+        }
+        if let Some(limit) = memory_limit_bytes
+            && group.memory.is_none()
+        {
+            match create_v1(&all, "memory", name).and_then(|dir| limit_v1(&dir, limit).map(|()| dir)) {
+                Ok(dir) => group.memory = Some(dir),
+                Err(error) => {
+                    group.notes.push(format!("memory limit not in force: no usable memory cgroup ({error})"))
+                }
+            }
+        }
+        let kinds: Vec<&str> = [(&group.v2, "v2"), (&group.cpuacct, "v1 cpuacct"), (&group.memory, "memory")]
+            .iter()
+            .filter_map(|(dir, kind)| dir.as_ref().map(|_| *kind))
+            .collect();
+        group.notes.push(match kinds.as_slice() {
+            [] => "no cgroup: none is writable".to_owned(),
+            kinds => format!("cgroup {}", kinds.join(" + ")),
+        });
+        group
+    }
+
+    /// v2 lets us look at two places: below our own cgroup, and beside it, where a session manager may have enabled the
+    /// memory controller (it cannot be enabled in a cgroup that has processes, and ours has us).
+    fn create_v2(&mut self, all: &[Hierarchy], name: &str, memory_limit_bytes: Option<u64>) {
+        for parent in all.iter().filter(|hierarchy| hierarchy.is_v2()).flat_map(Hierarchy::places) {
+            let dir = parent.join(name);
+            if make(&dir).is_err() {
+                continue;
+            }
+            let limited = memory_limit_bytes.is_some_and(|limit| limit_v2(&dir, limit).is_ok());
+            if limited || self.v2.is_none() {
+                if let Some(plain) = self.v2.replace(dir.clone()) {
+                    let _ = fs::remove_dir(plain);
+                }
+                self.memory = limited.then_some(dir);
+            } else {
+                let _ = fs::remove_dir(dir);
+            }
+            if limited || memory_limit_bytes.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Files into which a process writes `0` to enter.
+    pub(crate) fn entrances(&self) -> Vec<File> {
+        self.dirs()
+            .filter_map(|dir| OpenOptions::new().write(true).open(dir.join("cgroup.procs")).ok())
+            .collect()
+    }
+
+    /// Forgets every hierarchy that this process is not in: a migration can be refused where making a directory was not,
+    /// and a cgroup that nobody entered would measure 0.
+    pub(crate) fn keep_entered(&mut self, pid: i32) {
+        for (dir, kind) in
+            [(&mut self.v2, "v2"), (&mut self.cpuacct, "v1 cpuacct"), (&mut self.memory, "memory")]
+        {
+            if dir.as_ref().is_some_and(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)) {
+                *dir = None;
+                self.notes
+                    .push(format!("cgroup {kind} not used: the process could not enter it, or has ended"));
+            }
+        }
+    }
+
+    /// Whether the memory limit is in force.
+    pub(crate) fn limits_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// The list of the group's processes.
+    pub(crate) fn procs(&self) -> Option<PathBuf> {
+        self.dirs().next().map(|dir| dir.join("cgroup.procs"))
+    }
+
+    /// v2's CPU account.
+    pub(crate) fn v2_cpu_stat(&self) -> Option<PathBuf> {
+        self.v2.as_ref().map(|dir| dir.join("cpu.stat"))
+    }
+
+    /// v1's CPU account.
+    pub(crate) fn v1_cpuacct_usage(&self) -> Option<PathBuf> {
+        self.cpuacct.as_ref().map(|dir| dir.join("cpuacct.usage"))
+    }
+
+    /// How many processes of the group the kernel killed for exceeding the memory limit.
+    pub(crate) fn memory_kills(&self) -> u64 {
+        let Some(dir) = &self.memory else { return 0 };
+        ["memory.events", "memory.oom_control"]
+            .iter()
+            .find_map(|file| fs::read_to_string(dir.join(file)).ok())
+            .and_then(|text| {
+                text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            })
+            .unwrap_or(0)
+    }
+
+    /// Kills every process of the group, in one step where the kernel has one.
+    pub(crate) fn kill(&self) {
+        if let Some(dir) = &self.v2
+            && fs::write(dir.join("cgroup.kill"), "1").is_ok()
+        {
+            return;
+        }
+        if let Some(procs) = self.procs() {
+            members(&procs).into_iter().for_each(super::sys::kill_quietly);
+        }
+    }
+
+    fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
+        let memory = self.memory.iter().filter(|dir| self.v2.as_ref() != Some(dir));
+        self.v2.iter().chain(&self.cpuacct).chain(memory)
+    }
+}
+
+/// Removes a role's cgroup wherever it was made. Its processes must be dead, or dying.
+pub(crate) fn remove(name: &str) {
+    let deadline = Instant::now() + CGROUP_REMOVE_TIME;
+    for dir in hierarchies().iter().flat_map(Hierarchy::places).map(|place| place.join(name)) {
+        while let Err(error) = fs::remove_dir(&dir) {
+            if error.raw_os_error() != Some(Errno::EBUSY as i32) || Instant::now() >= deadline {
+                break;
+            }
+            std::thread::sleep(RETRY_PAUSE);
+        }
+    }
+}
+
+/// Removes the empty cgroups of labs that are no longer alive. One that still has processes refuses, and stays.
+pub(crate) fn sweep() {
+    for place in hierarchies().iter().flat_map(Hierarchy::places) {
+        let entries = fs::read_dir(&place).into_iter().flatten().flatten();
+        for entry in entries {
+            let lab = entry.file_name().to_str().and_then(lab_pid);
+            if lab.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+/// The process ids in a `cgroup.procs`.
+pub(crate) fn members(procs: &Path) -> Vec<i32> {
+    fs::read_to_string(procs)
+        .map(|text| text.lines().filter_map(|line| line.parse().ok()).filter(|&pid| pid > 0).collect())
+        .unwrap_or_default()
+}
+
+fn lab_pid(name: &str) -> Option<u32> {
+    let (pid, number) = name.strip_prefix(NAME_PREFIX)?.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    pid.parse().ok()
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    fs::create_dir(dir)?;
+    let usable = OpenOptions::new().write(true).open(dir.join("cgroup.procs")).map(drop);
+    if usable.is_err() {
+        let _ = fs::remove_dir(dir);
+    }
+    usable
+}
+
+fn create_v1(all: &[Hierarchy], controller: &str, name: &str) -> io::Result<PathBuf> {
+    let hierarchy = all.iter().find(|hierarchy| hierarchy.has_controller(controller));
+    let place = hierarchy.and_then(|hierarchy| hierarchy.places().into_iter().next());
+    let dir = place.ok_or_else(|| io::Error::other("not mounted"))?.join(name);
+    match make(&dir) {
+        // cpu and cpuacct, or others, may be one hierarchy.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(dir),
+    }
+}
+
+/// Swap would let a contender exceed the limit without a word; where swap is accounted, it is closed too.
+fn limit_v2(dir: &Path, bytes: u64) -> io::Result<()> {
+    fs::write(dir.join("memory.max"), bytes.to_string())?;
+    let _ = fs::write(dir.join("memory.swap.max"), "0");
+    let _ = fs::write(dir.join("memory.oom.group"), "1");
+    Ok(())
+}
+
+fn limit_v1(dir: &Path, bytes: u64) -> io::Result<()> {
+    fs::write(dir.join("memory.limit_in_bytes"), bytes.to_string())?;
+    let _ = fs::write(dir.join("memory.memsw.limit_in_bytes"), bytes.to_string());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_carry_the_labs_pid() {
+        assert_eq!(lab_pid(&name(42, 7)), Some(42));
+        for other in ["netdyno-42", "netdyno-x-1", "netdyno-1-x", "user.slice", "netdyno--1"] {
+            assert_eq!(lab_pid(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The system calls that the standard library and nix do not offer in a safe form.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, Signal};
+use nix::unistd::{ForkResult, Pid};
+
+use super::messages::Usage;
+
+/// A child's end, with what `wait4` counted for it.
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) usage: Usage,
+}
+
+/// Forks. Only for programs with a single thread.
+pub(crate) fn fork_single_threaded() -> nix::Result<ForkResult> {
+    // SAFETY: the agent never starts a thread (its event loop is poll(2)), so the child's copy of memory holds no lock
+    // of a thread that does not exist in it, and may go on to run ordinary code.
+    unsafe { nix::unistd::fork() }
+}
+
+/// Writes to a closed pipe answer EPIPE instead of killing us.
+pub(crate) fn ignore_sigpipe() -> nix::Result<()> {
+    // SAFETY: SigIgn installs no handler, so no code of ours runs in signal context.
+    unsafe { nix::sys::signal::signal(Signal::SIGPIPE, SigHandler::SigIgn) }.map(drop)
+}
+
+/// Runs `prepare` in the new process, between fork and exec. Only for programs with a single thread.
+pub(crate) fn before_exec(
+    command: &mut Command,
+    prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: the caller has a single thread, so after fork no lock is held by a thread that is gone, and `prepare` may
+    // allocate and use the standard library.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Reaps one ended child, any child, without waiting. `None`: none has ended yet. `ECHILD`: there is no child.
+pub(crate) fn reap_any() -> nix::Result<Option<Reaped>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are valid for writes for the length of the call; rusage is plain old data.
+    let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    if Errno::result(pid)? == 0 {
+        return Ok(None);
+    }
+    // SAFETY: zeroed memory is a valid rusage, whether or not the kernel filled it.
+    let usage = unsafe { usage.assume_init() };
+    let exited = libc::WIFEXITED(status);
+    Ok(Some(Reaped {
+        pid,
+        code: exited.then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        usage: Usage {
+            cpu_ns: nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime),
+            max_rss_bytes: non_negative(usage.ru_maxrss) * 1024,
+            context_switches: non_negative(usage.ru_nvcsw) + non_negative(usage.ru_nivcsw),
+        },
+    }))
+}
+
+/// Ends this process at once: no destructor, no exit handler, no buffered output of the process we were forked from.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+/// Sends a signal, and does not mind if there is no such process any more.
+pub(crate) fn kill_quietly(pid: i32) {
+    let _ = nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    non_negative(time.tv_sec) * 1_000_000_000 + non_negative(time.tv_usec) * 1_000
+}
+
+fn non_negative(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

@@ -1,0 +1,174 @@
+//! Why a build failed, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use super::limits::BUILD_LIMIT;
+
+/// Why there is no build.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Something is not installed: this host's part.
+    #[error("{contender}: {reason}; {remedy}")]
+    Unavailable {
+        /// The contender.
+        contender: String,
+        /// What is missing.
+        reason: String,
+        /// How to install it.
+        remedy: String,
+    },
+    /// The contender's files cannot be built from: their author's part.
+    #[error("{contender}: {}: {rule}", path.display())]
+    Source {
+        /// The contender.
+        contender: String,
+        /// The file or folder at fault.
+        path: PathBuf,
+        /// The rule that it breaks.
+        rule: String,
+    },
+    /// The cache cannot be used: this host's part.
+    #[error("{}: {source}; {}", path.display(), cache_remedy(source))]
+    Cache {
+        /// The file or folder at fault.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A tool could not be started.
+    #[error("{contender}: {step} could not be started: {source}")]
+    Start {
+        /// The contender.
+        contender: String,
+        /// The tool and its verb.
+        step: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A tool failed.
+    #[error(
+        "{contender}: {step} failed ({status}){}{}\n  log: {}",
+        indented(tail),
+        remedy.map(|r| format!("\n  {r}")).unwrap_or_default(),
+        log.display()
+    )]
+    Tool {
+        /// The contender.
+        contender: String,
+        /// The tool and its verb.
+        step: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines that it printed.
+        tail: Vec<String>,
+        /// Everything that it printed.
+        log: PathBuf,
+        /// What to do, where the cause is a known one.
+        remedy: Option<&'static str>,
+    },
+    /// The build took too long.
+    #[error("{contender}: the build took longer than {} s{}\n  log: {}", BUILD_LIMIT.as_secs(), indented(tail), log.display())]
+    TimeLimit {
+        /// The contender.
+        contender: String,
+        /// The last lines that were printed.
+        tail: Vec<String>,
+        /// Everything that was printed.
+        log: PathBuf,
+    },
+    /// A tool answered a question with a failure.
+    #[error("{contender}: {step} failed ({status}): {said}")]
+    Denied {
+        /// The contender.
+        contender: String,
+        /// What was asked.
+        step: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last line that it printed on stderr.
+        said: String,
+    },
+    /// A tool did not answer a question in time, or not in the form that it promises.
+    #[error("{contender}: {step}: {reason}")]
+    Probe {
+        /// The contender.
+        contender: String,
+        /// What was asked.
+        step: String,
+        /// What came of it.
+        reason: String,
+    },
+    /// The user stopped it.
+    #[error("{contender}: the build was cancelled")]
+    Cancelled {
+        /// The contender.
+        contender: String,
+    },
+}
+
+impl BuildError {
+    pub(super) fn cache(path: &Path, source: io::Error) -> Self {
+        Self::Cache { path: path.to_owned(), source }
+    }
+}
+
+/// Well-known causes, by what the tools print, and what to do about each.
+const KNOWN_CAUSES: &[(&[&str], &str)] = &[
+    (
+        &["No space left on device", "code ENOSPC", "ENOSPC: "],
+        "the disk is full: free some space, or set NETDYNO_CACHE to a folder on another disk",
+    ),
+    (
+        &["Read-only file system", "code EROFS", "EROFS: ", "Permission denied", "code EACCES", "EACCES: "],
+        "a folder cannot be written: set NETDYNO_CACHE (and CARGO_HOME, GOPATH or npm_config_cache) to one that can",
+    ),
+    (
+        &[
+            "Could not resolve host",
+            "Couldn't resolve host",
+            "dial tcp",
+            "code ENOTFOUND",
+            "getaddrinfo ENOTFOUND",
+            "EAI_AGAIN",
+            "error sending request",
+            "Temporary failure in name resolution",
+            "Failed to establish a new connection",
+            "Network is unreachable",
+        ],
+        "a package could not be downloaded: check the network and proxy; what is already cached needs neither",
+    ),
+    (
+        &[
+            "cannot update the lock file",
+            "needs to be updated but --locked",
+            "missing go.sum entry",
+            "`npm ci` can only install",
+        ],
+        "the lock file does not match the manifest: update it with the tool and keep it with the contender",
+    ),
+    (
+        &["THESE PACKAGES DO NOT MATCH THE HASHES", "Hashes are required"],
+        "requirements.txt must give the hash of every package: pip-compile --generate-hashes",
+    ),
+];
+
+/// What to do about a failure whose output has a known cause.
+pub(super) fn remedy_for(tail: &[String]) -> Option<&'static str> {
+    let seen = |signs: &[&str]| tail.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
+    KNOWN_CAUSES.iter().find(|(signs, _)| seen(signs)).map(|(_, remedy)| *remedy)
+}
+
+fn cache_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or set NETDYNO_CACHE to a folder on another disk"
+        }
+        _ => "set NETDYNO_CACHE to a folder that can be written",
+    }
+}
+
+fn indented(tail: &[String]) -> String {
+    tail.iter().map(|line| format!("\n  | {line}")).collect()
+}

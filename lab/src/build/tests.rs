@@ -1,0 +1,320 @@
+#![allow(clippy::unwrap_used)]
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::*;
+
+/// A repository in a temporary folder, with one contender.
+struct Repository {
+    dir: tempfile::TempDir,
+    contender: Contender,
+}
+
+impl Repository {
+    fn new(build: &str, run: &str, files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Path::new("contenders/w/tiny");
+        let manifest = format!(
+            "name = \"tiny\"\nworkload = \"w\"\nlanguage = \"x\"\nabout = \"tiny\"\nlicense = \"MIT\"\ntuning = \"defaults\"\n\
+             implementation = {{ module = \"tiny\", version = \"1\" }}\n[build]\n{build}\n[roles.a]\nrun = {run}\n"
+        );
+        let mut contender = Contender::parse(&folder.join("contender.toml"), &manifest).unwrap();
+        contender.dir = dir.path().join(folder);
+        let repository = Self { dir, contender };
+        for (file, text) in files {
+            repository.write(&format!("contenders/w/tiny/{file}"), text);
+        }
+        repository
+    }
+
+    fn cargo(main: &str) -> Self {
+        let manifest = "[workspace]\n[package]\nname = \"w-tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+        let lock = "version = 4\n[[package]]\nname = \"w-tiny\"\nversion = \"0.1.0\"\n";
+        let files = [("Cargo.toml", manifest), ("Cargo.lock", lock), ("src/main.rs", main)];
+        Self::new("tool = \"cargo\"", "[\"{bin}\", \"{dir}\"]", &files)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn builder(&self) -> Builder {
+        Builder::new(&self.dir.path().join("cache"), self.dir.path(), Arc::default()).unwrap()
+    }
+
+    fn build(&self) -> Result<Built, BuildError> {
+        self.builder().build(&self.contender, &mut |_| {})
+    }
+}
+
+/// What the role prints.
+fn output(built: &Built) -> String {
+    let command = built.command("a").unwrap();
+    let output = Command::new(&command.argv[0]).args(&command.argv[1..]).envs(&command.env).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether the tool is here; a CI that requires everything fails where it is not.
+fn have(repository: &Repository, tool: &str) -> bool {
+    let here = repository.builder().availability(&repository.contender) == Availability::Available;
+    let required = std::env::var("NETDYNO_REQUIRE").is_ok_and(|v| v == "all");
+    assert!(here || !required, "needs {tool}");
+    if !here {
+        println!("skipped: needs {tool}");
+    }
+    here
+}
+
+#[test]
+fn a_build_is_made_once_for_each_state_of_its_sources() {
+    let repository = Repository::cargo("fn main() { println!(\"one\") }");
+    let mut events = Vec::new();
+    let built = repository.builder().build(&repository.contender, &mut |event| events.push(event)).unwrap();
+    assert!(!built.cached);
+    assert_eq!(output(&built), "one\n");
+    assert_eq!(events.first(), Some(&BuildEvent::Started));
+    assert!(events.iter().any(|e| matches!(e, BuildEvent::Line(line) if line.contains("Compiling w-tiny"))));
+    assert!(matches!(events.last(), Some(BuildEvent::Finished { cached: false, .. })));
+    assert_eq!(built.record.inputs, ["contenders/w/tiny"]);
+    assert_eq!((built.record.files, built.record.lock_hash.as_ref().unwrap().len()), (3, 64));
+    assert!(built.record.toolchain.contains("rustc 1."), "{}", built.record.toolchain);
+    assert_eq!(built.command("a").unwrap().argv[1], built.dir.to_str().unwrap());
+    assert!(built.command("b").is_none());
+
+    let again = repository.build().unwrap();
+    assert!(again.cached);
+    assert_eq!(again.record, built.record);
+
+    repository.write("contenders/w/tiny/target/debris", "not a source");
+    assert!(repository.build().unwrap().cached);
+    repository.write("contenders/w/tiny/src/main.rs", "fn main() { println!(\"two\") }");
+    let changed = repository.build().unwrap();
+    assert!(!changed.cached);
+    assert_ne!(changed.record.key, built.record.key);
+    assert_eq!((output(&changed), output(&built)), ("two\n".to_owned(), "one\n".to_owned()));
+}
+
+#[test]
+fn a_local_package_is_a_source() {
+    let repository = Repository::cargo("fn main() { println!(\"{}\", part::PART) }");
+    repository.write(
+        "contenders/w/tiny/Cargo.toml",
+        "[workspace]\n[package]\nname = \"w-tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [dependencies]\npart = { path = \"../../../part\" }\n",
+    );
+    repository.write(
+        "contenders/w/tiny/Cargo.lock",
+        "version = 4\n[[package]]\nname = \"part\"\nversion = \"0.1.0\"\n\
+         [[package]]\nname = \"w-tiny\"\nversion = \"0.1.0\"\ndependencies = [\"part\"]\n",
+    );
+    repository
+        .write("part/Cargo.toml", "[package]\nname = \"part\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+    repository.write("part/src/lib.rs", "pub const PART: u32 = 1;");
+    let built = repository.build().unwrap();
+    assert_eq!(built.record.inputs, ["contenders/w/tiny", "part"]);
+    repository.write("part/src/lib.rs", "pub const PART: u32 = 2;");
+    assert_eq!(output(&repository.build().unwrap()), "2\n");
+}
+
+#[test]
+fn an_interrupted_build_is_made_again() {
+    let repository = Repository::cargo("fn main() { println!(\"whole\") }");
+    let built = repository.build().unwrap();
+    let entry = built.dir.parent().unwrap();
+    fs::remove_file(entry.join("build.json")).unwrap();
+    fs::write(built.dir.join("tiny"), "half").unwrap();
+    fs::write(entry.join("debris"), "").unwrap();
+    let other = entry.with_file_name("tiny-0123456789abcdef");
+    fs::create_dir(&other).unwrap();
+    let again = repository.build().unwrap();
+    assert!(!again.cached);
+    assert_eq!(output(&again), "whole\n");
+    assert!(!entry.join("debris").exists());
+    assert!(!other.exists());
+    // A record without its binary is no build either.
+    fs::remove_file(built.dir.join("tiny")).unwrap();
+    assert!(!repository.build().unwrap().cached);
+}
+
+#[test]
+fn two_labs_build_the_same_once() {
+    let repository = Repository::cargo("fn main() { println!(\"once\") }");
+    let built: Vec<Built> = std::thread::scope(|scope| {
+        let labs: Vec<_> = (0..2).map(|_| scope.spawn(|| repository.build().unwrap())).collect();
+        labs.into_iter().map(|lab| lab.join().unwrap()).collect()
+    });
+    assert_eq!(built.iter().filter(|b| b.cached).count(), 1);
+    assert_eq!(output(&built[0]), output(&built[1]));
+}
+
+#[test]
+fn a_source_that_changes_meanwhile_gives_no_build() {
+    let repository = Repository::cargo("fn main() {}");
+    let source = repository.contender.dir.join("src/main.rs");
+    let mut edit = |event| {
+        if event == BuildEvent::Started {
+            fs::write(&source, "fn main() { println!() }").unwrap();
+        }
+    };
+    let error = repository.builder().build(&repository.contender, &mut edit).unwrap_err().to_string();
+    assert!(error.contains("changed while it was built"), "{error}");
+    assert!(!repository.build().unwrap().cached);
+}
+
+#[test]
+fn a_failed_build_shows_its_last_lines() {
+    let repository = Repository::cargo("fn main() { let x: u8 = \"no\"; }");
+    let error = repository.build().unwrap_err();
+    let BuildError::Tool { tail, log, remedy: None, .. } = &error else { panic!("{error}") };
+    assert!(tail.iter().any(|line| line.contains("mismatched types")), "{tail:?}");
+    assert!(tail.len() <= limits::TAIL_LINES);
+    assert!(fs::read_to_string(log).unwrap().contains("mismatched types"));
+    let text = error.to_string();
+    assert!(text.starts_with("w/tiny: cargo build failed (exit status: 101)\n  | "), "{text}");
+    repository.write("contenders/w/tiny/src/main.rs", "fn main() { println!(\"mended\") }");
+    assert_eq!(output(&repository.build().unwrap()), "mended\n");
+}
+
+#[test]
+fn sources_that_cannot_be_hashed_are_refused() {
+    let repository = Repository::cargo("fn main() {}");
+    let lock = repository.contender.dir.join("Cargo.lock");
+    let kept = fs::read(&lock).unwrap();
+    fs::remove_file(&lock).unwrap();
+    assert!(repository.build().unwrap_err().to_string().contains("cargo generate-lockfile"));
+    fs::write(&lock, kept).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", repository.contender.dir.join("link")).unwrap();
+    assert!(repository.build().unwrap_err().to_string().contains("use a copy instead of a link"));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_says_what_to_set() {
+    let repository = Repository::cargo("fn main() {}");
+    // A file where the folder should be: root may write to any folder, so permissions would prove nothing.
+    repository.write("file", "");
+    let cache = repository.dir.path().join("file/cache");
+    let builder = Builder::new(&cache, repository.dir.path(), Arc::default()).unwrap();
+    let error = builder.build(&repository.contender, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("set NETDYNO_CACHE to a folder that can be written"), "{error}");
+    let full = BuildError::cache(&cache, io::Error::from_raw_os_error(28)).to_string();
+    assert!(full.contains("free some space"), "{full}");
+}
+
+#[test]
+fn known_causes_have_remedies() {
+    let remedy = |line: &str| remedy_for(&[line.to_owned()]).unwrap_or_default();
+    assert!(remedy("[6] Could not resolve host: index").contains("network"));
+    assert!(remedy("dial tcp: lookup proxy: no such host").contains("network"));
+    assert!(remedy("npm error code ENOTFOUND").contains("network"));
+    assert!(remedy("error: No space left on device (os error 28)").contains("disk is full"));
+    assert!(remedy("EROFS: read-only file system").contains("NETDYNO_CACHE"));
+    assert_eq!(remedy("error: expected `;`"), "");
+}
+
+#[test]
+fn a_cancelled_build_ends_with_everything_that_it_started() {
+    // The build script would run for a minute.
+    let repository = Repository::cargo("fn main() {}");
+    let pid_file = repository.dir.path().join("pid");
+    repository.write(
+        "contenders/w/tiny/build.rs",
+        &format!(
+            "fn main() {{ let c = std::process::Command::new(\"sleep\").arg(\"60\").spawn().unwrap(); \
+             std::fs::write({pid_file:?}, c.id().to_string()).unwrap(); \
+             std::thread::sleep(std::time::Duration::from_secs(60)); }}"
+        ),
+    );
+    let cancel = Arc::new(AtomicBool::new(false));
+    let builder =
+        Builder::new(&repository.dir.path().join("cache"), repository.dir.path(), cancel.clone()).unwrap();
+    let begun = Instant::now();
+    let error = std::thread::scope(|scope| {
+        let build = scope.spawn(|| builder.build(&repository.contender, &mut |_| {}).unwrap_err());
+        while !pid_file.exists() && begun.elapsed() < Duration::from_secs(50) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        cancel.store(true, Ordering::Relaxed);
+        build.join().unwrap()
+    });
+    assert!(matches!(error, BuildError::Cancelled { .. }), "{error}");
+    let pid: i32 = fs::read_to_string(&pid_file).unwrap().parse().unwrap();
+    let gone = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    while !gone() && begun.elapsed() < Duration::from_secs(55) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(gone());
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy() {
+    let needs = "tool = \"cargo\"\nneeds = [{ program = \"no-such-tool\", apt = \"no-such\" }, \
+                 { pkg_config = \"no-such-lib\", apt = \"libnosuch-dev\" }]";
+    let repository = Repository::new(needs, "[\"{bin}\"]", &[]);
+    let availability = repository.builder().availability(&repository.contender);
+    let Availability::Unavailable { reason, remedy } = availability else { panic!("available") };
+    assert!(reason.starts_with("no-such-tool not found on the PATH; "), "{reason}");
+    assert!(remedy.starts_with("apt-get install ") && remedy.contains("libnosuch-dev no-such"), "{remedy}");
+    assert!(matches!(repository.build(), Err(BuildError::Unavailable { .. })));
+}
+
+#[test]
+fn go_builds() {
+    let main = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"go\") }\n";
+    let files = [("go.mod", "module tiny\n\ngo 1.21\n"), ("main.go", main)];
+    let repository = Repository::new("tool = \"go\"", "[\"{bin}\"]", &files);
+    if !have(&repository, "go") {
+        return;
+    }
+    let built = repository.build().unwrap();
+    assert_eq!(output(&built), "go\n");
+    assert!(built.record.toolchain.contains("CGO_ENABLED"));
+    assert_eq!(built.record.lock_hash, None);
+    assert!(repository.build().unwrap().cached);
+}
+
+#[test]
+fn npm_builds() {
+    let package = "{\"name\": \"tiny\", \"version\": \"1.0.0\"}";
+    let lock = "{\"name\": \"tiny\", \"version\": \"1.0.0\", \"lockfileVersion\": 3, \"requires\": true, \
+                \"packages\": {\"\": {\"name\": \"tiny\", \"version\": \"1.0.0\"}}}";
+    let main = "console.log(require('netdyno-contender').word)";
+    let files = [("package.json", package), ("package-lock.json", lock), ("main.js", main)];
+    let repository =
+        Repository::new("tool = \"npm\"\nsdk = \"node\"", "[\"{node}\", \"{dir}/main.js\"]", &files);
+    repository.write("contenders/sdk/node/index.js", "exports.word = 'node'");
+    if !have(&repository, "node and npm") {
+        return;
+    }
+    let built = repository.build().unwrap();
+    assert_eq!(output(&built), "node\n");
+    assert_eq!(built.record.inputs, ["contenders/w/tiny", "contenders/sdk/node"]);
+    assert!(repository.build().unwrap().cached);
+    repository.write("contenders/sdk/node/index.js", "exports.word = 'changed'");
+    assert_eq!(output(&repository.build().unwrap()), "changed\n");
+}
+
+#[test]
+fn pip_builds() {
+    let files =
+        [("requirements.txt", "# none\n"), ("main.py", "import word, sys; print(word.WORD, sys.prefix)")];
+    let repository =
+        Repository::new("tool = \"pip\"\nsdk = \"python\"", "[\"{python}\", \"{dir}/main.py\"]", &files);
+    repository.write("contenders/sdk/python/word.py", "WORD = 'python'");
+    if !have(&repository, "python3 with venv") {
+        return;
+    }
+    let built = repository.build().unwrap();
+    let said = output(&built);
+    assert!(said.starts_with("python ") && said.contains("/venv"), "{said}");
+    assert!(repository.build().unwrap().cached);
+}

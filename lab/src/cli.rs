@@ -1,0 +1,352 @@
+//! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::arena::Net;
+use crate::manifest::Placement;
+
+/// A dynamometer for network stacks.
+#[derive(Debug, Parser)]
+#[command(name = "netdyno", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(about = "A dynamometer for network stacks: builds several implementations of the same network job, runs them under \
+the same conditions, proves that each did the work, and says which is faster, by how much, and how sure that is.")]
+#[command(after_help = "Examples:
+  netdyno run datachannel --preset quick      a first answer in under 90 s once built
+  netdyno run datachannel pion rustrtc        only these two
+  netdyno list                                what there is, and what can run here
+  netdyno doctor                              what this machine lacks, and the remedy
+  netdyno show last --format json             the newest run, for a program
+
+Exit codes: 0 good, 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
+Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
+NO_COLOR, NETDYNO_LOG (log filter: error, warn, info, debug).")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Build, measure and compare contenders
+    Run(Box<RunArgs>),
+    /// List workloads and contenders, their versions, and whether they can run here
+    List(ListArgs),
+    /// Say what this machine lacks for good measurements, each with its remedy
+    Doctor(DoctorArgs),
+    /// Check that a contender keeps the protocol and passes the gate
+    Check(CheckArgs),
+    /// Make a new contender that passes `check`, to put a library into
+    New(NewArgs),
+    /// Show a stored run again, computed anew from its samples
+    Show(ShowArgs),
+    /// List the stored runs
+    History(HistoryArgs),
+    /// Print a JSON Schema: of reports, or of the contender protocol
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Start, meter and relay one contender (used by the lab itself)
+    #[command(hide = true)]
+    Agent,
+    /// Keep a private network (used by the lab itself)
+    #[command(hide = true)]
+    Holder,
+    /// Play a role that does nothing, or does it wrong (used by `doctor --self-test` and the tests)
+    #[command(hide = true)]
+    Dummy(DummyArgs),
+}
+
+/// How to print a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table with bars and verdicts, for people.
+    #[default]
+    Table,
+    /// One JSON object; `netdyno schema report` is its schema.
+    Json,
+    /// Markdown, for a README or an issue.
+    Markdown,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  netdyno run datachannel --preset quick
+  netdyno run datachannel pion rustrtc --set pairs=1 --budget 2m
+  netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
+  netdyno run datachannel --matrix pion rustrtc str0m
+  netdyno run datachannel --net veth,mtu=1500,rate=1gbit
+  netdyno run --resume                        go on with the newest unfinished run")]
+pub struct RunArgs {
+    /// The workload, as `netdyno list` names it
+    #[arg(required_unless_present = "resume")]
+    pub workload: Option<String>,
+    /// Only these contenders [default: all that can run here]
+    pub contenders: Vec<String>,
+    /// Parameters and effort chosen together; `netdyno list WORKLOAD` names them [default: standard]
+    #[arg(long, short)]
+    pub preset: Option<String>,
+    /// Set a parameter: `--set pairs=1`
+    #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
+    pub set: Vec<(String, String)>,
+    /// Measure at each of several values: `--sweep message_bytes=64,1024`
+    #[arg(long, value_name = "PARAM=A,B,..", value_parser = parse_assignment)]
+    pub sweep: Vec<(String, String)>,
+    /// Every contender of one role with every contender of the other
+    #[arg(long)]
+    pub matrix: bool,
+    /// The contender that ratios are to [default: the workload's]
+    #[arg(long, value_name = "CONTENDER")]
+    pub baseline: Option<String>,
+    /// Begin no block after this time of measuring: `90s`, `15m`, `1h`
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub budget: Option<Duration>,
+    /// Blocks at the most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_blocks: Option<u32>,
+    /// Go on until every interval is this narrow: `5%` or `0.05`
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub precision: Option<f64>,
+    /// Seed of the order and of the payloads [default: from the clock, printed]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    pub seed: Option<u64>,
+    /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
+    #[arg(long, value_parser = parse_placement)]
+    pub placement: Option<Placement>,
+    /// `loopback`, `veth[,mtu=N][,rate=1gbit]` or `host`
+    #[arg(long, default_value = "loopback", value_parser = parse_net)]
+    pub net: Net,
+    /// Leave the workload's ceiling out
+    #[arg(long)]
+    pub no_ceiling: bool,
+    /// Memory a role may take: `2GiB`, `512MiB` [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory_limit: Option<u64>,
+    /// Marks a second while measuring; 0: only at the window's ends
+    #[arg(long, value_name = "HZ", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub marks_hz: u32,
+    /// Go on with an unfinished run
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "seed"])]
+    pub resume: Option<String>,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        its roles, parameters, presets and contract")]
+pub struct ListArgs {
+    /// Tell all of this workload
+    pub workload: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars")]
+pub struct DoctorArgs {
+    /// Measure the lab's own cost, and show that it catches contenders that break the contract (about a minute)
+    #[arg(long)]
+    pub self_test: bool,
+}
+
+/// `check`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  netdyno check pion\n  netdyno check datachannel/pion datachannel/str0m\n  netdyno check --all")]
+pub struct CheckArgs {
+    /// Contenders: `NAME`, or `WORKLOAD/NAME` where a name stands in several
+    #[arg(required_unless_present = "all")]
+    pub contenders: Vec<String>,
+    /// Every contender that can be built here
+    #[arg(long, conflicts_with = "contenders")]
+    pub all: bool,
+    /// `loopback` or `host`
+    #[arg(long, default_value = "loopback", value_parser = parse_net)]
+    pub net: Net,
+}
+
+/// `new`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  netdyno new --workload datachannel --language rust my-stack && netdyno check my-stack")]
+pub struct NewArgs {
+    /// The workload it is for
+    #[arg(long)]
+    pub workload: String,
+    /// Its programming language
+    #[arg(long)]
+    pub language: String,
+    /// Its name: lower-case letters, digits, `-` and `.`
+    pub name: String,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  netdyno show last\n  netdyno show 20260131 --format markdown")]
+pub struct ShowArgs {
+    /// A run's id, the start of one, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `history`
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// At most this many, newest first
+    #[arg(long, short = 'n', default_value_t = 20)]
+    pub most: usize,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `schema`
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum)]
+    pub of: SchemaOf,
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A report: `run --format json`, `show --format json`.
+    Report,
+    /// A line from the lab to a contender.
+    LabMessage,
+    /// A line from a contender to the lab.
+    ContenderMessage,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `dummy`
+#[derive(Debug, Args)]
+pub struct DummyArgs {
+    /// What to do wrong
+    #[arg(long, value_enum)]
+    pub fault: Option<crate::cmd::dummy::Fault>,
+}
+
+fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not PARAM=VALUE"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `90`, `90s`, `15m`, `1h`.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(['s', 'm', 'h']);
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{text:?} is not a time such as 90s, 15m or 1h")),
+    };
+    let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
+    seconds
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
+}
+
+/// `5%` or `0.05`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
+    match digits.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share / unit < 1.0 => Ok(share / unit),
+        _ => Err(format!("{text:?} is not a share such as 5% or 0.05")),
+    }
+}
+
+/// `512MiB`, `2GiB`, or bytes.
+fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let (digits, unit) =
+        UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n))).unwrap_or((text, 1));
+    let bytes = digits.trim().parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0);
+    bytes.ok_or_else(|| format!("{text:?} is not a size such as 512MiB or 2GiB"))
+}
+
+fn parse_placement(text: &str) -> Result<Placement, String> {
+    match text {
+        "apart" => Ok(Placement::Apart),
+        "shared" => Ok(Placement::Shared),
+        _ => Err(format!("{text:?} is neither `apart` nor `shared`")),
+    }
+}
+
+/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`.
+fn parse_net(text: &str) -> Result<Net, String> {
+    let mut parts = text.split(',');
+    let kind = parts.next().unwrap_or("");
+    let mut options = parts.peekable();
+    match kind {
+        "loopback" | "host" if options.peek().is_some() => Err(format!("`{kind}` takes no options; `veth` does")),
+        "loopback" => Ok(Net::Loopback),
+        "host" => Ok(Net::Host),
+        "veth" => {
+            let (mut mtu, mut rate) = (1500, None);
+            for option in options {
+                match option.split_once('=') {
+                    Some(("mtu", n)) => mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?,
+                    Some(("rate", r)) => rate = Some(parse_rate(r)?),
+                    Some(("delay" | "loss", _)) => {
+                        return Err(format!("{option}: needs the kernel's netem, which is not supported yet; mtu= and rate= are"));
+                    }
+                    _ => return Err(format!("{option:?} is neither mtu=BYTES nor rate=BITS")),
+                }
+            }
+            Ok(Net::Veth { mtu, rate_bits_per_s: rate })
+        }
+        _ => Err(format!("{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit]`, `host`")),
+    }
+}
+
+/// `1gbit`, `100mbit`, as tc(8) writes rates.
+fn parse_rate(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
+    let parsed = UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
+    parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
+        assert!(["", "s", "-1s", "1d", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
+        assert_eq!(parse_share("5%"), Ok(0.05));
+        assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
+        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
+        assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
+        assert_eq!(parse_net("veth,mtu=9000,rate=1gbit"), Ok(Net::Veth { mtu: 9000, rate_bits_per_s: Some(1_000_000_000) }));
+        assert!(["veth,loss=1%", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"].iter().all(|t| parse_net(t).is_err()));
+        assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
+        assert!(parse_assignment("a").is_err());
+    }
+}

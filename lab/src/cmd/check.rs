@@ -1,0 +1,211 @@
+//! `netdyno check`: does a contender keep the protocol, and does it do the work?
+
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anstyle::AnsiColor;
+
+use super::{CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print};
+use crate::arena::{Arena, ArenaSpec, Topology};
+use crate::build::{Availability, BuildEvent, Builder, Built};
+use crate::cli::CheckArgs;
+use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Placement, Workload};
+use crate::protocol::limits::TimeLimits;
+use crate::protocol::{ContenderMessage, LabMessage};
+use crate::run::role_spec;
+use crate::store;
+use crate::trial::probe::{Probed, probe};
+use crate::trial::{self, RoleSpec, TrialSpec, setup};
+
+/// Parameters that make a trial short, where the workload has them.
+const SHORT: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
+/// Time for a probe: an interpreter may import for seconds.
+const PROBE_LIMIT: Duration = Duration::from_secs(20);
+const SEED: u64 = 20_260_101;
+
+/// Checks contenders one after the other.
+///
+/// # Errors
+/// When a name is unknown, or there is no checkout.
+pub fn run(args: &CheckArgs) -> Outcome {
+    let catalog = catalog()?;
+    let cancel = cancel_on_signal()?;
+    let builder = builder(&catalog, &cancel)?;
+    let contenders: Vec<&Contender> = if args.all {
+        catalog.contenders.values().collect()
+    } else {
+        args.contenders.iter().map(|name| find(&catalog, name)).collect::<Result<_, _>>()?
+    };
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for contender in contenders {
+        if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
+            print(&format!("{}: skipped: {reason}; {remedy}\n", contender.id()));
+            skipped += 1;
+            continue;
+        }
+        match check(args, &catalog, &builder, contender, &cancel) {
+            Ok(true) => passed += 1,
+            Ok(false) => failed += 1,
+            Err(e) => {
+                print(&format!("{}: {e}\n", contender.id()));
+                failed += 1;
+            }
+        }
+        if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok(INTERRUPTED);
+        }
+    }
+    print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"));
+    Ok(match (passed, failed) {
+        (_, 1..) => CELL_FAILED,
+        (0, 0) => NOTHING_RAN,
+        _ => GOOD,
+    })
+}
+
+/// `NAME` where it stands in one workload only, else `WORKLOAD/NAME`.
+fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestError> {
+    if let Some((workload, name)) = name.split_once('/') {
+        catalog.workload(workload)?;
+        return catalog.contender(workload, name);
+    }
+    let mut found = catalog.contenders.values().filter(|c| c.name == name);
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => {
+            let ids = catalog.contenders.values().filter(|c| c.name == name).map(Contender::id);
+            Err(ManifestError::unknown("contender (it stands in several workloads)", name, ids))
+        }
+        (None, _) => Err(ManifestError::unknown("contender", name, catalog.contenders.values().map(|c| &c.name))),
+    }
+}
+
+/// The checks of one contender, each printed with what was seen.
+struct Checks {
+    good: bool,
+}
+
+impl Checks {
+    fn note(&mut self, good: bool, what: &str, seen: &str) {
+        self.good &= good;
+        let (word, colour) = if good { ("pass", AnsiColor::Green) } else { ("FAIL", AnsiColor::Red) };
+        let style = colour.on_default();
+        let seen = if good || seen.is_empty() { String::new() } else { format!(": {seen}") };
+        print(&format!("  {style}{word}{style:#}  {what}{seen}\n"));
+    }
+}
+
+fn check(
+    args: &CheckArgs,
+    catalog: &Catalog,
+    builder: &Builder,
+    contender: &Contender,
+    cancel: &AtomicBool,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    print(&format!("{}\n", contender.id()));
+    let workload = catalog.workload(&contender.workload)?;
+    let built = builder.build(contender, &mut |event| {
+        if event == BuildEvent::Started {
+            let _ = writeln!(anstream::stderr(), "  building {} ...", contender.id());
+        }
+    })?;
+    let arena = Arena::best(&ArenaSpec::local(args.net.clone()))?;
+    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    let roles: Vec<RoleSpec> = workload
+        .roles
+        .iter()
+        .enumerate()
+        .filter_map(|(index, role)| {
+            role_spec(&built, &contender.name, role, index, cpus.roles.get(index).cloned(), None, &arena)
+        })
+        .collect();
+    let params = params(workload)?;
+    let mut spec = TrialSpec {
+        workload,
+        params: &params,
+        seed: SEED,
+        roles,
+        marks_hz: 10,
+        limits: TimeLimits::default(),
+        extra_setup: true,
+    };
+    let mut checks = Checks { good: true };
+    whole_trial(&mut checks, &spec, &arena, contender, cancel);
+    spec.extra_setup = false;
+    if let Some(role) = spec.roles.first() {
+        odd_lines(&mut checks, &spec, role, &arena)?;
+    }
+    drop::<Built>(built);
+    Ok(checks.good)
+}
+
+fn params(workload: &Workload) -> Result<Params, ManifestError> {
+    let preset = workload.presets.keys().next().map(String::as_str);
+    let mut params = workload.resolve(preset, &[])?;
+    for (name, value) in SHORT {
+        if workload.params.contains_key(name) {
+            params.0.insert(name.to_owned(), ParamValue::Number(value));
+        }
+    }
+    Ok(params)
+}
+
+/// A whole trial, with fields in `setup` that no contender knows.
+fn whole_trial(
+    checks: &mut Checks,
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    contender: &Contender,
+    cancel: &AtomicBool,
+) {
+    let report = trial::run(spec, arena, cancel, &mut |_| {});
+    let (good, seen) = match &report.record.outcome {
+        store::Outcome::Ok => (true, String::new()),
+        store::Outcome::Skipped { role, reason } => (false, format!("the {role} says unsupported: {reason}")),
+        store::Outcome::Failed { role, reason, stderr } => (false, format!("{role}: {reason}\n{stderr}")),
+        store::Outcome::Interrupted => (false, "interrupted".to_owned()),
+    };
+    checks.note(good, "a whole trial: connected, gate passed, marks answered, clean exit, nothing left behind", &seen);
+    let wanted = &contender.implementation.version;
+    for (role, implementation) in &report.implementations {
+        let got = &implementation.version;
+        checks.note(got == wanted, &format!("the {role}'s version is the manifest's"), &format!("{got}, not {wanted}"));
+    }
+}
+
+/// What no well-behaved lab sends.
+fn odd_lines(
+    checks: &mut Checks,
+    spec: &TrialSpec<'_>,
+    role: &RoleSpec,
+    arena: &Arena,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let good_setup = LabMessage::Setup(setup(spec, role)).to_line();
+    let mut nobody = setup(spec, role);
+    nobody.role = "nobody".to_owned();
+    let nobody = LabMessage::Setup(nobody).to_line();
+    let probed = probe(arena, role, &[nobody], None, PROBE_LIMIT)?;
+    let unsupported = matches!(probed.messages.as_slice(), [Ok(ContenderMessage::Unsupported { .. })]);
+    checks.note(unsupported && probed.code == Some(127), "an unknown role is `unsupported`, exit 127", &told(&probed));
+    for (what, line) in [("an unknown message type", r#"{"type":"nonsense"}"#), ("a line that is not JSON", "{nonsense")] {
+        let probed = probe(arena, role, std::slice::from_ref(&good_setup), Some(line), PROBE_LIMIT)?;
+        let failed = matches!(probed.messages.last(), Some(Ok(ContenderMessage::Failed { .. })));
+        checks.note(failed && probed.code == Some(1), &format!("{what} is `failed`, exit 1"), &told(&probed));
+    }
+    Ok(())
+}
+
+/// What a probe saw, for the contender's author.
+fn told(probed: &Probed) -> String {
+    let said: Vec<String> = probed
+        .messages
+        .iter()
+        .map(|m| match m {
+            Ok(m) => m.name().to_owned(),
+            Err(e) => e.clone(),
+        })
+        .collect();
+    let ended = probed.ended.as_deref().unwrap_or("did not end in time");
+    format!("said [{}], {ended}\n{}", said.join(", "), probed.stderr)
+}

@@ -1,0 +1,15 @@
+//! `netdyno completions`.
+
+use clap::CommandFactory;
+
+use super::{GOOD, Outcome};
+use crate::cli::{Cli, CompletionsArgs};
+
+/// Prints a completion script.
+///
+/// # Errors
+/// None that is known.
+pub fn run(args: &CompletionsArgs) -> Outcome {
+    clap_complete::generate(args.shell, &mut Cli::command(), "netdyno", &mut std::io::stdout());
+    Ok(GOOD)
+}

@@ -1,0 +1,90 @@
+//! `netdyno doctor`.
+
+use std::sync::atomic::AtomicBool;
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+
+use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
+use crate::cli::DoctorArgs;
+use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
+use crate::doctor::{Grade, findings};
+use crate::stats::Verdict;
+
+const COST_SECONDS: f64 = 5.0;
+const MARKS_SECONDS: f64 = 1.0;
+const MARKS_BLOCKS: u32 = 15;
+
+/// Prints what was found; with `--self-test`, measures the lab itself.
+///
+/// # Errors
+/// When there is no checkout.
+pub fn run(args: &DoctorArgs) -> Outcome {
+    let cancel = cancel_on_signal()?;
+    if args.self_test {
+        return self_test(&cancel);
+    }
+    let catalog = catalog()?;
+    let builder = builder(&catalog, &cancel)?;
+    let mut bad = false;
+    for f in findings(&catalog, &builder) {
+        bad |= f.grade == Grade::Bad;
+        let (word, style) = match f.grade {
+            Grade::Good => ("good", AnsiColor::Green.on_default()),
+            Grade::Warning => ("warn", AnsiColor::Yellow.on_default()),
+            Grade::Bad => ("bad ", AnsiColor::Red.on_default()),
+        };
+        line(word, style, &f.what, &f.found);
+        if !f.remedy.is_empty() {
+            print(&format!("      remedy: {}\n", f.remedy));
+        }
+    }
+    Ok(if bad { super::USAGE } else { GOOD })
+}
+
+fn line(word: &str, style: Style, what: &str, found: &str) {
+    print(&format!("{style}{word}{style:#}  {what}: {found}\n"));
+}
+
+fn verdict(good: bool, what: &str, found: &str) -> bool {
+    let (word, colour) = if good { ("pass", AnsiColor::Green) } else { ("FAIL", AnsiColor::Red) };
+    line(word, colour.on_default(), what, found);
+    good
+}
+
+fn self_test(cancel: &AtomicBool) -> Outcome {
+    let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
+    let mut good = true;
+    let cost = self_test::cost(COST_SECONDS, cancel);
+    good &= match cost {
+        Ok(share) => verdict(
+            share < COST_MOST,
+            "the lab's own cost",
+            &format!("{:.3} % of a CPU while measuring, agents included (most: {} %)", 100.0 * share, 100.0 * COST_MOST),
+        ),
+        Err(e) => verdict(false, "the lab's own cost", &e),
+    };
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= match self_test::marks(MARKS_BLOCKS, MARKS_SECONDS, cancel) {
+        Ok(j) => verdict(
+            j.verdict == Verdict::NoDifference,
+            "marks at 10 Hz",
+            &format!(
+                "{:.4}x the count without ({:.4} - {:.4}), {} blocks (within {} %)",
+                j.ratio, j.low, j.high, j.blocks, 100.0 * MARKS_MOST
+            ),
+        ),
+        Err(e) => verdict(false, "marks at 10 Hz", &e),
+    };
+    for (fault, part) in CAUGHT {
+        if cancelled() {
+            return Ok(INTERRUPTED);
+        }
+        let name = fault.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
+        let (caught, how) = self_test::catches(fault, part, cancel)?;
+        good &= verdict(caught, &format!("catches {name}"), &how);
+    }
+    Ok(if good { GOOD } else { CELL_FAILED })
+}

@@ -1,0 +1,217 @@
+//! A role that does no network work: it counts as fast as one thread can. The measure of the lab's own cost, and, with
+//! `--fault`, of what the lab catches.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::cli::DummyArgs;
+use crate::meter::monotonic_ns;
+use crate::protocol::{
+    ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
+};
+
+/// Name of the workload that a dummy plays, for the self-test.
+pub const WORKLOAD: &str = include_str!("dummy.toml");
+/// Steps of the counting loop that make one message.
+const STEPS_PER_MESSAGE: u64 = 1000;
+/// What the source says that it sent: more than any sink can count.
+const PLENTY: u64 = 1 << 52;
+
+/// Ways to break the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Fault {
+    /// Never says `ready`.
+    Mute,
+    /// Answers no mark.
+    Hang,
+    /// Prints without end.
+    Flood,
+    /// Prints what is no JSON.
+    Garbage,
+    /// Dies by a signal while it measures.
+    Crash,
+    /// Leaves a process behind.
+    Orphan,
+    /// Takes memory without end.
+    Memory,
+    /// Says that it received something else.
+    WrongDigest,
+    /// Says that it received less.
+    Fewer,
+    /// The source says that it sent less than was received.
+    Overclaim,
+    /// Ends in the middle.
+    Quit,
+    /// Speaks while it is measured.
+    Chatter,
+    /// Never ends after its result.
+    Linger,
+    /// Does not play this role.
+    Unsupported,
+}
+
+/// Plays a role until the lab says `stop` or goes away.
+#[must_use]
+pub fn run(args: &DummyArgs) -> ExitCode {
+    let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
+    let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l)) else {
+        return failed("the first line is no setup");
+    };
+    if args.fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
+        say(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
+        return ExitCode::from(127);
+    }
+    let dummy = Dummy { fault: args.fault, sink: setup.role == "sink", setup, steps: Arc::default() };
+    dummy.introduce();
+    for line in lines {
+        match serde_json::from_str::<LabMessage>(&line) {
+            Ok(message) => {
+                if let Some(code) = dummy.handle(message) {
+                    return code;
+                }
+            }
+            Err(e) => return failed(&e.to_string()),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Dummy {
+    fault: Option<Fault>,
+    sink: bool,
+    setup: Setup,
+    steps: Arc<AtomicU64>,
+}
+
+impl Dummy {
+    fn introduce(&self) {
+        match self.fault {
+            Some(Fault::Mute) => return,
+            Some(Fault::Garbage) => println!("{{\"type\": \"rea"),
+            Some(Fault::Orphan) => leave_behind(),
+            _ => {}
+        }
+        let implementation = Implementation {
+            name: "dummy".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            language: "rust".to_owned(),
+            runtime: "std".to_owned(),
+        };
+        say(&ContenderMessage::Ready { implementation });
+        say(&ContenderMessage::Connected { setup_ns: vec![1000] });
+    }
+
+    fn handle(&self, message: LabMessage) -> Option<ExitCode> {
+        match message {
+            LabMessage::Start { phase } => self.start(phase),
+            LabMessage::Mark { .. } if self.fault == Some(Fault::Hang) => None,
+            LabMessage::Mark { id } => {
+                let values = self.values();
+                say(&ContenderMessage::Counters(Counters { id, at_ns: monotonic_ns(), values }));
+                None
+            }
+            LabMessage::Stop => {
+                say(&ContenderMessage::Result(TrialResult { values: self.values(), ..TrialResult::default() }));
+                if self.fault == Some(Fault::Linger) {
+                    std::thread::sleep(Duration::from_secs(3600));
+                }
+                Some(ExitCode::SUCCESS)
+            }
+            LabMessage::Setup(_) | LabMessage::Signal { .. } => None,
+        }
+    }
+
+    fn start(&self, phase: Phase) -> Option<ExitCode> {
+        match (phase, self.fault) {
+            (Phase::Verify, _) if self.sink => self.verify(),
+            (Phase::Warmup, _) if self.sink => self.spin(),
+            (Phase::Measure, Some(Fault::Crash)) => std::process::abort(),
+            (Phase::Measure, Some(Fault::Quit)) => return Some(ExitCode::from(3)),
+            (Phase::Measure, Some(Fault::Flood)) => flood(),
+            (Phase::Measure, Some(Fault::Chatter)) => say(&ContenderMessage::Connected { setup_ns: vec![] }),
+            (Phase::Measure, Some(Fault::Memory)) => {
+                std::thread::spawn(take_memory);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The lab computes the same by itself: a dummy has nobody to receive from.
+    fn verify(&self) {
+        let workload = crate::doctor::self_test::workload();
+        let params = workload.resolve(None, &[]).unwrap_or_default();
+        let Ok(expected) = workload.gate.expected(&params, self.setup.seed) else {
+            return say(&ContenderMessage::Failed { reason: "no digest".to_owned() });
+        };
+        let mut verified =
+            Verified { digest: expected.digest, messages: expected.messages, bytes: expected.bytes };
+        match self.fault {
+            Some(Fault::WrongDigest) => verified.digest = "0".repeat(64),
+            Some(Fault::Fewer) => verified.messages -= 1,
+            _ => {}
+        }
+        say(&ContenderMessage::Verified(verified));
+    }
+
+    /// Counts for good; the counter is written in one place, so a plain store does.
+    fn spin(&self) {
+        let steps = Arc::clone(&self.steps);
+        std::thread::spawn(move || {
+            let mut n = 0u64;
+            loop {
+                n += 1;
+                steps.store(n, Ordering::Relaxed);
+            }
+        });
+    }
+
+    fn values(&self) -> BTreeMap<String, u64> {
+        let messages = match (self.sink, self.fault) {
+            (true, _) => self.steps.load(Ordering::Relaxed) / STEPS_PER_MESSAGE,
+            (false, Some(Fault::Overclaim)) => 0,
+            (false, _) => PLENTY,
+        };
+        let zero = ["gaps", "repeats", "disorder"].map(|n| (n.to_owned(), 0));
+        BTreeMap::from([("messages".to_owned(), messages), ("bytes".to_owned(), messages)]).into_iter().chain(zero).collect()
+    }
+}
+
+fn say(message: &ContenderMessage) {
+    let mut out = std::io::stdout().lock();
+    // A lab that is gone closes our stdin too, which ends us.
+    let _ = writeln!(out, "{}", message.to_line()).and_then(|()| out.flush());
+}
+
+fn failed(reason: &str) -> ExitCode {
+    say(&ContenderMessage::Failed { reason: reason.to_owned() });
+    ExitCode::FAILURE
+}
+
+/// Starts a process in a group of its own that outlives us.
+fn leave_behind() {
+    // Should there be no `sleep`, the lab finds nothing left behind, and the self-test says so.
+    let _ = Command::new("sleep").arg("60").stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
+}
+
+/// One line without end.
+fn flood() {
+    let mut out = std::io::stdout().lock();
+    while out.write_all(&[b'x'; 1 << 16]).is_ok() {}
+}
+
+fn take_memory() {
+    const STEP_BYTES: usize = 16 << 20;
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    loop {
+        taken.push(vec![1; STEP_BYTES]);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

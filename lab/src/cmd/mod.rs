@@ -1,0 +1,110 @@
+//! The verbs, one file each, each with one `run`.
+
+pub mod agent;
+pub mod check;
+pub mod completions;
+pub mod doctor;
+pub mod dummy;
+pub mod history;
+pub mod holder;
+pub mod list;
+pub mod new;
+mod progress;
+pub mod run;
+pub mod schema;
+pub mod show;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::build::{BuildError, Builder};
+use crate::cli::Format;
+use crate::manifest::{Catalog, ManifestError, Metric, Workload, find_root};
+use crate::report::{self, Report};
+use crate::store::{CellStatus, Run, StoreError};
+
+/// Everything went well.
+pub const GOOD: u8 = 0;
+/// The command line, or the environment, is at fault.
+pub const USAGE: u8 = 2;
+/// A cell failed.
+pub const CELL_FAILED: u8 = 3;
+/// Nothing could run.
+pub const NOTHING_RAN: u8 = 4;
+/// Ctrl-C, as shells have it: 128 + SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
+/// What a verb gives back: an exit code, or an error that is printed and becomes [`USAGE`].
+pub type Outcome = Result<u8, Box<dyn std::error::Error>>;
+
+/// Prints to stdout, without colour where it is not wanted. A reader that went away is not an error.
+pub(crate) fn print(text: &str) {
+    let _ = write!(anstream::stdout(), "{text}");
+}
+
+/// Reads the repository. Broken manifests are told, and do not stop the others.
+pub(crate) fn catalog() -> Result<Catalog, ManifestError> {
+    let catalog = Catalog::load(&find_root()?)?;
+    for problem in &catalog.problems {
+        let _ = writeln!(anstream::stderr(), "warning: {problem}");
+    }
+    Ok(catalog)
+}
+
+pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {
+    Builder::new(&Builder::default_cache()?, &catalog.root, Arc::clone(cancel))
+}
+
+/// Becomes true on Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once. What runs meanwhile hangs by pipes, and
+/// ends with us.
+pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let code = i32::from(INTERRUPTED);
+        signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&cancel))?;
+        signal_hook::flag::register(signal, Arc::clone(&cancel))?;
+    }
+    Ok(cancel)
+}
+
+/// A stored run in the format asked for.
+pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), StoreError> {
+    let report = report::build(run)?;
+    let metrics = metrics_of(run);
+    let text = match format {
+        Format::Table => report::terminal(&report, &metrics),
+        Format::Json => report::json(&report),
+        Format::Markdown => report::markdown(&report, &metrics),
+    };
+    Ok((report, text))
+}
+
+fn metrics_of(run: &Run) -> Vec<Metric> {
+    let file = format!("{}.toml", run.header.workload);
+    Workload::parse(std::path::Path::new(&file), &run.header.manifest).map_or(Vec::new(), |w| w.metrics)
+}
+
+/// The exit code that a report stands for.
+pub(crate) fn code_of(report: &Report) -> u8 {
+    let any = |status: CellStatus| report.cells.iter().any(|c| c.status == status);
+    match (any(CellStatus::Failed), any(CellStatus::Ok)) {
+        (true, _) => CELL_FAILED,
+        (false, true) => GOOD,
+        (false, false) => NOTHING_RAN,
+    }
+}
+
+/// An outcome as the program's exit code.
+#[must_use]
+pub fn exit(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(e) => {
+            let red = anstyle::AnsiColor::Red.on_default().bold();
+            let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {e}");
+            ExitCode::from(USAGE)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `netdyno run`.
+
+use std::io::Write;
+
+use super::progress::Progress;
+use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
+use crate::cli::RunArgs;
+use crate::run::{Ended, Engine, Request};
+use crate::store::Store;
+
+/// Measures, and prints the report.
+///
+/// # Errors
+/// When the request makes no sense, or the environment does not let a run begin.
+pub fn run(args: &RunArgs) -> Outcome {
+    let catalog = catalog()?;
+    let mut store = Store::open(&Store::default_path())?;
+    let cancel = cancel_on_signal()?;
+    let builder = builder(&catalog, &cancel)?;
+    let mut display = Progress::new();
+    let mut engine =
+        Engine { catalog: &catalog, store: &mut store, builder: &builder, display: &mut display, cancel: &cancel };
+    let (id, ended) = match &args.resume {
+        Some(wanted) => {
+            let id = engine.store.find(wanted)?;
+            engine.resume(&id)?
+        }
+        None => {
+            let resolved = request(args).resolve(&catalog)?;
+            engine.start(&resolved)?
+        }
+    };
+    let (report, text) = render(&store.load(&id)?, args.format)?;
+    print(&text);
+    if ended == Ended::Interrupted {
+        let _ = writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
+        return Ok(INTERRUPTED);
+    }
+    Ok(code_of(&report))
+}
+
+fn request(args: &RunArgs) -> Request {
+    Request {
+        workload: args.workload.clone().unwrap_or_default(),
+        contenders: args.contenders.clone(),
+        preset: args.preset.clone(),
+        set: args.set.clone(),
+        sweep: args.sweep.clone(),
+        matrix: args.matrix,
+        baseline: args.baseline.clone(),
+        budget_seconds: args.budget.map(|b| b.as_secs_f64()),
+        max_blocks: args.max_blocks,
+        precision: args.precision,
+        seed: args.seed,
+        placement: args.placement,
+        net: args.net.clone(),
+        no_ceiling: args.no_ceiling,
+        memory_limit_bytes: args.memory_limit,
+        marks_hz: args.marks_hz,
+        command: std::env::args().collect(),
+    }
+}

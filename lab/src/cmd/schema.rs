@@ -1,0 +1,20 @@
+//! `netdyno schema`.
+
+use super::{GOOD, Outcome, print};
+use crate::cli::{SchemaArgs, SchemaOf};
+use crate::{protocol, report};
+
+/// Prints a JSON Schema.
+///
+/// # Errors
+/// None that is known.
+pub fn run(args: &SchemaArgs) -> Outcome {
+    let of_protocol = |name: &str| protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);
+    let schema = match args.of {
+        SchemaOf::Report => Some(report::schema()),
+        SchemaOf::LabMessage => of_protocol("lab-message"),
+        SchemaOf::ContenderMessage => of_protocol("contender-message"),
+    };
+    print(&format!("{}\n", serde_json::to_string_pretty(&schema)?));
+    Ok(GOOD)
+}

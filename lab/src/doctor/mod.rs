@@ -1,0 +1,34 @@
+//! Is this machine fit to measure on? Findings with remedies, and the lab's test of itself.
+
+mod findings;
+mod noise;
+pub mod self_test;
+
+pub use findings::{Finding, Grade, findings};
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Programs whose version stands in every result, and how to ask them.
+const TOOLCHAINS: [(&str, &str); 8] = [
+    ("rustc", "--version"),
+    ("cargo", "--version"),
+    ("go", "version"),
+    ("node", "--version"),
+    ("npm", "--version"),
+    ("python3", "--version"),
+    ("cc", "--version"),
+    ("cmake", "--version"),
+];
+
+/// The toolchains found, by program: the first line of what each says of itself.
+#[must_use]
+pub fn toolchains() -> BTreeMap<String, String> {
+    let ask = |(program, flag): (&str, &str)| {
+        let output = Command::new(program).arg(flag).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().next().unwrap_or("").trim().to_owned();
+        (output.status.success() && !line.is_empty()).then(|| (program.to_owned(), line))
+    };
+    TOOLCHAINS.into_iter().filter_map(ask).collect()
+}

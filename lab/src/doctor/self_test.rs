@@ -1,0 +1,186 @@
+//! The lab measured by itself: what it costs, and what it catches.
+//!
+//! A dummy role ([`crate::cmd::dummy`]) counts as fast as one thread can. Whatever the lab takes from it shows in the count.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use procfs::process::Process;
+
+use crate::arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Net, Side, Topology};
+use crate::cmd::dummy::Fault;
+use crate::manifest::{ParamValue, Params, Placement, Workload};
+use crate::meter::monotonic_ns;
+use crate::metrics;
+use crate::protocol::limits::TimeLimits;
+use crate::stats::{Direction, Judgement, Rules, judge};
+use crate::store::Outcome;
+use crate::trial::{self, Progress, RoleSpec, TrialReport, TrialSpec};
+
+/// Share of one CPU that the lab may use while it measures.
+pub const COST_MOST: f64 = 0.01;
+/// Relative difference that marks may make.
+pub const MARKS_MOST: f64 = 0.01;
+/// Memory a dummy gets where it is to run out of it.
+const MEMORY_LIMIT_BYTES: u64 = 256 << 20;
+/// What the roles owe comes quickly here, so that a fault shows quickly.
+const LIMITS: TimeLimits = TimeLimits {
+    ready: Duration::from_secs(2),
+    connected: Duration::from_secs(2),
+    verified: Duration::from_secs(5),
+    counters: Duration::from_secs(1),
+    result: Duration::from_secs(2),
+};
+
+/// Every fault, and a part of the reason by which the lab must name it.
+pub const CAUGHT: [(Fault, &str); 14] = [
+    (Fault::Mute, "no `ready`"),
+    (Fault::Hang, "no `counters`"),
+    (Fault::Flood, "1048576 bytes"),
+    (Fault::Garbage, "bad line"),
+    (Fault::Crash, "SIGABRT"),
+    (Fault::Orphan, "behind"),
+    (Fault::Memory, "memory limit"),
+    (Fault::WrongDigest, "wrong digest"),
+    (Fault::Fewer, "messages received in verify"),
+    (Fault::Overclaim, "sent only"),
+    (Fault::Quit, "ended early"),
+    (Fault::Chatter, "`connected`"),
+    (Fault::Linger, "no `exit`"),
+    (Fault::Unsupported, "no role"),
+];
+
+/// The dummy's workload, which is part of the program.
+#[must_use]
+pub fn workload() -> Workload {
+    Workload::parse(std::path::Path::new("dummy.toml"), crate::cmd::dummy::WORKLOAD)
+        .expect("the built-in manifest is valid: a test parses it")
+}
+
+/// Runs one trial of dummies; the fault is the sink's, but for those that only a source can have.
+///
+/// # Errors
+/// When no arena can be had.
+pub fn trial(
+    fault: Option<Fault>,
+    marks_hz: u32,
+    seconds: f64,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<TrialReport, ArenaError> {
+    let workload = workload();
+    let mut params: Params = workload.resolve(None, &[]).unwrap_or_default();
+    params.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
+    let arena = Arena::best(&ArenaSpec::local(Net::Loopback))?;
+    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    let roles = workload.roles.iter().enumerate().map(|(index, name)| {
+        let faulty = (fault == Some(Fault::Overclaim)) == (name == "source");
+        let mut argv = vec!["/proc/self/exe".to_owned(), "dummy".to_owned()];
+        if let Some(fault) = fault.filter(|_| faulty) {
+            argv.push(format!("--fault={}", clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())));
+        }
+        let (local, peer) = arena.addresses(Side::A);
+        let mut launch = LaunchSpec::new(index, argv, PathBuf::from("/"));
+        launch.cpus = cpus.roles.get(index).cloned();
+        launch.memory_limit_bytes = (fault == Some(Fault::Memory)).then_some(MEMORY_LIMIT_BYTES);
+        RoleSpec { name: name.clone(), contender: "dummy".to_owned(), launch, local, peer }
+    });
+    let spec = TrialSpec {
+        workload: &workload,
+        params: &params,
+        seed: 1,
+        roles: roles.collect(),
+        marks_hz,
+        limits: LIMITS,
+        extra_setup: false,
+    };
+    Ok(trial::run(&spec, &arena, cancel, progress))
+}
+
+/// The lab's own CPU time over a measured window, agents included, as a share of one CPU.
+///
+/// # Errors
+/// When no arena can be had, or the trial fails, in words.
+pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
+    let (mut begin, mut end) = (None, None);
+    let report = trial(None, 10, seconds, cancel, &mut |p| match p {
+        Progress::Measuring => begin = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
+        Progress::Stopping => end = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
+        _ => {}
+    })
+    .map_err(|e| e.to_string())?;
+    if report.record.outcome != Outcome::Ok {
+        return Err(format!("{:?}", report.record.outcome));
+    }
+    match (begin, end) {
+        (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
+            Ok(cpu_after.saturating_sub(cpu) as f64 / (after - at) as f64)
+        }
+        _ => Err("/proc does not tell the lab's own CPU time".to_owned()),
+    }
+}
+
+/// CPU time of this process and of its children, the agents, in ns: the scheduler's own account of every thread.
+fn own_cpu_ns() -> Option<u64> {
+    let me = Process::myself().ok()?;
+    let children = procfs::process::all_processes().ok()?.flatten().filter(|p| p.stat().is_ok_and(|s| s.ppid == me.pid));
+    Some(std::iter::once(Process::new(me.pid).ok()?).chain(children).map(|p| threads_cpu_ns(&p)).sum())
+}
+
+fn threads_cpu_ns(process: &Process) -> u64 {
+    let Ok(tasks) = process.tasks() else { return 0 };
+    tasks.flatten().filter_map(|t| t.schedstat().ok()).map(|s| s.sum_exec_runtime).sum()
+}
+
+/// Compares counting with marks at 10 Hz to counting without, in alternating pairs, until it is decided.
+///
+/// # Errors
+/// When no arena can be had, or a trial fails, in words.
+pub fn marks(most_blocks: u32, seconds: f64, cancel: &AtomicBool) -> Result<Judgement, String> {
+    let workload = workload();
+    let metric = workload.primary().ok_or("no primary metric")?;
+    let rate = |hz| -> Result<f64, String> {
+        let report = trial(None, hz, seconds, cancel, &mut |_| {}).map_err(|e| e.to_string())?;
+        metrics::of_trial(metric, &report.record).value.ok_or_else(|| format!("{:?}", report.record.outcome))
+    };
+    let rules = Rules { margin: MARKS_MOST, ..Rules::default() };
+    let mut logs = Vec::new();
+    loop {
+        // Alternating order: a drift in one direction cancels.
+        let (with, without) = if logs.len() % 2 == 0 {
+            let with = rate(10)?;
+            (with, rate(0)?)
+        } else {
+            let without = rate(0)?;
+            (rate(10)?, without)
+        };
+        logs.push((with / without).ln());
+        let judged = judge(&[("marks at 10 Hz".to_owned(), logs.clone())], Direction::Higher, &rules);
+        let Some(judgement) = judged.into_iter().next() else { return Err("nothing to judge".to_owned()) };
+        if crate::stats::decided(std::slice::from_ref(&judgement), &rules) || judgement.blocks >= most_blocks {
+            return Ok(judgement);
+        }
+    }
+}
+
+/// What the lab made of a fault: whether it named it, and how.
+///
+/// # Errors
+/// When no arena can be had.
+pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
+    let report = trial(Some(fault), 10, 0.5, cancel, &mut |_| {})?;
+    Ok(match report.record.outcome {
+        Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
+        Outcome::Skipped { reason, role } => (fault == Fault::Unsupported && reason.contains(part), format!("{role}: {reason}")),
+        other => (false, format!("{other:?}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_built_in_workload_is_valid() {
+        assert_eq!(super::workload().roles, ["source", "sink"]);
+    }
+}

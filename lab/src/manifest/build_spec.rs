@@ -1,0 +1,133 @@
+//! How a contender is built: the tool, and what it needs beside it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Placeholder;
+use super::read::{Problems, is_name};
+
+/// How a contender is built.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildSpec {
+    /// The ecosystem's tool.
+    pub tool: Tool,
+    /// The folder of `contenders/sdk` that it uses.
+    pub sdk: Option<String>,
+    /// The binary, where its package has several: for cargo its name, for Go the folder below `cmd`.
+    pub bin: Option<String>,
+    /// Further folders of the repository that count as its sources.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// What must be installed beside the tool.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+}
+
+/// The tools that build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tool {
+    /// Rust's cargo.
+    Cargo,
+    /// The Go tool.
+    Go,
+    /// Node's npm.
+    Npm,
+    /// Python's pip, in a virtual environment.
+    Pip,
+}
+
+/// Something that must be installed, and the Debian package that has it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "NeedFields")]
+pub enum Need {
+    /// A program on the PATH.
+    Program {
+        /// Its name.
+        program: String,
+        /// The package.
+        apt: String,
+    },
+    /// A library that pkg-config knows.
+    PkgConfig {
+        /// Its name there.
+        pkg_config: String,
+        /// The package.
+        apt: String,
+    },
+}
+
+/// A need as the file has it: one of the first two.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedFields {
+    program: Option<String>,
+    pkg_config: Option<String>,
+    apt: String,
+}
+
+impl TryFrom<NeedFields> for Need {
+    type Error = &'static str;
+
+    fn try_from(fields: NeedFields) -> Result<Self, Self::Error> {
+        match (fields.program, fields.pkg_config) {
+            (Some(program), None) => Ok(Self::Program { program, apt: fields.apt }),
+            (None, Some(pkg_config)) => Ok(Self::PkgConfig { pkg_config, apt: fields.apt }),
+            _ => Err("needs exactly one of program and pkg_config"),
+        }
+    }
+}
+
+impl BuildSpec {
+    pub(super) fn check(&self, problems: &mut Problems) {
+        for (field, name) in [("build.sdk", &self.sdk), ("build.bin", &self.bin)] {
+            if let Some(name) = name {
+                problems.name(field, name);
+            }
+        }
+        problems.entries("build.sources", self.sources.len());
+        problems.entries("build.needs", self.needs.len());
+        for (i, folder) in self.sources.iter().enumerate() {
+            if !folder.split('/').all(is_name) {
+                problems.push(
+                    format!("build.sources[{i}]"),
+                    format!("\"{folder}\" is not a folder below the repository"),
+                );
+            }
+        }
+        for (i, need) in self.needs.iter().enumerate() {
+            let (Need::Program { program: name, apt } | Need::PkgConfig { pkg_config: name, apt }) = need;
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b"+-._".contains(&b);
+            if [name, apt].iter().any(|n| n.is_empty() || n.starts_with('-') || !n.bytes().all(plain)) {
+                problems.push(format!("build.needs[{i}]"), "a program, library or package has an odd name");
+            }
+        }
+    }
+}
+
+impl Tool {
+    /// Whether what it builds has this.
+    pub fn offers(self, placeholder: Placeholder) -> bool {
+        match placeholder {
+            Placeholder::Dir | Placeholder::Src => true,
+            Placeholder::Bin => matches!(self, Self::Cargo | Self::Go),
+            Placeholder::Python => self == Self::Pip,
+            Placeholder::Node => self == Self::Npm,
+        }
+    }
+
+    /// Its name, as manifests spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Npm => "npm",
+            Self::Pip => "pip",
+        }
+    }
+
+    pub(super) fn placeholders(self) -> String {
+        let known = Placeholder::ALL.iter().filter(|p| self.offers(**p));
+        known.map(|p| format!("{{{}}}", p.name())).collect::<Vec<_>>().join(" ")
+    }
+}

@@ -1,0 +1,187 @@
+//! A contender: one implementation of a workload's roles, how to build it and how to start it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::read::{Problems, decode};
+use super::{BuildSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
+
+/// A contender, valid by construction.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contender {
+    /// Its name, which is its folder's.
+    pub name: String,
+    /// Its workload, which is the name of the folder above.
+    pub workload: String,
+    /// The programming language of the library under test.
+    pub language: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// Where the library lives.
+    pub homepage: Option<String>,
+    /// The library's licence.
+    pub license: String,
+    /// Whether the library is used as its documentation says.
+    pub tuning: Tuning,
+    /// What was tuned, of a `peak` contender.
+    #[serde(default)]
+    pub tuned: Vec<String>,
+    /// Whether it is an upper bound and never ranked.
+    #[serde(default)]
+    pub ceiling: bool,
+    /// The library under test.
+    pub implementation: Implementation,
+    /// How it is built.
+    pub build: BuildSpec,
+    /// The roles that it can play.
+    pub roles: IndexMap<String, RoleSpec>,
+    /// What it can do, in the words of the workload's `requires`.
+    #[serde(default)]
+    pub capabilities: BTreeMap<String, ParamValue>,
+    /// Its folder. Not in the file.
+    #[serde(skip)]
+    pub dir: PathBuf,
+}
+
+/// Whether the library is used as its documentation says, or tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tuning {
+    /// As the documentation says.
+    Defaults,
+    /// Tuned; `tuned` lists what.
+    Peak,
+}
+
+/// The library under test; what `ready` reports is checked against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Implementation {
+    /// The package, as its ecosystem names it.
+    pub module: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Contender {
+    /// Parses and validates a contender by itself; errors name `file`, which is `<dir>/contender.toml`. What
+    /// depends on its workload is checked by [`Contender::check_against`].
+    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+        let mut contender: Self = decode(file, text).map_err(|e| vec![e])?;
+        contender.dir = file.parent().unwrap_or(Path::new("")).to_owned();
+        let mut problems = Problems::new(file, text);
+        contender.check(&mut problems);
+        problems.finish(contender)
+    }
+
+    /// Checks what depends on the workload: its name, the roles, the capabilities that parameters need.
+    pub fn check_against(
+        &self,
+        workload: &Workload,
+        file: &Path,
+        text: &str,
+    ) -> Result<(), Vec<ManifestError>> {
+        let mut problems = Problems::new(file, text);
+        for role in self.roles.keys() {
+            problems.known(&format!("roles.{role}"), "role", role, &workload.roles);
+        }
+        for (key, capability) in workload.requires.values().flatten() {
+            let at = format!("capabilities.{capability}");
+            let bound = matches!(key.as_str(), "min" | "max");
+            match self.capabilities.get(capability) {
+                Some(ParamValue::Integer(_)) if bound => {}
+                Some(ParamValue::Boolean(_)) if !bound => {}
+                found => {
+                    let kind = if bound { "a whole number" } else { "true or false" };
+                    let fault = if found.is_none() { "missing" } else { "of the wrong type" };
+                    let rule = format!("{fault}; workload {} needs it as {kind}", workload.name);
+                    problems.push_near(
+                        at,
+                        rule,
+                        nearest(capability, self.capabilities.keys()).filter(|_| found.is_none()),
+                    );
+                }
+            }
+        }
+        if self.ceiling != (workload.ceiling.as_deref() == Some(self.name.as_str())) {
+            let ceiling = workload.ceiling.as_deref().unwrap_or("none");
+            problems.push("ceiling", format!("is {}, but the workload's ceiling is {ceiling}", self.ceiling));
+        }
+        problems.finish(())
+    }
+
+    /// Whether it can do the workload with these parameters; if not, why.
+    pub fn supports(&self, workload: &Workload, params: &Params) -> Result<(), String> {
+        for (name, needs) in &workload.requires {
+            let Some(value) = params.get(name) else { continue };
+            for (key, capability) in needs {
+                let bound = self.capabilities.get(capability).and_then(ParamValue::number);
+                let able = match key.as_str() {
+                    "max" => bound.zip(value.number()).is_some_and(|(most, value)| value <= most),
+                    "min" => bound.zip(value.number()).is_some_and(|(least, value)| value >= least),
+                    key => {
+                        key != value.to_string()
+                            || self.capabilities.get(capability) == Some(&ParamValue::Boolean(true))
+                    }
+                };
+                if !able {
+                    let has =
+                        self.capabilities.get(capability).map_or("missing".to_owned(), ParamValue::to_string);
+                    return Err(format!("{name}={value} needs the capability {capability}, which is {has}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `<workload>/<name>`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.workload, self.name)
+    }
+
+    fn check(&self, problems: &mut Problems) {
+        problems.name("name", &self.name);
+        problems.name("workload", &self.workload);
+        let folders: Vec<_> = self.dir.iter().rev().map(|f| f.to_string_lossy()).collect();
+        if folders.first().is_some_and(|folder| *folder != self.name) {
+            problems.push("name", format!("\"{}\" must be its folder's name", self.name));
+        }
+        if folders.get(1).is_some_and(|folder| *folder != self.workload) {
+            problems.push("workload", format!("\"{}\" must be the name of the folder above", self.workload));
+        }
+        let texts = [
+            ("language", &self.language),
+            ("about", &self.about),
+            ("license", &self.license),
+            ("implementation.module", &self.implementation.module),
+            ("implementation.version", &self.implementation.version),
+        ];
+        for (field, text) in texts {
+            problems.not_empty(field, text);
+        }
+        if self.tuning == Tuning::Peak && self.tuned.is_empty() {
+            problems.push("tuned", "must list what was tuned, since tuning = \"peak\"");
+        }
+        if self.tuning == Tuning::Defaults && !self.tuned.is_empty() {
+            problems
+                .push("tuned", "must be empty with tuning = \"defaults\"; a tuned contender is another one");
+        }
+        self.build.check(problems);
+        if self.roles.is_empty() {
+            problems.push("roles", "must have at least one role");
+        }
+        for (name, role) in &self.roles {
+            role.check(name, self.build.tool, problems);
+        }
+        problems.entries("capabilities", self.capabilities.len());
+        for (name, value) in &self.capabilities {
+            if matches!(value, ParamValue::Number(_)) {
+                problems.push(format!("capabilities.{name}"), "must be a whole number, a boolean or a text");
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The correctness gate: what the receiving role must report at the end of `verify`, computed here
+//! independently, as the section "The payload" of `contenders/PROTOCOL.md` says.
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::limits::{GATE_BYTES_MAX, SEED_MAX};
+use super::read::Problems;
+use super::{ManifestError, ParamKind, ParamSpec, Params};
+
+/// Bytes of a message's header.
+const HEADER_BYTES: usize = 16;
+/// What SHA-256 takes at a time: a shorter message costs as much as one of this length.
+const HASH_BLOCK_BYTES: u64 = 64;
+
+/// A workload's correctness gate.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// The role that prints `verified`.
+    pub role: String,
+    /// The parameter that is the number of connections.
+    pub streams: String,
+    /// The parameter that is the number of messages on each connection.
+    pub messages: String,
+    /// The parameter that is the length of a message.
+    pub message_bytes: String,
+    /// Counters of that role's result that must be 0.
+    #[serde(default)]
+    pub zero: Vec<String>,
+    /// Counters that must be 0 when the boolean parameter is true.
+    #[serde(default)]
+    pub zero_if: IndexMap<String, Vec<String>>,
+    /// Counters of that role's result that another role's may not fall below: nobody receives what was not sent.
+    #[serde(default)]
+    pub at_most: Vec<AtMost>,
+    /// The counter of that role that the wire must have carried, in bytes: nobody receives what did not travel.
+    pub carried: Option<String>,
+}
+
+/// A counter of the gate's role is at most another role's counter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtMost {
+    /// The counter, of both roles.
+    pub counter: String,
+    /// The other role.
+    pub of: String,
+}
+
+/// What `verified` must say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The XOR of the messages' SHA-256, as 64 lower-case hex digits.
+    pub digest: String,
+    /// The number of messages, over all connections.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Gate {
+    /// What the gate's role must report for these parameters and this seed.
+    pub fn expected(&self, params: &Params, seed: u64) -> Result<Expected, ManifestError> {
+        if seed > SEED_MAX {
+            return Err(refused("seed", format!("{seed} does not fit in 53 bits")));
+        }
+        let streams = self.narrow(params, &self.streams)?;
+        let messages = u64::from(self.narrow(params, &self.messages)?);
+        let length = self.narrow(params, &self.message_bytes)? as usize;
+        if length < HEADER_BYTES {
+            return Err(refused(
+                &self.message_bytes,
+                format!("{length} is less than the {HEADER_BYTES} of a header"),
+            ));
+        }
+        let count = u64::from(streams) * messages;
+        let work = count.checked_mul((length as u64).max(HASH_BLOCK_BYTES));
+        if work.is_none_or(|work| work > GATE_BYTES_MAX) {
+            let rule = format!(
+                "{streams} connections of {messages} messages of {length} bytes are more than the {GATE_BYTES_MAX} \
+                 bytes that the gate checks; use a smaller value"
+            );
+            return Err(refused(&self.messages, rule));
+        }
+        let mut digest = [0u8; 32];
+        let mut message = vec![0u8; length];
+        for stream in 0..streams {
+            for sequence in 0..messages {
+                write_message(&mut message, seed, stream, sequence);
+                for (sum, byte) in digest.iter_mut().zip(Sha256::digest(&message)) {
+                    *sum ^= byte;
+                }
+            }
+        }
+        Ok(Expected { digest: hex(&digest), messages: count, bytes: count * length as u64 })
+    }
+
+    /// The counters of the role's result that must be 0 with these parameters.
+    pub fn zero_counters(&self, params: &Params) -> Vec<&str> {
+        let conditional = self.zero_if.iter().filter(|(name, _)| params.boolean(name) == Some(true));
+        self.zero.iter().chain(conditional.flat_map(|(_, counters)| counters)).map(String::as_str).collect()
+    }
+
+    pub(super) fn check(
+        &self,
+        roles: &[String],
+        params: &IndexMap<String, ParamSpec>,
+        problems: &mut Problems,
+    ) {
+        problems.known("gate.role", "role", &self.role, roles);
+        let counts = [
+            ("streams", &self.streams),
+            ("messages", &self.messages),
+            ("message_bytes", &self.message_bytes),
+        ];
+        for (field, name) in counts {
+            kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
+        }
+        for (i, bound) in self.at_most.iter().enumerate() {
+            problems.known(&format!("gate.at_most[{i}].of"), "role", &bound.of, roles);
+        }
+        for name in self.zero_if.keys() {
+            kind_of(&format!("gate.zero_if.{name}"), name, ParamKind::Boolean, params, problems);
+        }
+    }
+
+    fn narrow(&self, params: &Params, name: &str) -> Result<u32, ManifestError> {
+        let value = params.count(name).and_then(|n| u32::try_from(n).ok());
+        value.ok_or_else(|| refused(name, "the gate needs a whole number from 0 to 4294967295".to_owned()))
+    }
+}
+
+/// Writes the header and body of one message of `verify`.
+fn write_message(message: &mut [u8], seed: u64, stream: u32, sequence: u64) {
+    let (header, body) = message.split_at_mut(HEADER_BYTES);
+    header[..8].copy_from_slice(&sequence.to_be_bytes());
+    header[8..12].copy_from_slice(&stream.to_be_bytes());
+    header[12..].fill(0);
+    let mut input = [0u8; 24];
+    input[..8].copy_from_slice(&seed.to_be_bytes());
+    input[8..12].copy_from_slice(&stream.to_be_bytes());
+    input[12..20].copy_from_slice(&sequence.to_be_bytes());
+    for (j, chunk) in (0u32..).zip(body.chunks_mut(32)) {
+        input[20..].copy_from_slice(&j.to_be_bytes());
+        let block = Sha256::digest(input);
+        chunk.copy_from_slice(&block[..chunk.len()]);
+    }
+}
+
+/// Bytes as lower-case hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn refused(name: &str, rule: String) -> ManifestError {
+    ManifestError::Value { name: name.to_owned(), rule }
+}
+
+fn kind_of(
+    at: &str,
+    name: &str,
+    kind: ParamKind,
+    params: &IndexMap<String, ParamSpec>,
+    problems: &mut Problems,
+) {
+    match params.get(name) {
+        None => problems.known(at, "parameter", name, params.keys()),
+        Some(spec) if spec.kind != kind => {
+            problems.push(at, format!("parameter \"{name}\" must be {kind}"));
+        }
+        Some(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_protocols_test_vector() {
+        let mut message = [0xff; 80];
+        write_message(&mut message, 1, 2, 3);
+        let digest = hex(&Sha256::digest(message));
+        assert_eq!(digest, "8eb1afe42c57d17ba06d68c55ccc9b69eb98f1693ceb3e94f624dc95c7ccb2fe");
+    }
+}

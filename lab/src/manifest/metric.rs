@@ -1,0 +1,183 @@
+//! Metrics: what a trial's stored samples are turned into, and how.
+
+use serde::{Deserialize, Serialize};
+
+use super::read::Problems;
+
+/// The fields of a role's meter that a metric may name.
+pub const METER_FIELDS: &[&str] =
+    &["cpu_ns", "peak_rss_bytes", "context_switches", "pss_bytes", "private_bytes"];
+
+/// The fields of the network namespace's counters that a metric may name.
+pub const WIRE_FIELDS: &[&str] = &["bytes", "packets", "udp_drops", "udp_errors", "interface_drops"];
+
+/// One figure of a trial.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Its name in JSON and in the store.
+    pub name: String,
+    /// Its name in a table's head.
+    pub label: String,
+    /// Its unit: `B/s`, `ns`, `B`, `1/s`, or `1` for a plain number.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether verdicts, bars and the share of the ceiling are of this one. One metric of a workload is.
+    #[serde(default)]
+    pub primary: bool,
+    /// Whether the terminal's table has a column for it.
+    #[serde(default = "yes")]
+    pub column: bool,
+    /// How it is computed.
+    pub from: Source,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// How a metric is computed from what was stored of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// A counter's difference between two marks over the difference of its own `at_ns`, a second.
+    Rate {
+        /// Whose counter.
+        role: String,
+        /// Which counter.
+        counter: String,
+    },
+    /// A quantile of the role's `setup_ns`.
+    SetupQuantile {
+        /// Whose setup times.
+        role: String,
+        /// From 0 to 1.
+        quantile: f64,
+    },
+    /// CPU time of all roles in the window, in ns, for one increment of a counter.
+    CpuPer {
+        /// Whose counter.
+        role: String,
+        /// Which counter.
+        counter: String,
+    },
+    /// A field of each role's meter, and the sum over the roles.
+    Meter {
+        /// One of [`METER_FIELDS`].
+        field: String,
+    },
+    /// The sum of a meter's field over the roles in the window, for one increment of a counter.
+    MeterPer {
+        /// One of [`METER_FIELDS`].
+        field: String,
+        /// Whose counter.
+        role: String,
+        /// Which counter.
+        counter: String,
+    },
+    /// A counter of the network namespace over the window.
+    Wire {
+        /// One of [`WIRE_FIELDS`].
+        field: String,
+    },
+    /// A counter of the network namespace over the window, for one increment of a counter.
+    WirePer {
+        /// One of [`WIRE_FIELDS`].
+        field: String,
+        /// Whose counter.
+        role: String,
+        /// Which counter.
+        counter: String,
+    },
+    /// A quantile of a histogram of the role's result.
+    HistogramQuantile {
+        /// Whose histogram.
+        role: String,
+        /// Which histogram.
+        histogram: String,
+        /// From 0 to 1.
+        quantile: f64,
+    },
+}
+
+impl Source {
+    /// The role that it reads, where it reads one.
+    pub fn role(&self) -> Option<&str> {
+        match self {
+            Self::Rate { role, .. }
+            | Self::SetupQuantile { role, .. }
+            | Self::CpuPer { role, .. }
+            | Self::MeterPer { role, .. }
+            | Self::WirePer { role, .. }
+            | Self::HistogramQuantile { role, .. } => Some(role),
+            Self::Meter { .. } | Self::Wire { .. } => None,
+        }
+    }
+
+    /// The role's counter that it reads, where it reads one.
+    pub fn counter(&self) -> Option<&str> {
+        match self {
+            Self::Rate { counter, .. }
+            | Self::CpuPer { counter, .. }
+            | Self::MeterPer { counter, .. }
+            | Self::WirePer { counter, .. } => Some(counter),
+            Self::SetupQuantile { .. }
+            | Self::Meter { .. }
+            | Self::Wire { .. }
+            | Self::HistogramQuantile { .. } => None,
+        }
+    }
+}
+
+impl Metric {
+    pub(super) fn check(&self, at: &str, roles: &[String], problems: &mut Problems) {
+        problems.name(&format!("{at}.name"), &self.name);
+        problems.not_empty(&format!("{at}.label"), &self.label);
+        problems.not_empty(&format!("{at}.unit"), &self.unit);
+        let (kind, quantile) = match &self.from {
+            Source::Rate { .. } => ("rate", None),
+            Source::SetupQuantile { quantile, .. } => ("setup_quantile", Some(quantile)),
+            Source::CpuPer { .. } => ("cpu_per", None),
+            Source::Meter { field } => {
+                problems.known(&format!("{at}.from.meter.field"), "meter field", field, METER_FIELDS);
+                ("meter", None)
+            }
+            Source::MeterPer { field, .. } => {
+                problems.known(&format!("{at}.from.meter_per.field"), "meter field", field, METER_FIELDS);
+                ("meter_per", None)
+            }
+            Source::Wire { field } => {
+                problems.known(&format!("{at}.from.wire.field"), "wire field", field, WIRE_FIELDS);
+                ("wire", None)
+            }
+            Source::WirePer { field, .. } => {
+                problems.known(&format!("{at}.from.wire_per.field"), "wire field", field, WIRE_FIELDS);
+                ("wire_per", None)
+            }
+            Source::HistogramQuantile { histogram, quantile, .. } => {
+                problems.not_empty(&format!("{at}.from.histogram_quantile.histogram"), histogram);
+                ("histogram_quantile", Some(quantile))
+            }
+        };
+        if let Some(role) = self.from.role() {
+            problems.known(&format!("{at}.from.{kind}.role"), "role", role, roles);
+        }
+        if let Some(counter) = self.from.counter() {
+            problems.not_empty(&format!("{at}.from.{kind}.counter"), counter);
+        }
+        if let Some(quantile) = quantile.filter(|q| !(0.0..=1.0).contains(*q)) {
+            problems.push(format!("{at}.from.{kind}.quantile"), format!("{quantile} is not from 0 to 1"));
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}

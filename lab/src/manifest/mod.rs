@@ -1,0 +1,30 @@
+//! Manifests: `workloads/<name>.toml` and `contenders/<workload>/<name>/contender.toml`, parsed and validated.
+//!
+//! Does: parse, validate with every defect named (file, line, field, rule, remedy), resolve parameters, say what
+//! the correctness gate must see, and find both kinds in a repository. Does not: build, run, or know any workload
+//! or contender by name.
+
+mod build_spec;
+mod catalog;
+mod contender;
+mod error;
+mod gate;
+pub mod limits;
+mod metric;
+mod params;
+mod read;
+mod role;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub use build_spec::{BuildSpec, Need, Tool};
+pub use catalog::{Catalog, find_root};
+pub use contender::{Contender, Implementation, Tuning};
+pub use error::{ManifestError, nearest};
+pub(crate) use gate::hex;
+pub use gate::{AtMost, Expected, Gate};
+pub use metric::{Better, METER_FIELDS, Metric, Source, WIRE_FIELDS};
+pub use params::{ParamKind, ParamSpec, ParamValue, Params};
+pub use role::{Placeholder, RoleSpec, substitute};
+pub use workload::{Placement, Preset, Workload};

@@ -1,0 +1,257 @@
+//! Parameters: what a workload lets one choose, and the values chosen.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// The value of one parameter; untagged in JSON and TOML.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ParamValue {
+    /// A whole number.
+    Integer(i64),
+    /// A finite number.
+    Number(f64),
+    /// True or false.
+    Boolean(bool),
+    /// A text, usually one of a list of choices.
+    Text(String),
+}
+
+/// The values of a workload's parameters, in the order in which the workload names them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Params(pub IndexMap<String, ParamValue>);
+
+/// The type of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamKind {
+    /// A whole number.
+    Integer,
+    /// A finite number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A text.
+    Text,
+}
+
+/// One parameter of a workload.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamSpec {
+    /// Its type.
+    pub kind: ParamKind,
+    /// Its value where nothing else is said.
+    pub default: ParamValue,
+    /// The least value, of numbers.
+    pub min: Option<ParamValue>,
+    /// The greatest value, of numbers.
+    pub max: Option<ParamValue>,
+    /// The only values allowed, if not empty.
+    #[serde(default)]
+    pub choices: Vec<ParamValue>,
+    /// The unit, for people.
+    pub unit: Option<String>,
+    /// Whether it stands in a report's headline.
+    #[serde(default)]
+    pub headline: bool,
+    /// What it does, in a line.
+    pub about: String,
+}
+
+impl Params {
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&ParamValue> {
+        self.0.get(name)
+    }
+
+    /// The value of a whole-number parameter that is not negative.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.get(name)?.integer().and_then(|n| u64::try_from(n).ok())
+    }
+
+    /// The value of a numeric parameter.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.number()
+    }
+
+    /// The value of a boolean parameter.
+    pub fn boolean(&self, name: &str) -> Option<bool> {
+        self.get(name)?.boolean()
+    }
+
+    /// Every parameter and its value, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ParamValue)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl ParamValue {
+    /// The value as a whole number, if it is one.
+    pub fn integer(&self) -> Option<i64> {
+        if let Self::Integer(n) = self { Some(*n) } else { None }
+    }
+
+    /// The value as a number, whole or not.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(n) => Some(*n as f64),
+            Self::Number(n) => Some(*n),
+            Self::Boolean(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// The value as true or false, if it is.
+    pub fn boolean(&self) -> Option<bool> {
+        if let Self::Boolean(b) = self { Some(*b) } else { None }
+    }
+
+    /// The value as a text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(t) = self { Some(t) } else { None }
+    }
+
+    /// The value as one of `kind`: a whole number is also a number, nothing else changes type.
+    fn of_kind(self, kind: ParamKind) -> Option<Self> {
+        match (kind, self) {
+            (ParamKind::Number, Self::Integer(n)) => Some(Self::Number(n as f64)),
+            (ParamKind::Number, Self::Number(n)) if n.is_finite() => Some(Self::Number(n)),
+            (ParamKind::Integer, v @ Self::Integer(_))
+            | (ParamKind::Boolean, v @ Self::Boolean(_))
+            | (ParamKind::Text, v @ Self::Text(_)) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// Whether `self < other`; false where they have no order. Whole numbers are compared as such.
+    fn less(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a < b,
+            _ => self.number().zip(other.number()).is_some_and(|(a, b)| a < b),
+        }
+    }
+}
+
+impl ParamSpec {
+    /// Takes `value` if it keeps this parameter's rules; else says which it breaks.
+    pub fn check(&self, value: ParamValue) -> Result<ParamValue, String> {
+        let shown = value.to_string();
+        let value = value.of_kind(self.kind).ok_or_else(|| format!("{shown} is not {}", self.kind))?;
+        let unit = self.unit.as_ref().map(|u| format!(" {u}")).unwrap_or_default();
+        if let Some(min) = self.min.as_ref().filter(|min| value.less(min)) {
+            return Err(format!("{shown} is too small; the least is {min}{unit}"));
+        }
+        if let Some(max) = self.max.as_ref().filter(|max| max.less(&value)) {
+            return Err(format!("{shown} is too large; the greatest is {max}{unit}"));
+        }
+        if !self.choices.is_empty() && !self.choices.contains(&value) {
+            let choices: Vec<String> = self.choices.iter().map(ParamValue::to_string).collect();
+            let meant = super::nearest(&shown, &choices).map(|c| format!(" (did you mean {c}?)"));
+            let meant = meant.unwrap_or_default();
+            return Err(format!("{shown} is not one of {}{meant}", choices.join(", ")));
+        }
+        Ok(value)
+    }
+
+    /// Reads a value as typed on a command line.
+    pub fn parse(&self, text: &str) -> Result<ParamValue, String> {
+        let text = text.trim();
+        let value = match self.kind {
+            ParamKind::Integer => text.replace('_', "").parse().ok().map(ParamValue::Integer),
+            ParamKind::Number => text.parse().ok().map(ParamValue::Number),
+            ParamKind::Boolean => text.parse().ok().map(ParamValue::Boolean),
+            ParamKind::Text => Some(ParamValue::Text(text.to_owned())),
+        };
+        self.check(value.ok_or_else(|| format!("\"{text}\" is not {}", self.kind))?)
+    }
+
+    /// Gives every value of the specification its type, and says which rule of its own it breaks:
+    /// the field at fault and the rule.
+    pub(super) fn settle(&mut self) -> Result<(), (&'static str, String)> {
+        let kind = self.kind;
+        let numeric = matches!(kind, ParamKind::Integer | ParamKind::Number);
+        for (field, bound) in [("min", &mut self.min), ("max", &mut self.max)] {
+            let Some(value) = bound.take() else { continue };
+            if !numeric {
+                return Err((field, format!("{kind} has no least and greatest; use choices")));
+            }
+            *bound = Some(value.of_kind(kind).ok_or_else(|| (field, format!("must be {kind}")))?);
+        }
+        if let (Some(min), Some(max)) = (&self.min, &self.max)
+            && max.less(min)
+        {
+            return Err(("min", format!("{min} is greater than max, {max}")));
+        }
+        for choice in &mut self.choices {
+            let value = choice.clone().of_kind(kind);
+            *choice = value.ok_or_else(|| ("choices", format!("{choice} is not {kind}")))?;
+        }
+        self.default = self.check(self.default.clone()).map_err(|rule| ("default", rule))?;
+        Ok(())
+    }
+}
+
+impl fmt::Display for ParamKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Text => "a text",
+        })
+    }
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(n) => n.fmt(f),
+            Self::Number(n) => n.fmt(f),
+            Self::Boolean(b) => b.fmt(f),
+            Self::Text(t) => t.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i == 0 { "" } else { " " })?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for ParamValue {
+    // By hand, since a derived untagged enum loses the place of an error.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = ParamValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a boolean or a text")
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<ParamValue, E> {
+                Ok(ParamValue::Integer(n))
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<ParamValue, E> {
+                let n = i64::try_from(n).map_err(|_| E::custom("a whole number beyond 64 bits with sign"))?;
+                Ok(ParamValue::Integer(n))
+            }
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<ParamValue, E> {
+                if n.is_finite() { Ok(ParamValue::Number(n)) } else { Err(E::custom("not a finite number")) }
+            }
+            fn visit_bool<E: de::Error>(self, b: bool) -> Result<ParamValue, E> {
+                Ok(ParamValue::Boolean(b))
+            }
+            fn visit_str<E: de::Error>(self, t: &str) -> Result<ParamValue, E> {
+                Ok(ParamValue::Text(t.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}

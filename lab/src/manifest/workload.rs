@@ -1,0 +1,236 @@
+//! A workload: the job, its roles, parameters, gate, metrics and presets.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX};
+use super::read::{Problems, decode};
+use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
+
+/// A workload, valid by construction.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Its name, which is its file's.
+    pub name: String,
+    /// Its name in a headline.
+    pub title: String,
+    /// What the job is, in a line.
+    pub about: String,
+    /// The roles, in the order in which they are stopped.
+    pub roles: Vec<String>,
+    /// The contender that is the upper bound, if there is one.
+    pub ceiling: Option<String>,
+    /// The contender that ratios are to where nothing else is asked for.
+    pub baseline: Option<String>,
+    /// What each role must do, for authors of contenders.
+    pub contract: String,
+    /// The parameters, in the order of the file.
+    #[serde(default)]
+    pub params: IndexMap<String, ParamSpec>,
+    /// For a parameter, the capabilities that its values need. A key is a value of the parameter (`true`, `udp`)
+    /// and names a capability that must be true, or it is `min` or `max` and names a bound that is a whole number.
+    #[serde(default)]
+    pub requires: IndexMap<String, BTreeMap<String, String>>,
+    /// The correctness gate.
+    pub gate: Gate,
+    /// The metrics, in the order of the table.
+    pub metrics: Vec<Metric>,
+    /// The presets, in the order of the file.
+    pub presets: IndexMap<String, Preset>,
+}
+
+/// A named choice of parameters and effort.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// What it is for, in a line.
+    pub about: String,
+    /// The parameters that differ from their defaults.
+    #[serde(default)]
+    pub params: IndexMap<String, ParamValue>,
+    /// How the roles share the cores, where the preset says so.
+    pub placement: Option<Placement>,
+    /// The least number of blocks before a verdict.
+    pub min_blocks: u32,
+    /// The greatest number of blocks.
+    pub max_blocks: u32,
+    /// The time after which no further block begins.
+    pub budget_seconds: f64,
+}
+
+/// How the roles of a trial share the cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Each role has cores of its own.
+    Apart,
+    /// All roles share all cores.
+    Shared,
+}
+
+impl Workload {
+    /// Parses and validates a workload; errors name `file`.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+        let mut workload: Self = decode(file, text).map_err(|e| vec![e])?;
+        let mut problems = Problems::new(file, text);
+        workload.check(file, &mut problems);
+        problems.finish(workload)
+    }
+
+    /// The parameters of a run: the defaults, then the preset's, then the overrides as typed (the last one of a
+    /// name counts).
+    pub fn resolve(
+        &self,
+        preset: Option<&str>,
+        overrides: &[(String, String)],
+    ) -> Result<Params, ManifestError> {
+        let mut params: IndexMap<String, ParamValue> =
+            self.params.iter().map(|(name, spec)| (name.clone(), spec.default.clone())).collect();
+        if let Some(name) = preset {
+            params.extend(self.preset(name)?.params.clone());
+        }
+        for (name, text) in overrides {
+            params.insert(name.clone(), self.parse_param(name, text)?);
+        }
+        Ok(Params(params))
+    }
+
+    /// Reads the value of one parameter as typed.
+    pub fn parse_param(&self, name: &str, text: &str) -> Result<ParamValue, ManifestError> {
+        let value_error = |rule| ManifestError::Value { name: name.to_owned(), rule };
+        self.param(name)?.parse(text).map_err(value_error)
+    }
+
+    /// A parameter by name.
+    pub fn param(&self, name: &str) -> Result<&ParamSpec, ManifestError> {
+        self.params.get(name).ok_or_else(|| ManifestError::unknown("parameter", name, self.params.keys()))
+    }
+
+    /// A preset by name.
+    pub fn preset(&self, name: &str) -> Result<&Preset, ManifestError> {
+        self.presets.get(name).ok_or_else(|| ManifestError::unknown("preset", name, self.presets.keys()))
+    }
+
+    /// A metric by name.
+    pub fn metric(&self, name: &str) -> Result<&Metric, ManifestError> {
+        let names = self.metrics.iter().map(|m| &m.name);
+        let found = self.metrics.iter().find(|m| m.name == name);
+        found.ok_or_else(|| ManifestError::unknown("metric", name, names))
+    }
+
+    /// The metric that verdicts are of. A valid workload has exactly one.
+    pub fn primary(&self) -> Option<&Metric> {
+        self.metrics.iter().find(|m| m.primary)
+    }
+
+    fn check(&mut self, file: &Path, problems: &mut Problems) {
+        problems.name("name", &self.name);
+        if file.file_stem().is_some_and(|stem| stem != self.name.as_str()) {
+            problems.push("name", format!("\"{}\" must be the file's name without .toml", self.name));
+        }
+        for (field, text) in [("title", &self.title), ("about", &self.about)] {
+            problems.not_empty(field, text);
+        }
+        problems.not_empty("contract", &self.contract);
+        for (field, name) in [("ceiling", &self.ceiling), ("baseline", &self.baseline)] {
+            if let Some(name) = name {
+                problems.name(field, name);
+            }
+        }
+        if self.roles.is_empty() {
+            problems.push("roles", "must name at least one role");
+        }
+        unique("roles", "role", self.roles.iter(), problems);
+        self.check_params(problems);
+        self.check_requires(problems);
+        self.gate.check(&self.roles, &self.params, problems);
+        self.check_metrics(problems);
+        self.check_presets(problems);
+    }
+
+    fn check_params(&mut self, problems: &mut Problems) {
+        problems.entries("params", self.params.len());
+        for (name, spec) in &mut self.params {
+            problems.name(&format!("params.{name}"), name);
+            problems.not_empty(&format!("params.{name}.about"), &spec.about);
+            if let Err((field, rule)) = spec.settle() {
+                problems.push(format!("params.{name}.{field}"), rule);
+            }
+        }
+    }
+
+    fn check_requires(&self, problems: &mut Problems) {
+        for (name, needs) in &self.requires {
+            let at = format!("requires.{name}");
+            let Some(spec) = self.params.get(name) else {
+                problems.known(&at, "parameter", name, self.params.keys());
+                continue;
+            };
+            let known: Vec<String> = match spec.kind {
+                ParamKind::Integer | ParamKind::Number => vec!["min".into(), "max".into()],
+                ParamKind::Boolean => vec!["true".into(), "false".into()],
+                ParamKind::Text => spec.choices.iter().map(ParamValue::to_string).collect(),
+            };
+            for (key, capability) in needs {
+                problems.known(&format!("{at}.{key}"), "value", key, &known);
+                problems.name(&format!("{at}.{key}"), capability);
+            }
+        }
+    }
+
+    fn check_metrics(&self, problems: &mut Problems) {
+        problems.entries("metrics", self.metrics.len());
+        unique("metrics", "metric", self.metrics.iter().map(|m| &m.name), problems);
+        for (i, metric) in self.metrics.iter().enumerate() {
+            metric.check(&format!("metrics[{i}]"), &self.roles, problems);
+        }
+        let primary = self.metrics.iter().filter(|m| m.primary).count();
+        if primary != 1 {
+            problems.push("metrics", format!("{primary} have primary = true; exactly one must"));
+        }
+    }
+
+    fn check_presets(&mut self, problems: &mut Problems) {
+        problems.entries("presets", self.presets.len());
+        for (name, preset) in &mut self.presets {
+            let at = format!("presets.{name}");
+            problems.name(&at, name);
+            problems.not_empty(&format!("{at}.about"), &preset.about);
+            for (param, value) in &mut preset.params {
+                let at = format!("{at}.params.{param}");
+                match self.params.get(param).map(|spec| spec.check(value.clone())) {
+                    None => problems.known(&at, "parameter", param, self.params.keys()),
+                    Some(Err(rule)) => problems.push(at, rule),
+                    Some(Ok(checked)) => *value = checked,
+                }
+            }
+            if preset.min_blocks == 0 {
+                problems.push(format!("{at}.min_blocks"), "must be at least 1");
+            }
+            if preset.max_blocks < preset.min_blocks || preset.max_blocks > BLOCKS_MAX {
+                let rule = format!("must be from min_blocks, {}, to {BLOCKS_MAX}", preset.min_blocks);
+                problems.push(format!("{at}.max_blocks"), rule);
+            }
+            if !(preset.budget_seconds > 0.0 && preset.budget_seconds <= BUDGET_SECONDS_MAX) {
+                let rule = format!("must be greater than 0 and at most {BUDGET_SECONDS_MAX}");
+                problems.push(format!("{at}.budget_seconds"), rule);
+            }
+        }
+    }
+}
+
+/// Notes names that are malformed or stand twice.
+fn unique<'a>(field: &str, what: &str, names: impl Iterator<Item = &'a String>, problems: &mut Problems) {
+    let mut seen: Vec<&String> = Vec::new();
+    for (i, name) in names.enumerate() {
+        problems.name(&format!("{field}[{i}]"), name);
+        if seen.contains(&name) {
+            problems.push(format!("{field}[{i}]"), format!("{what} \"{name}\" stands twice"));
+        }
+        seen.push(name);
+    }
+}

@@ -1,0 +1,54 @@
+//! Memory of a contender.
+
+use procfs::process::Process;
+
+use super::Reading;
+
+/// The sum of every process's own peak.
+pub(crate) fn peak_rss(processes: &[Process]) -> Reading {
+    let peaks: Vec<u64> = processes.iter().filter_map(|process| process.status().ok()?.vmhwm).collect();
+    match peaks.len() {
+        0 => Reading::not_measured("no process of the contender is alive"),
+        count => Reading::of(
+            peaks.iter().sum::<u64>() * 1024,
+            format!("VmHWM of {count} processes, each at its own peak"),
+        ),
+    }
+}
+
+/// Proportional and private memory, from the kernel's walk over the page tables.
+pub(crate) fn shared_out(processes: &[Process]) -> (Reading, Reading) {
+    let mut pss = 0;
+    let mut private = 0;
+    let mut read = 0;
+    let mut refused = None;
+    for process in processes {
+        match process.smaps_rollup() {
+            Ok(rollup) => {
+                read += 1;
+                for map in &rollup.memory_map_rollup {
+                    let field = |name| map.extension.map.get(name).copied().unwrap_or(0);
+                    pss += field("Pss");
+                    private += field("Private_Clean") + field("Private_Dirty");
+                }
+            }
+            // One that has ended meanwhile has no memory any more.
+            Err(procfs::ProcError::NotFound(_)) => {}
+            Err(error) => refused = Some(error.to_string()),
+        }
+    }
+    match (read, refused) {
+        (_, Some(error)) => {
+            let none = || Reading::not_measured(format!("smaps_rollup: {error}"));
+            (none(), none())
+        }
+        (0, None) => {
+            let none = || Reading::not_measured("no process of the contender is alive");
+            (none(), none())
+        }
+        (count, None) => (
+            Reading::of(pss, format!("smaps_rollup Pss of {count} processes")),
+            Reading::of(private, format!("smaps_rollup Private_Clean + Private_Dirty of {count} processes")),
+        ),
+    }
+}

@@ -1,0 +1,139 @@
+//! What went over a contender's network, by the counters of its network namespace.
+
+use std::fs;
+
+use procfs::net::DeviceStatus;
+use procfs::process::Process;
+use serde::{Deserialize, Serialize};
+
+use super::Reading;
+
+/// Which network the agent sees, and so what its counters mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetScope {
+    /// The host's: others use it too.
+    Host,
+    /// One private namespace for all roles; everything goes over its loopback.
+    Loopback,
+    /// A private namespace a role; this is the interface to the other one.
+    Veth(String),
+}
+
+/// Counters of the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetSnapshot {
+    /// Whether all roles read the same counters. If not, `udp_drops`, `udp_errors` and `interface_drops` are this
+    /// role's side alone: add the sides. `bytes` and `packets` are the whole traffic on either side: never add them.
+    pub shared_by_roles: bool,
+    /// Bytes on the wire, both directions together.
+    pub bytes: Reading,
+    /// Packets, both directions together; a segmented send or a coalesced receive (GSO, GRO) counts once.
+    pub packets: Reading,
+    /// Datagrams dropped because a socket's receive buffer was full.
+    pub udp_drops: Reading,
+    /// Datagrams dropped for any reason of the receiver's, full buffers included.
+    pub udp_errors: Reading,
+    /// Packets that the interface dropped.
+    pub interface_drops: Reading,
+}
+
+impl NetSnapshot {
+    /// Every reading, by the name of its field.
+    #[must_use]
+    pub fn readings(&self) -> [(&'static str, &Reading); 5] {
+        [
+            ("bytes", &self.bytes),
+            ("packets", &self.packets),
+            ("udp_drops", &self.udp_drops),
+            ("udp_errors", &self.udp_errors),
+            ("interface_drops", &self.interface_drops),
+        ]
+    }
+}
+
+impl NetScope {
+    /// Reads the counters of the namespace that we are in.
+    pub(crate) fn read(&self) -> NetSnapshot {
+        let (interface, shared) = match self {
+            Self::Host => return nothing("the host's network is shared with others"),
+            Self::Loopback => ("lo", true),
+            Self::Veth(interface) => (interface.as_str(), false),
+        };
+        let device = Process::myself()
+            .and_then(|this| this.dev_status())
+            .ok()
+            .and_then(|mut all| all.remove(interface));
+        let Some(device) = device else {
+            return nothing(&format!("no interface {interface} in /proc/self/net/dev"));
+        };
+        let snmp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
+        let udp = |name: &str| match udp_counter(&snmp, name) {
+            Some(value) => Reading::of(value, format!("/proc/self/net/snmp Udp {name}")),
+            None => Reading::not_measured(format!("no Udp {name} in /proc/self/net/snmp")),
+        };
+        let (bytes, packets) = traffic(&device, shared);
+        NetSnapshot {
+            shared_by_roles: shared,
+            bytes,
+            packets,
+            udp_drops: udp("RcvbufErrors"),
+            udp_errors: udp("InErrors"),
+            interface_drops: Reading::of(
+                device.recv_drop + device.sent_drop,
+                format!("{interface} drops in /proc/self/net/dev"),
+            ),
+        }
+    }
+}
+
+/// Loopback hands every packet from its sending to its receiving side: one of the two is the traffic.
+fn traffic(device: &DeviceStatus, loopback: bool) -> (Reading, Reading) {
+    let (bytes, packets, source) = match loopback {
+        true => (
+            device.recv_bytes,
+            device.recv_packets,
+            "received on lo by all roles, from the IP header on".to_owned(),
+        ),
+        false => (
+            device.recv_bytes + device.sent_bytes,
+            device.recv_packets + device.sent_packets,
+            format!("received and sent on {}, with Ethernet headers", device.name),
+        ),
+    };
+    (Reading::of(bytes, source.clone()), Reading::of(packets, source + "; a GSO or GRO packet counts once"))
+}
+
+fn nothing(reason: &str) -> NetSnapshot {
+    let none = || Reading::not_measured(reason);
+    NetSnapshot {
+        shared_by_roles: true,
+        bytes: none(),
+        packets: none(),
+        udp_drops: none(),
+        udp_errors: none(),
+        interface_drops: none(),
+    }
+}
+
+/// `/proc/net/snmp` has two lines a protocol: names, then values.
+fn udp_counter(snmp: &str, name: &str) -> Option<u64> {
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let column = lines.next()?.split_whitespace().position(|other| other == name)?;
+    lines.next()?.split_whitespace().nth(column)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn udp_counters_by_name() {
+        let snmp = "Ip: Forwarding\nIp: 1\nUdp: InDatagrams InErrors RcvbufErrors\nUdp: 9 3 2\nUdpLite: InErrors\nUdpLite: 7\n";
+        assert_eq!(udp_counter(snmp, "RcvbufErrors"), Some(2));
+        assert_eq!(udp_counter(snmp, "InErrors"), Some(3));
+        assert_eq!(udp_counter(snmp, "MemErrors"), None);
+        assert_eq!(udp_counter("Udp: InErrors\n", "InErrors"), None);
+        assert_eq!(udp_counter("", "InErrors"), None);
+    }
+}

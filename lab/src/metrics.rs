@@ -1,0 +1,288 @@
+//! From stored samples to the figures of a workload's metrics.
+//!
+//! All that is printed of a run is computed here and in [`crate::verdicts`], from the store's rows alone.
+
+use std::collections::BTreeMap;
+
+use crate::manifest::{Metric, Source};
+use crate::stats::histogram::Latencies;
+use crate::stats::quantile;
+use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
+
+/// Mark of the meter's reading at the start of the measured window.
+pub const METER_BEGIN: u64 = 0;
+/// Mark of the meter's reading at its end.
+pub const METER_END: u64 = 1;
+/// Mark of the meter's thorough reading after it (PSS, private memory).
+pub const METER_DEEP: u64 = 2;
+/// Meter field: CPUs the role may use.
+pub const CPUS_ALLOWED: &str = "cpus_allowed";
+/// Prefix of the wire's fields among a meter's: bytes become `wire_bytes`.
+pub const WIRE_PREFIX: &str = "wire_";
+
+/// Meter field: 1 when all roles read the same wire, 0 when each reads its side.
+pub const WIRE_SHARED: &str = "shared_wire";
+/// Fields of the wire that are one side's alone where the roles do not share it; the others are the whole traffic.
+const ONE_SIDED: [&str; 3] = ["udp_drops", "udp_errors", "interface_drops"];
+
+/// A figure, or why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// The value in the metric's unit.
+    pub value: Option<f64>,
+    /// Who says so, or why there is none.
+    pub source: String,
+    /// The roles' parts, where the figure has any.
+    pub per_role: BTreeMap<String, f64>,
+}
+
+impl Figure {
+    fn none(why: impl Into<String>) -> Figure {
+        Figure { value: None, source: why.into(), per_role: BTreeMap::new() }
+    }
+
+    fn some(value: f64, source: impl Into<String>) -> Figure {
+        Figure { value: Some(value), source: source.into(), per_role: BTreeMap::new() }
+    }
+}
+
+/// A metric of one trial.
+#[must_use]
+pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
+    let samples = trial.samples.as_slice();
+    match &metric.from {
+        Source::Rate { role, counter } => rate(samples, role, counter),
+        Source::SetupQuantile { role, quantile } => setup_quantile(&[trial], role, *quantile),
+        Source::CpuPer { role, counter } => meter_per(samples, "cpu_ns", role, counter),
+        Source::MeterPer { field, role, counter } => meter_per(samples, field, role, counter),
+        Source::Meter { field } => meter(samples, field),
+        Source::Wire { field } => wire(samples, field),
+        Source::WirePer { field, role, counter } => wire_per(samples, field, role, counter),
+        Source::HistogramQuantile { role, histogram, quantile } => {
+            histogram_quantile(&[trial], role, histogram, *quantile)
+        }
+    }
+}
+
+/// A metric of a cell over its good trials: quantiles are taken of the pooled values, everything else is the median of
+/// the trials' figures. Percentiles are never averaged.
+#[must_use]
+pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
+    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
+    if good.is_empty() {
+        return Figure::none("no good trial");
+    }
+    match &metric.from {
+        Source::SetupQuantile { role, quantile } => setup_quantile(&good, role, *quantile),
+        Source::HistogramQuantile { role, histogram, quantile } => {
+            histogram_quantile(&good, role, histogram, *quantile)
+        }
+        _ => median_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
+    }
+}
+
+/// CPU time of a role over the window, as a share of the CPUs it may use: 1 is saturated.
+#[must_use]
+pub fn cpu_share(samples: &[Sample], role: &str) -> Option<f64> {
+    let (used, over) = meter_delta(samples, role, "cpu_ns").ok()?;
+    let cpus = value_at(samples, SampleKind::Meter, role, CPUS_ALLOWED, METER_BEGIN)?;
+    (cpus > 0 && over > 0.0).then(|| used / over / cpus as f64)
+}
+
+/// The increase of a counter over the window and the window's length in ns, by the role's own clock.
+#[must_use]
+pub fn counter_delta(samples: &[Sample], role: &str, counter: &str) -> Option<(f64, f64)> {
+    let marks = || of(samples, SampleKind::Counter, role, counter);
+    let first = marks().min_by_key(|s| s.mark)?;
+    let last = marks().max_by_key(|s| s.mark)?;
+    let (a, b) = (first.value?, last.value?);
+    (last.at_ns > first.at_ns && b >= a).then(|| ((b - a) as f64, (last.at_ns - first.at_ns) as f64))
+}
+
+fn of<'a>(samples: &'a [Sample], kind: SampleKind, role: &'a str, name: &'a str) -> impl Iterator<Item = &'a Sample> {
+    samples.iter().filter(move |s| s.kind == kind && s.role == role && s.name == name)
+}
+
+fn value_at(samples: &[Sample], kind: SampleKind, role: &str, name: &str, mark: u64) -> Option<u64> {
+    of(samples, kind, role, name).find(|s| s.mark == mark)?.value
+}
+
+/// The roles of a trial that have a sample of this kind and name, in the order in which they were stored.
+fn roles_with(samples: &[Sample], name: &str) -> Vec<String> {
+    let mut roles: Vec<String> = Vec::new();
+    for s in samples.iter().filter(|s| s.kind == SampleKind::Meter && s.name == name) {
+        if !roles.contains(&s.role) {
+            roles.push(s.role.clone());
+        }
+    }
+    roles
+}
+
+fn rate(samples: &[Sample], role: &str, counter: &str) -> Figure {
+    match counter_delta(samples, role, counter) {
+        Some((n, ns)) if n > 0.0 => {
+            Figure::some(n * 1e9 / ns, format!("counter {counter} of the {role}, by its own clock"))
+        }
+        Some(_) => Figure::none(format!("counter {counter} of the {role} did not move")),
+        None => Figure::none(format!("the {role} gave no two readings of counter {counter}")),
+    }
+}
+
+fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
+    let values: Vec<u64> =
+        trials.iter().flat_map(|t| of(&t.samples, SampleKind::Setup, role, "setup_ns").filter_map(|s| s.value)).collect();
+    match quantile(&values, q) {
+        Some(v) => Figure::some(v as f64, format!("{} setups, by the {role}", values.len())),
+        None => Figure::none(format!("the {role} gave no setup times")),
+    }
+}
+
+/// The last reading of a meter's field, each role and summed.
+fn meter(samples: &[Sample], field: &str) -> Figure {
+    let mut sum = 0.0;
+    let mut source = String::new();
+    let mut per_role = BTreeMap::new();
+    let roles = roles_with(samples, field);
+    if roles.is_empty() {
+        return Figure::none(format!("the meter has no {field}"));
+    }
+    for role in roles {
+        let readings = || of(samples, SampleKind::Meter, &role, field);
+        let Some(last) = readings().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
+            return Figure::none(readings().last().map_or(String::new(), |s| s.source.clone()));
+        };
+        let value = last.value.unwrap_or_default() as f64;
+        sum += value;
+        source.clone_from(&last.source);
+        per_role.insert(role, value);
+    }
+    Figure { value: Some(sum), source, per_role }
+}
+
+/// The increase of a meter's field over the window, and the window's length in ns by the meter's clock.
+fn meter_delta(samples: &[Sample], role: &str, field: &str) -> Result<(f64, f64), String> {
+    let at = |mark| of(samples, SampleKind::Meter, role, field).find(move |s| s.mark == mark);
+    let (Some(a), Some(b)) = (at(METER_BEGIN), at(METER_END)) else {
+        return Err(format!("the meter did not read {field} of the {role}"));
+    };
+    match (a.value, b.value) {
+        (Some(x), Some(y)) if y >= x && b.at_ns > a.at_ns => Ok(((y - x) as f64, (b.at_ns - a.at_ns) as f64)),
+        (Some(_), Some(_)) => Err(format!("{field} of the {role} ran backwards")),
+        _ => Err(b.source.clone()),
+    }
+}
+
+/// Both sides as rates: the meter's window and the counter's begin and end a little apart.
+fn meter_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figure {
+    let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
+        return Figure::none(format!("counter {counter} of the {role} did not move"));
+    };
+    let mut figure = Figure::some(0.0, String::new());
+    for of_role in roles_with(samples, field) {
+        match meter_delta(samples, &of_role, field) {
+            Ok((used, used_ns)) => {
+                let part = (used / used_ns) / (count / count_ns);
+                figure.value = figure.value.map(|v| v + part);
+                figure.per_role.insert(of_role.clone(), part);
+            }
+            Err(why) => return Figure::none(why),
+        }
+        figure.source = of(samples, SampleKind::Meter, &of_role, field).next().map_or(String::new(), |s| s.source.clone());
+    }
+    if figure.per_role.is_empty() { Figure::none(format!("the meter has no {field}")) } else { figure }
+}
+
+/// The increase of a counter of the wire, the window's length in ns, and the source. Whole traffic is read by one role,
+/// the first that could; what each side counts for itself is added up.
+fn wire_delta(samples: &[Sample], field: &str) -> Result<(f64, f64, String), String> {
+    let name = format!("{WIRE_PREFIX}{field}");
+    let roles = roles_with(samples, &name);
+    let add = ONE_SIDED.contains(&field)
+        && roles.iter().any(|r| value_at(samples, SampleKind::Meter, r, WIRE_SHARED, METER_BEGIN) == Some(0));
+    let mut found: Result<(f64, f64, String), String> = Err(format!("the meter has no {name}"));
+    for role in roles {
+        let source = of(samples, SampleKind::Meter, &role, &name).next().map_or("", |s| s.source.as_str());
+        found = match (meter_delta(samples, &role, &name), found) {
+            (Ok((n, ns)), Ok((sum, _, first))) => Ok((sum + n, ns, first)),
+            (Ok((n, ns)), Err(_)) => Ok((n, ns, source.to_owned())),
+            (Err(why), _) => Err(why),
+        };
+        if found.is_ok() && !add {
+            break;
+        }
+    }
+    found
+}
+
+fn wire(samples: &[Sample], field: &str) -> Figure {
+    match wire_delta(samples, field) {
+        Ok((n, _, source)) => Figure::some(n, source),
+        Err(why) => Figure::none(why),
+    }
+}
+
+fn wire_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figure {
+    let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
+        return Figure::none(format!("counter {counter} of the {role} did not move"));
+    };
+    match wire_delta(samples, field) {
+        Ok((n, ns, source)) => Figure::some((n / ns) / (count / count_ns), source),
+        Err(why) => Figure::none(why),
+    }
+}
+
+fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
+    let all = trials.iter().flat_map(|t| &t.histograms).filter(|(r, n, _)| r == role && n == name);
+    let fault = |e| Figure::none(format!("histogram {name} of the {role}: {e}"));
+    let decoded: Vec<Latencies> = match all.map(|(_, _, data)| Latencies::decode(data)).collect() {
+        Ok(decoded) => decoded,
+        Err(e) => return fault(e),
+    };
+    let merged = match Latencies::merge(&decoded) {
+        Ok(merged) => merged,
+        Err(e) => return fault(e),
+    };
+    match merged.and_then(|m| Some((m.quantile(q)?, m.count()))) {
+        Some((v, count)) => Figure::some(v as f64, format!("{count} values, by the {role}")),
+        None => Figure::none(format!("the {role} gave no histogram {name}")),
+    }
+}
+
+fn median_of(figures: &[Figure]) -> Figure {
+    let values: Vec<f64> = figures.iter().filter_map(|f| f.value).collect();
+    let Some(value) = median(&values) else {
+        return figures.first().cloned().unwrap_or_else(|| Figure::none("no trial"));
+    };
+    let mut per_role = BTreeMap::new();
+    for role in figures.iter().flat_map(|f| f.per_role.keys()) {
+        let parts: Vec<f64> = figures.iter().filter_map(|f| f.per_role.get(role).copied()).collect();
+        if let Some(m) = median(&parts) {
+            per_role.insert(role.clone(), m);
+        }
+    }
+    let source = figures.iter().find(|f| f.value.is_some()).map_or("", |f| f.source.as_str());
+    let source = match values.len() {
+        1 => source.to_owned(),
+        n => format!("median of {n} trials; {source}"),
+    };
+    Figure { value: Some(value), source, per_role }
+}
+
+/// The median; of an even number of values the mean of the middle two.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// Bytes that the network carried over the window; none where it was not measured.
+#[must_use]
+pub fn wire_bytes(samples: &[Sample]) -> Option<f64> {
+    wire_delta(samples, "bytes").ok().map(|(n, _, _)| n)
+}

@@ -1,0 +1,163 @@
+//! What to measure, and in which order.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use crate::manifest::Params;
+
+/// Most cells of one run.
+pub const CELLS_MAX: usize = 2000;
+
+/// One cell, before anything is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedCell {
+    /// Contender of each role.
+    pub contenders: BTreeMap<String, String>,
+    /// The workload's parameters.
+    pub params: Params,
+    /// This is the bound.
+    pub ceiling: bool,
+}
+
+/// All cells: every set of parameters with every contender, or with every combination of roles.
+///
+/// The ceiling, where there is one, plays all roles itself: it speaks no rival's wire format.
+#[must_use]
+pub fn cells(roles: &[String], contenders: &[String], ceiling: Option<&str>, matrix: bool, params: &[Params]) -> Vec<PlannedCell> {
+    let alone = |name: &str| roles.iter().map(|r| (r.clone(), name.to_owned())).collect::<BTreeMap<_, _>>();
+    let mut casts: Vec<(BTreeMap<String, String>, bool)> = Vec::new();
+    if matrix {
+        casts.extend(combinations(roles, contenders).into_iter().map(|c| (c, false)));
+    } else {
+        casts.extend(contenders.iter().map(|c| (alone(c), false)));
+    }
+    casts.extend(ceiling.map(|c| (alone(c), true)));
+    params
+        .iter()
+        .flat_map(|p| {
+            casts.iter().map(move |(contenders, ceiling)| PlannedCell {
+                contenders: contenders.clone(),
+                params: p.clone(),
+                ceiling: *ceiling,
+            })
+        })
+        .collect()
+}
+
+fn combinations(roles: &[String], contenders: &[String]) -> Vec<BTreeMap<String, String>> {
+    roles.iter().fold(vec![BTreeMap::new()], |casts, role| {
+        casts
+            .iter()
+            .flat_map(|cast| {
+                contenders.iter().map(move |c| {
+                    let mut cast = cast.clone();
+                    cast.insert(role.clone(), c.clone());
+                    cast
+                })
+            })
+            .collect()
+    })
+}
+
+/// Every combination of the swept values over the other parameters, in the order of the command line.
+#[must_use]
+pub fn sweep(base: &Params, axes: &[(String, Vec<crate::manifest::ParamValue>)]) -> Vec<Params> {
+    axes.iter().fold(vec![base.clone()], |all, (name, values)| {
+        all.iter()
+            .flat_map(|params| {
+                values.iter().map(move |value| {
+                    let mut params = params.clone();
+                    params.0.insert(name.clone(), value.clone());
+                    params
+                })
+            })
+            .collect()
+    })
+}
+
+/// The order of the cells in a block: a shuffle that only the seed and the block's number decide, so that a resumed
+/// run goes on in the order it would have had.
+#[must_use]
+pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..cells).collect();
+    order.shuffle(&mut Pcg64Mcg::seed_from_u64(mix(seed, u64::from(block))));
+    order
+}
+
+/// Seed of a block's payloads, below 2^53: the same for every contender of the block.
+#[must_use]
+pub fn payload_seed(seed: u64, block: u32) -> u64 {
+    mix(seed, u64::from(block) | 1 << 32) >> 11
+}
+
+/// SplitMix64's finaliser (Steele, Lea, Flood 2014) over two words.
+fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::ParamValue;
+
+    fn names(n: &[&str]) -> Vec<String> {
+        n.iter().map(|s| (*s).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_run_has_every_contender_and_the_ceiling() {
+        let cells = cells(&names(&["a", "b"]), &names(&["x", "y"]), Some("top"), false, &[Params::default()]);
+        assert_eq!(cells.len(), 3);
+        assert!(cells[2].ceiling && cells[2].contenders["b"] == "top");
+        assert_eq!(cells[0].contenders["a"], "x");
+    }
+
+    #[test]
+    fn a_matrix_has_every_combination() {
+        let cells = cells(&names(&["a", "b"]), &names(&["x", "y", "z"]), None, true, &[Params::default()]);
+        let mut casts: Vec<_> = cells.iter().map(|c| c.contenders.clone()).collect();
+        casts.sort();
+        casts.dedup();
+        assert_eq!(casts.len(), 9);
+    }
+
+    #[test]
+    fn a_sweep_is_the_product() {
+        let axis = |n: &str, v: &[i64]| (n.to_owned(), v.iter().map(|i| ParamValue::Integer(*i)).collect());
+        let all = sweep(&Params::default(), &[axis("p", &[1, 2]), axis("q", &[3, 4, 5])]);
+        assert_eq!(all.len(), 6);
+        assert_eq!(all[5].to_string(), "p=2 q=5");
+        assert_eq!(sweep(&Params::default(), &[]).len(), 1);
+    }
+
+    #[test]
+    fn the_order_is_a_fair_shuffle_that_repeats() {
+        let mut first = [0u32; 5];
+        for block in 0..5000 {
+            let order = order(7, block, 5);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+            assert_eq!(order, super::order(7, block, 5));
+            first[order[0]] += 1;
+        }
+        // 1000 expected, standard deviation 28: six of them.
+        assert!(first.iter().all(|n| n.abs_diff(1000) < 170), "{first:?}");
+    }
+
+    #[test]
+    fn payload_seeds_fit_in_53_bits_and_differ() {
+        let seeds: Vec<u64> = (0..100).map(|b| payload_seed(1, b)).collect();
+        assert!(seeds.iter().all(|s| *s < 1 << 53));
+        let mut unique = seeds.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), 100);
+    }
+}

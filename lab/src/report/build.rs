@@ -1,0 +1,238 @@
+//! From a stored run to its report. Nothing is measured here and nothing remembered: the store is all it reads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::format;
+use super::model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+use crate::manifest::{Metric, ParamValue, Params, Placement, Workload};
+use crate::metrics;
+use crate::stats;
+use crate::store::{CellRecord, CellStatus, Outcome, Run, StoreError, TrialRecord};
+use crate::verdicts;
+
+/// A role whose CPUs are busy for at least this share of the window is what holds the pair back.
+const SATURATED: f64 = 0.9;
+
+/// Makes the report of a run.
+///
+/// # Errors
+/// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
+pub fn build(run: &Run) -> Result<Report, StoreError> {
+    let file = format!("{}.toml", run.header.workload);
+    let workload = Workload::parse(Path::new(&file), &run.header.manifest).map_err(|errors| {
+        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        StoreError::Damaged(all.join("; "))
+    })?;
+    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
+    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(run, m, &cells)).collect();
+    Ok(Report {
+        schema_version: SCHEMA_VERSION,
+        run: run_info(run, &workload),
+        host: run.header.host.clone(),
+        cells: with_ceiling(run, &workload, cells),
+        verdicts,
+        warnings: run.header.warnings.clone(),
+    })
+}
+
+fn run_info(run: &Run, workload: &Workload) -> RunInfo {
+    let header = &run.header;
+    let settings = &header.settings;
+    let blocks = complete_blocks(run);
+    RunInfo {
+        id: header.id.clone(),
+        workload: header.workload.clone(),
+        title: workload.title.clone(),
+        started_at: header.started_at.to_string(),
+        status: run.status,
+        stopped_because: run.stopped_because.clone(),
+        blocks,
+        lab_version: header.lab_version.clone(),
+        command: header.command.clone(),
+        preset: settings.preset.clone(),
+        seed: settings.seed,
+        arena: header.arena.clone(),
+        placement: placement(settings.placement).0.to_owned(),
+        alpha: settings.alpha,
+        margin: settings.margin,
+        primary: workload.primary().map_or(String::new(), |m| m.name.clone()),
+        headline: headline(run, workload, blocks),
+    }
+}
+
+fn placement(placement: Placement) -> (&'static str, &'static str) {
+    match placement {
+        Placement::Apart => ("apart", "one role a core"),
+        Placement::Shared => ("shared", "roles share all cores"),
+    }
+}
+
+/// `datachannel · 10 pairs · 1 KiB · ordered · loopback namespace · one role a core · 6 blocks, stopped: decided`
+fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
+    let mut parts = vec![run.header.workload.clone()];
+    let groups = verdicts::groups(run);
+    if let Some((first, _)) = groups.first() {
+        for (name, spec) in workload.params.iter().filter(|(_, s)| s.headline) {
+            let same = groups.iter().all(|(p, _)| p.get(name) == first.get(name));
+            match first.get(name) {
+                Some(value) if same => parts.push(param(name, value, spec.unit.as_deref())),
+                _ => parts.push(format!("{name} varies")),
+            }
+        }
+    }
+    parts.push(run.header.settings.net.to_string());
+    parts.push(placement(run.header.settings.placement).1.to_owned());
+    let plural = if blocks == 1 { "" } else { "s" };
+    parts.push(match run.stopped_because.as_str() {
+        "" => format!("{blocks} block{plural} so far"),
+        why => format!("{blocks} block{plural}, stopped: {why}"),
+    });
+    parts.join(" · ")
+}
+
+/// A parameter for people: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
+fn param(name: &str, value: &ParamValue, unit: Option<&str>) -> String {
+    match (value, unit) {
+        (ParamValue::Boolean(true), _) => name.to_owned(),
+        (ParamValue::Boolean(false), _) => format!("not {name}"),
+        (ParamValue::Integer(n), Some("bytes")) => u64::try_from(*n).map_or_else(|_| n.to_string(), format::bytes),
+        (value, Some(unit)) => format!("{value} {unit}"),
+        (value, None) => value.to_string(),
+    }
+}
+
+/// The parameters in which the groups of a run differ, of one group: `message_bytes=64`.
+pub(super) fn differing(all: &[&BTreeMap<String, serde_json::Value>], one: &BTreeMap<String, serde_json::Value>) -> String {
+    one.iter()
+        .filter(|(name, value)| all.iter().any(|other| other.get(*name) != Some(value)))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Blocks in which every cell that still ran has a trial.
+fn complete_blocks(run: &Run) -> u32 {
+    let trials = |cell: usize| run.trials.iter().filter(move |t| t.cell == cell && t.outcome == Outcome::Ok).count();
+    let running = (0..run.cells.len()).filter(|&i| run.cells[i].status == CellStatus::Ok);
+    running.map(trials).min().map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
+    let record = &run.cells[index];
+    let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
+    let good = trials.iter().filter(|t| t.outcome == Outcome::Ok).count();
+    let mut notes: Vec<String> = trials.iter().flat_map(|t| t.notes.iter().cloned()).collect();
+    notes.sort();
+    notes.dedup();
+    Cell {
+        contender: record.contender().map(str::to_owned),
+        roles: record.contenders.clone(),
+        label: label(record, workload),
+        params: params_json(&record.params),
+        ceiling: record.ceiling,
+        status: record.status,
+        reason: record.reason.clone(),
+        remedy: record.remedy.clone(),
+        trials: u32::try_from(good).unwrap_or(u32::MAX),
+        metrics: workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect(),
+        bottleneck: bottleneck(workload, &trials),
+        builds: record.builds.clone(),
+        implementations: record.implementations.clone(),
+        notes,
+    }
+}
+
+/// `pion`, or `pion > aiortc` in the order of the workload's roles.
+fn label(record: &CellRecord, workload: &Workload) -> String {
+    if let Some(one) = record.contender() {
+        return one.to_owned();
+    }
+    let names: Vec<&str> =
+        workload.roles.iter().filter_map(|r| record.contenders.get(r)).map(String::as_str).collect();
+    names.join(" > ")
+}
+
+fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
+    params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
+}
+
+fn metric_value(metric: &Metric, trials: &[&TrialRecord]) -> MetricValue {
+    let figure = metrics::of_cell(metric, trials);
+    let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
+    MetricValue {
+        value: figure.value,
+        unit: metric.unit.clone(),
+        source: figure.source,
+        per_role: figure.per_role,
+        of_ceiling: None,
+        samples: good.filter_map(|t| metrics::of_trial(metric, t).value).collect(),
+    }
+}
+
+/// The share of the ceiling of the same parameters, of the primary metric.
+fn with_ceiling(run: &Run, workload: &Workload, mut cells: Vec<Cell>) -> Vec<Cell> {
+    let Some(primary) = workload.primary() else { return cells };
+    for (_, members) in verdicts::groups(run) {
+        let value = |cell: &Cell| cell.metrics.get(&primary.name).and_then(|m| m.value);
+        let bound = members.iter().map(|&i| &cells[i]).find(|c| c.ceiling && c.status == CellStatus::Ok);
+        let Some(bound) = bound.and_then(value).filter(|b| *b > 0.0) else { continue };
+        for i in members {
+            if let Some(metric) = cells[i].metrics.get_mut(&primary.name) {
+                metric.of_ceiling = metric.value.map(|v| match primary.better {
+                    crate::manifest::Better::Higher => v / bound,
+                    crate::manifest::Better::Lower => bound / v,
+                });
+            }
+        }
+    }
+    cells
+}
+
+/// Names the saturated role; where none is, says how busy each was.
+fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
+    let share = |role: &String| {
+        let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
+        metrics::median(&shares).map(|s| (role.clone(), s))
+    };
+    let shares: Vec<(String, f64)> = workload.roles.iter().filter_map(share).collect();
+    if shares.is_empty() {
+        return "not measured".to_owned();
+    }
+    let saturated: Vec<&str> = shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
+    if !saturated.is_empty() {
+        return format!("{} CPU", saturated.join(" and "));
+    }
+    let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
+    format!("waiting ({})", busy.join(", "))
+}
+
+fn verdicts_of(run: &Run, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {
+    let finite = |v: f64| v.is_finite().then_some(v);
+    verdicts::of_run(run, metric)
+        .into_iter()
+        .flat_map(|group| {
+            group.judgements.into_iter().map(move |(index, j)| {
+                let (verdict, needs_blocks) = match j.verdict {
+                    stats::Verdict::Better => (VerdictKind::Better, None),
+                    stats::Verdict::Worse => (VerdictKind::Worse, None),
+                    stats::Verdict::NoDifference => (VerdictKind::NoDifference, None),
+                    stats::Verdict::Undecided { needs_blocks } => (VerdictKind::Undecided, needs_blocks),
+                };
+                Verdict {
+                    metric: group.metric.clone(),
+                    contender: cells[index].label.clone(),
+                    baseline: cells[group.baseline].label.clone(),
+                    cell: index,
+                    ratio: finite(j.ratio),
+                    low: finite(j.low).filter(|l| *l > 0.0),
+                    high: finite(j.high),
+                    blocks: j.blocks,
+                    p_adjusted: j.p_adjusted,
+                    verdict,
+                    needs_blocks,
+                }
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,33 @@
+//! What a stored run says, for people and for programs.
+//!
+//! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON or Markdown.
+
+mod build;
+mod format;
+mod markdown;
+mod model;
+mod table;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::build;
+pub use format::{bytes, value};
+pub use markdown::{markdown, table as markdown_table};
+pub use model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+pub use terminal::{grid, terminal};
+
+/// The JSON Schema of a report.
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Report)
+}
+
+/// A report as JSON, ending in a newline.
+#[must_use]
+pub fn json(report: &Report) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect("a report holds nothing that JSON cannot");
+    text.push('\n');
+    text
+}

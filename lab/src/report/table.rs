@@ -1,0 +1,145 @@
+//! The rows of a report's table, written by [`super::terminal`] and [`super::markdown`] alike.
+
+use std::collections::BTreeMap;
+
+use super::build::differing;
+use super::format;
+use super::model::{Cell, Report, Verdict, VerdictKind};
+use crate::manifest::Metric;
+use crate::store::CellStatus;
+
+/// The table of the cells that share their parameters.
+pub(super) struct Table<'a> {
+    /// In what these parameters differ from the other tables'; empty if there is one table.
+    pub(super) title: String,
+    /// Column heads.
+    pub(super) head: Vec<String>,
+    /// One row a measured cell, best first, the ceiling last.
+    pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
+    /// The cells without figures.
+    pub(super) missing: Vec<&'a Cell>,
+}
+
+/// The tables of a report; `columns` are the metrics that have one.
+pub(super) fn tables<'a>(report: &'a Report, columns: &[&Metric]) -> Vec<Table<'a>> {
+    let mut groups: Vec<(&BTreeMap<String, serde_json::Value>, Vec<&Cell>)> = Vec::new();
+    for cell in &report.cells {
+        match groups.iter_mut().find(|(params, _)| **params == cell.params) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((&cell.params, vec![cell])),
+        }
+    }
+    let all: Vec<_> = groups.iter().map(|(params, _)| *params).collect();
+    groups.iter().map(|(params, cells)| table(report, columns, differing(&all, params), cells)).collect()
+}
+
+fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'a Cell]) -> Table<'a> {
+    let primary = &report.run.primary;
+    let mut measured: Vec<&Cell> = cells.iter().copied().filter(|c| c.status == CellStatus::Ok).collect();
+    let key = |c: &Cell| c.metrics.get(primary).and_then(|m| m.value).unwrap_or(0.0);
+    let higher = columns.iter().any(|m| m.primary && m.better == crate::manifest::Better::Higher);
+    measured.sort_by(|a, b| {
+        let order = key(a).total_cmp(&key(b));
+        a.ceiling.cmp(&b.ceiling).then(if higher { order.reverse() } else { order })
+    });
+    let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
+    let has_ceiling = measured.iter().any(|c| c.ceiling);
+    let mut head = vec![String::new()];
+    for metric in columns {
+        head.push(metric.label.clone());
+        if metric.primary {
+            head.push(baseline.map_or("vs baseline".to_owned(), |b| format!("vs {b}")));
+        }
+    }
+    if has_ceiling {
+        head.push("of ceiling".to_owned());
+    }
+    head.push("bottleneck".to_owned());
+    let rows = measured
+        .into_iter()
+        .map(|cell| {
+            let mut row = vec![name(cell)];
+            for metric in columns {
+                row.push(figure(cell, metric));
+                if metric.primary {
+                    row.push(versus(report, cell, primary, baseline));
+                }
+            }
+            if has_ceiling {
+                let share = cell.metrics.get(primary).and_then(|m| m.of_ceiling);
+                row.push(share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s)));
+            }
+            row.push(cell.bottleneck.clone());
+            (cell, row)
+        })
+        .collect();
+    let missing = cells.iter().copied().filter(|c| c.status != CellStatus::Ok).collect();
+    Table { title, head, rows, missing }
+}
+
+fn name(cell: &Cell) -> String {
+    let version = cell.contender.is_some().then(|| cell.implementations.values().next()).flatten();
+    match version {
+        Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
+        _ => cell.label.clone(),
+    }
+}
+
+fn figure(cell: &Cell, metric: &Metric) -> String {
+    let Some(m) = cell.metrics.get(&metric.name) else { return String::new() };
+    let Some(value) = m.value else { return "not measured".to_owned() };
+    let text = format::value(value, &m.unit);
+    // Parts of memory say which side is heavy; parts of a cost a message are noise in a table.
+    if m.per_role.len() > 1 && m.unit == "B" {
+        let parts: Vec<f64> = cell.roles.keys().filter_map(|r| m.per_role.get(r).copied()).collect();
+        return format!("{text} ({})", format::parts(&parts, &m.unit, value));
+    }
+    text
+}
+
+pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> Option<&'a Verdict> {
+    let is = |v: &&Verdict| v.metric == metric && std::ptr::eq(&raw const report.cells[v.cell], cell);
+    report.verdicts.iter().find(is)
+}
+
+fn versus(report: &Report, cell: &Cell, metric: &str, baseline: Option<&str>) -> String {
+    if cell.ceiling {
+        return "the bound".to_owned();
+    }
+    let Some(v) = verdict_of(report, cell, metric) else {
+        return if baseline == Some(cell.label.as_str()) { "baseline".to_owned() } else { String::new() };
+    };
+    match v.ratio {
+        Some(ratio) => format!("{}x  {}", format::ratio(ratio), interval(v)),
+        None => "no common block".to_owned(),
+    }
+}
+
+pub(super) fn interval(v: &Verdict) -> String {
+    match (v.low, v.high) {
+        (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
+        _ => "(no bound yet)".to_owned(),
+    }
+}
+
+/// A verdict as a sentence.
+pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
+    let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
+    let than = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
+    match v.verdict {
+        VerdictKind::Better => format!("{}: better, {than}", v.contender),
+        VerdictKind::Worse => format!("{}: worse, {than}", v.contender),
+        VerdictKind::NoDifference => {
+            format!("{}: no difference to {} beyond {} %", v.contender, v.baseline, digits_percent(margin))
+        }
+        VerdictKind::Undecided => match v.needs_blocks {
+            Some(n) => format!("{}: undecided, needs about {n} more block{}; {than}", v.contender, if n == 1 { "" } else { "s" }),
+            None => format!("{}: undecided; {than}", v.contender),
+        },
+    }
+}
+
+fn digits_percent(share: f64) -> String {
+    let text = format!("{:.1}", 100.0 * share);
+    text.trim_end_matches(".0").to_owned()
+}

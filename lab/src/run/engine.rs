@@ -1,0 +1,409 @@
+//! The engine: builds, blocks, trials, and when to stop.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use super::{Display, Position, Resolved};
+use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, LaunchSpec, Side, Topology};
+use crate::build::{Availability, BuildError, Builder, Built};
+use crate::host::Host;
+use crate::manifest::{Catalog, Contender, ManifestError, Tuning, Workload};
+use crate::plan;
+use crate::protocol::Implementation;
+use crate::protocol::limits::TimeLimits;
+use crate::store::{
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, Store, StoreError,
+};
+use crate::trial::{self, RoleSpec, TrialSpec};
+use crate::verdicts;
+
+/// Why a run could not begin or go on. What is stored of it stays.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A name or value of the request.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The arena.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    /// The cache: no contender could be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A run to be resumed cannot be.
+    #[error("run {0} {1}")]
+    NotResumable(String, &'static str),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By its own rules.
+    Finished,
+    /// By the user.
+    Interrupted,
+}
+
+/// Runs runs.
+pub struct Engine<'a> {
+    /// Workloads and contenders.
+    pub catalog: &'a Catalog,
+    /// Where samples go.
+    pub store: &'a mut Store,
+    /// Where contenders are built.
+    pub builder: &'a Builder,
+    /// What the user sees meanwhile.
+    pub display: &'a mut dyn Display,
+    /// Becomes true when the user wants to stop.
+    pub cancel: &'a AtomicBool,
+}
+
+impl Engine<'_> {
+    /// Begins a run and takes it to its end. Gives its id.
+    ///
+    /// # Errors
+    /// When it could not begin, or the store failed meanwhile.
+    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
+        let arena = Arena::best(&arena_spec(&resolved.settings))?;
+        let plan = Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
+        let run = self.begin(resolved, &arena, &plan)?;
+        drop(arena);
+        self.go_on(run, &resolved.workload, &plan)
+    }
+
+    /// Goes on with an unfinished run.
+    ///
+    /// # Errors
+    /// When it is finished, or cannot go on here.
+    pub fn resume(&mut self, id: &str) -> Result<(String, Ended), RunError> {
+        let run = self.store.load(id)?;
+        if run.status == RunStatus::Finished {
+            return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it"));
+        }
+        let workload = self.catalog.workload(&run.header.workload)?.clone();
+        let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
+        self.store.set_status(&run.header.id, RunStatus::Running, "")?;
+        self.go_on(run, &workload, &plan)
+    }
+
+    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
+        let mut cells: Vec<CellRecord> = resolved
+            .cells
+            .iter()
+            .map(|c| CellRecord {
+                contenders: c.contenders.clone(),
+                params: c.params.clone(),
+                ceiling: c.ceiling,
+                status: CellStatus::Planned,
+                reason: String::new(),
+                remedy: String::new(),
+                builds: BTreeMap::new(),
+                implementations: BTreeMap::new(),
+            })
+            .collect();
+        self.leave_out(&resolved.workload, &mut cells)?;
+        let started_at = Timestamp::now();
+        let mut warnings: Vec<String> = plan.warning.iter().cloned().collect();
+        if !arena.is_private() {
+            warnings.push(format!("network: {}", arena.describe()));
+        }
+        let header = RunHeader {
+            id: run_id(started_at, resolved.settings.seed),
+            workload: resolved.workload.name.clone(),
+            manifest: self.manifest_text(&resolved.workload)?,
+            started_at,
+            lab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: resolved.command.clone(),
+            settings: resolved.settings.clone(),
+            host: Host::detect(crate::doctor::toolchains()),
+            arena: arena.describe().to_owned(),
+            warnings,
+        };
+        self.store.begin_run(&header, &cells)?;
+        Ok(Run { header, status: RunStatus::Running, stopped_because: String::new(), cells, trials: Vec::new() })
+    }
+
+    fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
+        let file = std::path::Path::new("workloads").join(format!("{}.toml", workload.name));
+        std::fs::read_to_string(self.catalog.root.join(&file)).map_err(|e| {
+            RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() })
+        })
+    }
+
+    /// Marks the cells that cannot run as skipped: before anything is built.
+    fn leave_out(&mut self, workload: &Workload, cells: &mut [CellRecord]) -> Result<(), RunError> {
+        let mut known: BTreeMap<String, Availability> = BTreeMap::new();
+        for cell in cells {
+            for (role, name) in &cell.contenders {
+                let contender = self.catalog.contender(&workload.name, name)?;
+                let availability =
+                    known.entry(name.clone()).or_insert_with(|| self.builder.availability(contender));
+                let why = match availability {
+                    Availability::Unavailable { reason, remedy } => Some((reason.clone(), remedy.clone())),
+                    Availability::Available => cannot(contender, workload, role, cell),
+                };
+                if let Some((reason, remedy)) = why {
+                    cell.status = CellStatus::Skipped;
+                    cell.reason = reason;
+                    cell.remedy = remedy;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, mut run: Run, workload: &Workload, plan: &CpuPlan) -> Result<(String, Ended), RunError> {
+        let builds = self.build_all(&mut run, workload)?;
+        let why = match builds {
+            Some(builds) => self.blocks(&mut run, workload, plan, &builds)?,
+            None => None,
+        };
+        self.display.end();
+        let (status, ended, why) = match why {
+            Some(why) => (RunStatus::Finished, Ended::Finished, why),
+            None => (RunStatus::Interrupted, Ended::Interrupted, "interrupted"),
+        };
+        self.store.set_status(&run.header.id, status, why)?;
+        Ok((run.header.id, ended))
+    }
+
+    /// Builds every contender that a cell still needs, each once; none when the user stopped it.
+    fn build_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<BTreeMap<String, Built>>, RunError> {
+        let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
+        let mut names: Vec<String> =
+            run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values().cloned()).collect();
+        names.sort();
+        names.dedup();
+        let mut builds = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
+            let contender = self.catalog.contender(&workload.name, name)?;
+            let display = &mut *self.display;
+            let built = self.builder.build(contender, &mut |event| display.building(name, index, names.len(), &event));
+            match built {
+                Ok(built) => {
+                    note_build(run, name, contender, &built);
+                    builds.insert(name.clone(), built);
+                }
+                Err(BuildError::Cancelled { .. }) => return Ok(None),
+                // The cache serves every contender: without it none can be built.
+                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e) => {
+                    self.display.left_out(name, &e.to_string());
+                    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
+                        cell.status = CellStatus::Failed;
+                        cell.reason = e.to_string();
+                    }
+                }
+            }
+        }
+        for (index, cell) in run.cells.iter().enumerate() {
+            self.store.update_cell(&run.header.id, index, cell)?;
+        }
+        Ok(Some(builds))
+    }
+
+    /// Measures block by block. Gives why it stopped; none when the user stopped it.
+    fn blocks(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        builds: &BTreeMap<String, Built>,
+    ) -> Result<Option<&'static str>, RunError> {
+        let settings = run.header.settings.clone();
+        let begun = Instant::now();
+        for block in 0..settings.max_blocks {
+            let order = plan::order(settings.seed, block, run.cells.len());
+            let todo: Vec<(u32, usize)> = (0u32..)
+                .zip(order)
+                .filter(|(_, c)| matches!(run.cells[*c].status, CellStatus::Planned | CellStatus::Ok))
+                .filter(|(_, c)| !run.trials.iter().any(|t| t.cell == *c && t.block == block && t.outcome == Outcome::Ok))
+                .collect();
+            let trials = todo.len();
+            for (trial, (position, cell)) in todo.into_iter().enumerate() {
+                let elapsed_s = begun.elapsed().as_secs_f64();
+                let label = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>();
+                let label = if run.cells[cell].contender().is_some() { label[0].clone() } else { label.join(" > ") };
+                let at = Position {
+                    label: &label,
+                    block,
+                    max_blocks: settings.max_blocks,
+                    trial,
+                    trials,
+                    elapsed_s,
+                    budget_s: settings.budget_seconds,
+                };
+                if !self.trial(run, workload, plan, builds, cell, (block, position), &at)? {
+                    return Ok(None);
+                }
+            }
+            if let Some(why) = stop(run, workload, &settings, block, begun.elapsed().as_secs_f64()) {
+                return Ok(Some(why));
+            }
+        }
+        Ok(Some("block limit"))
+    }
+
+    /// Runs and stores one trial. False when the user stopped it.
+    #[expect(clippy::too_many_arguments, reason = "what a trial is, and where it stands")]
+    fn trial(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        builds: &BTreeMap<String, Built>,
+        cell: usize,
+        (block, position): (u32, u32),
+        at: &Position<'_>,
+    ) -> Result<bool, RunError> {
+        let settings = &run.header.settings;
+        let arena = Arena::best(&arena_spec(settings))?;
+        let spec = TrialSpec {
+            workload,
+            params: &run.cells[cell].params,
+            seed: plan::payload_seed(settings.seed, block),
+            roles: roles(workload, &run.cells[cell], settings, builds, plan, &arena),
+            marks_hz: settings.marks_hz,
+            limits: TimeLimits::default(),
+            extra_setup: false,
+        };
+        let display = &mut *self.display;
+        let mut report = trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p));
+        report.record.cell = cell;
+        report.record.block = block;
+        report.record.position = position;
+        if report.record.outcome == Outcome::Interrupted || self.cancel.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
+        if let Outcome::Failed { reason, .. } = &report.record.outcome {
+            self.display.failed(at.label, reason);
+        }
+        self.store.add_trial(&run.header.id, &report.record)?;
+        self.store.update_cell(&run.header.id, cell, &run.cells[cell])?;
+        run.trials.push(report.record);
+        Ok(true)
+    }
+}
+
+/// Why a contender cannot do a cell, if it cannot, and the remedy.
+fn cannot(contender: &Contender, workload: &Workload, role: &str, cell: &CellRecord) -> Option<(String, String)> {
+    if !contender.roles.contains_key(role) {
+        return Some((format!("{} does not play the role {role}", contender.name), String::new()));
+    }
+    contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
+}
+
+fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
+    let record = BuildRecord {
+        key: built.record.key.clone(),
+        toolchain: built.record.toolchain.clone(),
+        flags: built.record.flags.clone(),
+        lock_hash: built.record.lock_hash.clone().unwrap_or_default(),
+        version: contender.implementation.version.clone(),
+        tuning: match contender.tuning {
+            Tuning::Defaults => "defaults".to_owned(),
+            Tuning::Peak => format!("peak: {}", contender.tuned.join(", ")),
+        },
+    };
+    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
+        cell.builds.insert(name.to_owned(), record.clone());
+    }
+}
+
+fn note_outcome(cell: &mut CellRecord, outcome: &Outcome, implementations: BTreeMap<String, Implementation>) {
+    cell.implementations.extend(implementations);
+    match outcome {
+        Outcome::Ok => cell.status = CellStatus::Ok,
+        Outcome::Skipped { role, reason } => {
+            cell.status = CellStatus::Skipped;
+            cell.reason = format!("the {role}: {reason}");
+        }
+        Outcome::Failed { role, reason, stderr } => {
+            cell.status = CellStatus::Failed;
+            cell.reason = if role.is_empty() { reason.clone() } else { format!("the {role}: {reason}") };
+            let last: Vec<&str> = stderr.lines().rev().filter(|l| !l.trim().is_empty()).take(3).collect();
+            for line in last.iter().rev() {
+                cell.reason.push_str("\n      ");
+                cell.reason.push_str(line);
+            }
+        }
+        Outcome::Interrupted => {}
+    }
+}
+
+fn arena_spec(settings: &Settings) -> ArenaSpec {
+    ArenaSpec::local(settings.net.clone())
+}
+
+/// How the roles of a cell are started.
+fn roles(
+    workload: &Workload,
+    cell: &CellRecord,
+    settings: &Settings,
+    builds: &BTreeMap<String, Built>,
+    plan: &CpuPlan,
+    arena: &Arena,
+) -> Vec<RoleSpec> {
+    let spec = |(index, role): (usize, &String)| {
+        let name = cell.contenders.get(role)?;
+        let cpus = plan.roles.get(index).cloned();
+        role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)
+    };
+    workload.roles.iter().enumerate().filter_map(spec).collect()
+}
+
+/// How one role is started; none if the contender does not play it.
+pub(crate) fn role_spec(
+    built: &Built,
+    contender: &str,
+    role: &str,
+    index: usize,
+    cpus: Option<Vec<usize>>,
+    memory_limit_bytes: Option<u64>,
+    arena: &Arena,
+) -> Option<RoleSpec> {
+    let command = built.command(role)?;
+    // The first role is on one side of the network, the others on the other.
+    let side = if index == 0 { Side::A } else { Side::B };
+    let (local, peer) = arena.addresses(side);
+    let launch = LaunchSpec {
+        role: index,
+        argv: command.argv,
+        env: command.env.into_iter().collect(),
+        cwd: built.dir.clone(),
+        cpus,
+        memory_limit_bytes,
+        side,
+        private_pids: true,
+    };
+    Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
+}
+
+/// Why the run stops after this block, if it does.
+fn stop(run: &Run, workload: &Workload, settings: &Settings, block: u32, elapsed_s: f64) -> Option<&'static str> {
+    if !run.cells.iter().any(|c| c.status == CellStatus::Ok) {
+        return Some("nothing left to measure");
+    }
+    let primary = workload.primary()?;
+    let enough = block + 1 >= settings.min_blocks;
+    let rivals = run.cells.iter().filter(|c| c.status == CellStatus::Ok && !c.ceiling).count();
+    // A single contender has nothing to be decided against; its figures still want all the blocks asked for.
+    if enough && rivals > 1 && verdicts::is_decided(run, primary) {
+        return Some("decided");
+    }
+    // The next block takes as long as this one did: it must fit.
+    let next = elapsed_s / f64::from(block + 1);
+    (elapsed_s + next > settings.budget_seconds).then_some("budget")
+}
+
+/// Sorts by time; the seed's last digits keep two runs of one second apart.
+fn run_id(at: Timestamp, seed: u64) -> String {
+    format!("{}-{:04x}", at.strftime("%Y%m%d-%H%M%S"), seed & 0xffff)
+}

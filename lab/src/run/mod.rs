@@ -1,0 +1,48 @@
+//! A run, from what was asked to the last stored trial.
+//!
+//! [`Request`] is resolved against the catalog into a plan of cells; [`Engine`] builds their contenders and measures
+//! them block by block until the primary metric is decided, the budget is used up, or the user stops it. Every trial
+//! is in the store before the next begins, so that a killed run can be shown, and resumed.
+
+mod engine;
+mod request;
+
+pub use engine::{Ended, Engine, RunError};
+pub(crate) use engine::role_spec;
+pub use request::{Request, Resolved};
+
+use crate::build::BuildEvent;
+use crate::trial;
+
+/// What a run tells while it goes on.
+pub trait Display {
+    /// A contender is being built: the `index`-th of `count`.
+    fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent);
+    /// A contender will not take part.
+    fn left_out(&mut self, contender: &str, reason: &str);
+    /// A trial goes on.
+    fn trial(&mut self, at: &Position<'_>, progress: trial::Progress);
+    /// A trial failed.
+    fn failed(&mut self, label: &str, reason: &str);
+    /// Everything is over; what is shown of progress goes away.
+    fn end(&mut self);
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Position<'a> {
+    /// Who is measured.
+    pub label: &'a str,
+    /// Block, from 0.
+    pub block: u32,
+    /// Blocks at the most.
+    pub max_blocks: u32,
+    /// Trial within the block, from 0.
+    pub trial: usize,
+    /// Trials of the block.
+    pub trials: usize,
+    /// Seconds of measuring so far.
+    pub elapsed_s: f64,
+    /// Seconds of measuring at the most.
+    pub budget_s: f64,
+}

@@ -1,0 +1,142 @@
+//! What was asked of a run, resolved against the catalog.
+
+use jiff::Timestamp;
+
+use crate::arena::Net;
+use crate::manifest::{Catalog, ManifestError, ParamValue, Params, Placement, Workload};
+use crate::plan::{self, CELLS_MAX, PlannedCell};
+use crate::store::Settings;
+
+/// Preset of a run that names none, where the workload has it.
+const STANDARD: &str = "standard";
+/// Error level of the verdicts of one metric.
+const ALPHA: f64 = 0.05;
+/// Relative difference below which two are called equal.
+const MARGIN: f64 = 0.02;
+
+/// What was asked of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Workload.
+    pub workload: String,
+    /// Contenders; none: all.
+    pub contenders: Vec<String>,
+    /// Preset.
+    pub preset: Option<String>,
+    /// Parameters as typed.
+    pub set: Vec<(String, String)>,
+    /// Swept parameters as typed, values separated by commas.
+    pub sweep: Vec<(String, String)>,
+    /// Every contender of one role with every one of the other.
+    pub matrix: bool,
+    /// Baseline.
+    pub baseline: Option<String>,
+    /// Seconds of measuring at the most.
+    pub budget_seconds: Option<f64>,
+    /// Blocks at the most.
+    pub max_blocks: Option<u32>,
+    /// Wanted relative half-width of the intervals.
+    pub precision: Option<f64>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Placement.
+    pub placement: Option<Placement>,
+    /// Network.
+    pub net: Net,
+    /// Leave the ceiling out.
+    pub no_ceiling: bool,
+    /// Memory a role may take.
+    pub memory_limit_bytes: Option<u64>,
+    /// Marks a second.
+    pub marks_hz: u32,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+/// A request that makes sense.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The workload.
+    pub workload: Workload,
+    /// What to measure.
+    pub cells: Vec<PlannedCell>,
+    /// How.
+    pub settings: Settings,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+impl Request {
+    /// Resolves names, parameters and presets.
+    ///
+    /// # Errors
+    /// The caller's: an unknown name (with the nearest match) or a value out of range.
+    pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
+        let workload = catalog.workload(&self.workload)?.clone();
+        let preset_name = self.preset.clone().or_else(|| workload.presets.contains_key(STANDARD).then(|| STANDARD.to_owned()));
+        let preset = preset_name.as_deref().map(|name| workload.preset(name)).transpose()?;
+        let base = workload.resolve(preset_name.as_deref(), &self.set)?;
+        let (contenders, ceiling) = self.cast(catalog, &workload)?;
+        let baseline = match &self.baseline {
+            Some(name) => Some(catalog.contender(&workload.name, name)?.name.clone()),
+            None => workload.baseline.clone(),
+        };
+        let params = self.parameter_sets(&workload, &base)?;
+        let cells = plan::cells(&workload.roles, &contenders, ceiling.as_deref(), self.matrix, &params);
+        if cells.len() > CELLS_MAX {
+            let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
+            return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
+        }
+        let max_blocks = self.max_blocks.or(preset.map(|p| p.max_blocks)).unwrap_or(30);
+        let settings = Settings {
+            preset: preset_name.clone(),
+            placement: self.placement.or(preset.and_then(|p| p.placement)).unwrap_or(Placement::Apart),
+            net: self.net,
+            baseline,
+            seed: self.seed.unwrap_or_else(seed_of_now),
+            min_blocks: preset.map_or(3, |p| p.min_blocks).min(max_blocks),
+            max_blocks,
+            budget_seconds: self.budget_seconds.or(preset.map(|p| p.budget_seconds)).unwrap_or(900.0),
+            alpha: ALPHA,
+            margin: MARGIN,
+            precision: self.precision,
+            marks_hz: self.marks_hz,
+            memory_limit_bytes: self.memory_limit_bytes,
+        };
+        Ok(Resolved { workload: workload.clone(), cells, settings, command: self.command })
+    }
+
+    /// The contenders, and the ceiling apart from them.
+    fn cast(&self, catalog: &Catalog, workload: &Workload) -> Result<(Vec<String>, Option<String>), ManifestError> {
+        let mut contenders = Vec::new();
+        if self.contenders.is_empty() {
+            contenders.extend(catalog.contenders_of(&workload.name).filter(|c| !c.ceiling).map(|c| c.name.clone()));
+        }
+        for name in &self.contenders {
+            let name = catalog.contender(&workload.name, name)?.name.clone();
+            if Some(&name) != workload.ceiling.as_ref() && !contenders.contains(&name) {
+                contenders.push(name);
+            }
+        }
+        let ceiling = workload.ceiling.clone().filter(|_| !self.no_ceiling);
+        Ok((contenders, ceiling.filter(|c| catalog.contender(&workload.name, c).is_ok())))
+    }
+
+    fn parameter_sets(&self, workload: &Workload, base: &Params) -> Result<Vec<Params>, ManifestError> {
+        let axes = self
+            .sweep
+            .iter()
+            .map(|(name, values)| {
+                let values: Result<Vec<ParamValue>, ManifestError> =
+                    values.split(',').map(|v| workload.parse_param(name, v)).collect();
+                Ok((name.clone(), values?))
+            })
+            .collect::<Result<Vec<_>, ManifestError>>()?;
+        Ok(plan::sweep(base, &axes))
+    }
+}
+
+/// A seed below 2^53 from the clock; it is printed and stored.
+fn seed_of_now() -> u64 {
+    Timestamp::now().as_nanosecond().unsigned_abs() as u64 & ((1 << 53) - 1)
+}

@@ -1,0 +1,234 @@
+//! Latency histograms as contenders send them: decoded with limits, merged, read at quantiles.
+//!
+//! The encoding is HdrHistogram's V2, plain or compressed (zlib), in base64: the format of the Java library's
+//! `encodeIntoByteBuffer` and `encodeIntoCompressedByteBuffer`, which its ports share. Big endian:
+//!
+//! ```text
+//! | cookie u32 | payload length u32 | normalising offset u32 | digits u32 | lowest u64 | highest u64 |
+//! | ratio f64 | payload |
+//!
+//! | compressed cookie u32 | length u32 | zlib stream of the above |
+//! ```
+//!
+//! The payload is a list of zigzag LEB128 numbers: a count, or minus the length of a run of empty buckets.
+//! Percentiles of several trials are those of the merged counts. An average of percentiles is a percentile of
+//! nothing, and this module offers no way to make one.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+
+/// The longest base64 text that is decoded: a line of the contender protocol.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+/// The longest V2 encoding, once inflated.
+pub const ENCODED_BYTES_MAX: usize = 8 << 20;
+/// The most significant decimal digits. Four take up to 7 MB of counters, five would take 50 MB.
+pub const DIGITS_MAX: u32 = 4;
+/// The highest trackable value, in the histogram's unit; in nanoseconds, 292 years.
+pub const VALUE_MAX: u64 = i64::MAX as u64;
+/// The most values in one histogram, merged or not: every count up to here is exact as a float.
+pub const COUNT_MAX: u64 = 1 << 53;
+
+const V2_COOKIE: u32 = 0x1c84_9313;
+const V2_COMPRESSED_COOKIE: u32 = 0x1c84_9314;
+const COMPRESSED_HEADER_BYTES: usize = 8;
+const HEADER_BYTES: usize = 40;
+/// Points of the curve for each halving of what is still above it.
+const CURVE_POINTS_PER_HALVING: u32 = 5;
+
+/// Why a contender's histogram is refused. The contender is at fault in each case.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HistogramError {
+    /// See [`TEXT_BYTES_MAX`].
+    #[error("histogram: {0} bytes of text, at most {TEXT_BYTES_MAX} are taken")]
+    TextTooLong(usize),
+    /// Not standard, padded base64.
+    #[error("histogram: not base64: {0}")]
+    NotBase64(String),
+    /// The zlib stream is damaged or cut short.
+    #[error("histogram: the compressed part cannot be inflated: {0}")]
+    NotZlib(String),
+    /// See [`ENCODED_BYTES_MAX`].
+    #[error("histogram: more than {ENCODED_BYTES_MAX} bytes when inflated")]
+    InflatedTooLong,
+    /// The first four bytes name no V2 encoding.
+    #[error("histogram: cookie {0:#010x} is neither HDR V2 nor HDR V2 compressed")]
+    UnknownCookie(u32),
+    /// Shorter than its header, or than the length in it.
+    #[error("histogram: {present} bytes where the header needs {needed}")]
+    CutShort {
+        /// How many there are.
+        present: usize,
+        /// How many there should be.
+        needed: usize,
+    },
+    /// See [`DIGITS_MAX`].
+    #[error("histogram: {0} significant digits, at most {DIGITS_MAX} are taken")]
+    TooManyDigits(u32),
+    /// See [`VALUE_MAX`].
+    #[error("histogram: highest trackable value {0}, at most {VALUE_MAX} is taken")]
+    ValueTooHigh(u64),
+    /// See [`COUNT_MAX`].
+    #[error("histogram: more than {COUNT_MAX} values")]
+    TooManyValues,
+    /// The header's fields contradict each other or the payload.
+    #[error("histogram: {0}")]
+    Malformed(String),
+}
+
+/// Latencies of one trial, or of several merged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latencies {
+    counts: Histogram<u64>,
+}
+
+/// The figures of a table, in the histogram's unit; each within the precision of its buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percentiles {
+    /// How many values there are.
+    pub count: u64,
+    /// The median.
+    pub p50: u64,
+    /// Nine of ten are not above it.
+    pub p90: u64,
+    /// 99 of 100 are not above it.
+    pub p99: u64,
+    /// 999 of 1,000 are not above it.
+    pub p99_9: u64,
+    /// The top of the highest bucket in use; the encoding keeps no exact maximum.
+    pub max: u64,
+}
+
+impl Latencies {
+    /// Decodes what a contender sent.
+    ///
+    /// # Errors
+    /// If the text is no V2 histogram, or one beyond the limits of this module.
+    pub fn decode(text: &str) -> Result<Self, HistogramError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(HistogramError::TextTooLong(text.len()));
+        }
+        let bytes = STANDARD.decode(text.trim()).map_err(|e| HistogramError::NotBase64(e.to_string()))?;
+        match u32::from_be_bytes(field(&bytes, 0)?) {
+            V2_COOKIE => Self::decode_plain(&bytes),
+            V2_COMPRESSED_COOKIE => Self::decode_plain(&inflate(&bytes)?),
+            other => Err(HistogramError::UnknownCookie(other)),
+        }
+    }
+
+    /// Checks the header before the library allocates by it.
+    fn decode_plain(bytes: &[u8]) -> Result<Self, HistogramError> {
+        let cookie = u32::from_be_bytes(field(bytes, 0)?);
+        if cookie != V2_COOKIE {
+            return Err(HistogramError::UnknownCookie(cookie));
+        }
+        let payload_bytes = u32::from_be_bytes(field(bytes, 4)?) as usize;
+        let digits = u32::from_be_bytes(field(bytes, 12)?);
+        let highest = u64::from_be_bytes(field(bytes, 24)?);
+        let needed = HEADER_BYTES.saturating_add(payload_bytes);
+        if bytes.len() < needed {
+            return Err(HistogramError::CutShort { present: bytes.len(), needed });
+        }
+        if digits > DIGITS_MAX {
+            return Err(HistogramError::TooManyDigits(digits));
+        }
+        if highest > VALUE_MAX {
+            return Err(HistogramError::ValueTooHigh(highest));
+        }
+        // The library negates the length of an empty run, which overflows for i64::MIN: nine bytes of 0xff.
+        // In an honest payload they could only follow a count near 2^63.
+        if bytes[HEADER_BYTES..].windows(9).any(|window| window == [0xff; 9]) {
+            return Err(HistogramError::TooManyValues);
+        }
+        let counts: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut &bytes[..needed])
+            .map_err(|e| HistogramError::Malformed(e.to_string()))?;
+        if counts.len() > COUNT_MAX {
+            return Err(HistogramError::TooManyValues);
+        }
+        Ok(Self { counts })
+    }
+
+    /// All values of all parts, at the finest precision among them. `None` without a part.
+    ///
+    /// # Errors
+    /// If there are more than [`COUNT_MAX`] values in total.
+    pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Option<Self>, HistogramError> {
+        let parts: Vec<&Self> = parts.into_iter().collect();
+        let Some(digits) = parts.iter().map(|part| part.counts.sigfig()).max() else { return Ok(None) };
+        if parts.iter().map(|part| part.counts.len()).fold(0, u64::saturating_add) > COUNT_MAX {
+            return Err(HistogramError::TooManyValues);
+        }
+        // Made without bounds, it grows with what is added.
+        let mut counts = Histogram::new(digits).map_err(|e| HistogramError::Malformed(e.to_string()))?;
+        for part in parts {
+            counts.add(&part.counts).map_err(|e| HistogramError::Malformed(e.to_string()))?;
+        }
+        Ok(Some(Self { counts }))
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// The `q`-quantile: the top of the first bucket at or below which at least `q` of the values lie. `None`
+    /// if there are no values or `q` is not between 0 and 1.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let valid = !self.counts.is_empty() && (0.0..=1.0).contains(&q);
+        valid.then(|| self.counts.value_at_quantile(q))
+    }
+
+    /// The figures of a table; `None` if there are no values.
+    #[must_use]
+    pub fn percentiles(&self) -> Option<Percentiles> {
+        Some(Percentiles {
+            count: self.count(),
+            p50: self.quantile(0.5)?,
+            p90: self.quantile(0.9)?,
+            p99: self.quantile(0.99)?,
+            p99_9: self.quantile(0.999)?,
+            max: self.counts.max(),
+        })
+    }
+
+    /// The whole curve as (quantile, value), rising in both, denser towards 1 as HDR plots are: a few hundred
+    /// points at most.
+    #[must_use]
+    pub fn curve(&self) -> Vec<(f64, u64)> {
+        let points = self.counts.iter_quantiles(CURVE_POINTS_PER_HALVING);
+        points.map(|point| (point.quantile(), point.value_iterated_to())).collect()
+    }
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], HistogramError> {
+    let found = bytes.get(at..at + N).and_then(|slice| slice.try_into().ok());
+    found.ok_or(HistogramError::CutShort { present: bytes.len(), needed: HEADER_BYTES })
+}
+
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
+    let length = u32::from_be_bytes(field(bytes, 4)?) as usize;
+    let needed = COMPRESSED_HEADER_BYTES.saturating_add(length);
+    let stream = bytes
+        .get(COMPRESSED_HEADER_BYTES..needed)
+        .ok_or(HistogramError::CutShort { present: bytes.len(), needed })?;
+    let mut inflated = Vec::new();
+    ZlibDecoder::new(stream)
+        .take(ENCODED_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut inflated)
+        .map_err(|e| HistogramError::NotZlib(e.to_string()))?;
+    if inflated.len() > ENCODED_BYTES_MAX {
+        return Err(HistogramError::InflatedTooLong);
+    }
+    Ok(inflated)
+}
+
+#[cfg(test)]
+#[path = "histogram_tests.rs"]
+mod tests;

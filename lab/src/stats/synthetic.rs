@@ -1,0 +1,216 @@
+//! The stated rates, on synthetic blocks: everything is looked at after every block, up to 30 of them.
+//!
+//! Each test prints its seed and what it measured (`cargo test stats::synthetic -- --nocapture`).
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+use super::sequence::FIRST_BLOCK;
+use super::*;
+
+const BLOCKS_MAX: usize = 30;
+const ALPHA: f64 = 0.05;
+
+/// Noise of one measurement or one log ratio, scaled to variance 1.
+#[derive(Clone, Copy)]
+enum Noise {
+    Gaussian,
+    /// Bounded: lighter tails than a Gaussian's, the hard case at three blocks.
+    Uniform,
+    /// Long tail to one side, as of a machine that is sometimes disturbed.
+    Exponential,
+}
+
+struct Source(Pcg64Mcg);
+
+impl Source {
+    fn seeded(seed: u64) -> Self {
+        println!("seed {seed}");
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    /// In (0, 1).
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn draw(&mut self, noise: Noise) -> f64 {
+        match noise {
+            // Box and Muller's transform.
+            Noise::Gaussian => {
+                let radius = (-2.0 * self.uniform().ln()).sqrt();
+                radius * (std::f64::consts::TAU * self.uniform()).cos()
+            }
+            Noise::Uniform => (self.uniform() - 0.5) * 12f64.sqrt(),
+            Noise::Exponential => -self.uniform().ln() - 1.0,
+        }
+    }
+
+    /// Log ratios of two contenders, each with this noise on its own measurements.
+    fn log_ratios(&mut self, mean: f64, deviation: f64, noise: Noise) -> Vec<f64> {
+        let each = deviation / 2f64.sqrt();
+        (0..BLOCKS_MAX).map(|_| mean + each * (self.draw(noise) - self.draw(noise))).collect()
+    }
+}
+
+/// The share of `runs` in which `event` holds, printed.
+fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
+    let rate = (0..runs).filter(|_| event()).count() as f64 / f64::from(runs);
+    println!("{what}: {rate:.4} of {runs} runs");
+    rate
+}
+
+fn named(values: &[f64]) -> Vec<(String, Vec<f64>)> {
+    vec![(String::new(), values.to_vec())]
+}
+
+/// The run as the lab makes it: judged after every block from the third, stopped when decided.
+fn run(values: &[f64], rules: &Rules) -> Judgement {
+    let look = |count| judge(&named(&values[..count]), Direction::Higher, rules).remove(0);
+    let stopped = (FIRST_BLOCK..values.len()).map(look).find(|j| decided(std::slice::from_ref(j), rules));
+    stopped.unwrap_or_else(|| look(values.len()))
+}
+
+#[test]
+fn a_against_a_is_rejected_no_more_often_than_stated() {
+    let mut source = Source::seeded(11);
+    let mut ever_rejected = |noise| {
+        let values = source.log_ratios(0.0, 0.03, noise);
+        (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], 0.0) <= ALPHA)
+    };
+    assert!(rate("gaussian", 10_000, || ever_rejected(Noise::Gaussian)) <= ALPHA);
+    assert!(rate("exponential", 4_000, || ever_rejected(Noise::Exponential)) <= ALPHA);
+    assert!(rate("uniform", 4_000, || ever_rejected(Noise::Uniform)) <= ALPHA);
+}
+
+/// Not a promise but its limit: the figures in the module's documentation.
+#[test]
+fn outside_the_model_the_rate_is_not_kept() {
+    let mut source = Source::seeded(19);
+    let mut measure = |what, noise, correlation: f64| {
+        rate(what, 2_000, || {
+            let mut last = source.draw(noise);
+            let next = |_| {
+                last = correlation * last + (1.0 - correlation * correlation).sqrt() * source.draw(noise);
+                0.03 * last
+            };
+            let values: Vec<f64> = (0..BLOCKS_MAX).map(next).collect();
+            (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], 0.0) <= ALPHA)
+        })
+    };
+    assert!(measure("uniform log ratios", Noise::Uniform, 0.0) <= 0.08);
+    assert!(measure("exponential log ratios", Noise::Exponential, 0.0) <= 0.17);
+    assert!(measure("gaussian, correlation 0.3", Noise::Gaussian, 0.3) <= 0.13);
+}
+
+#[test]
+fn the_interval_covers_the_ratio_at_all_block_counts_at_once() {
+    let mut source = Source::seeded(12);
+    for (mean, deviation) in [(4f64.ln(), 0.1), (-0.05, 0.01)] {
+        let covered = rate("covered", 10_000, || {
+            let values = source.log_ratios(mean, deviation, Noise::Gaussian);
+            (2..=BLOCKS_MAX).all(|count| {
+                let interval = confidence_sequence(&values[..count], ALPHA).unwrap();
+                interval.low <= mean && mean <= interval.high
+            })
+        });
+        assert!(covered >= 1.0 - ALPHA);
+    }
+}
+
+#[test]
+fn a_difference_of_five_percent_under_three_percent_noise_is_found() {
+    let mut source = Source::seeded(13);
+    let mut blocks = Vec::new();
+    let found = rate("found", 2_000, || {
+        let judgement = run(&source.log_ratios(1.05f64.ln(), 0.03, Noise::Gaussian), &Rules::default());
+        blocks.push(u64::from(judgement.blocks));
+        judgement.verdict == Verdict::Better
+    });
+    println!("blocks: median {:?}, p90 {:?}", quantile(&blocks, 0.5), quantile(&blocks, 0.9));
+    assert!(found >= 0.99);
+    assert!(quantile(&blocks, 0.5) <= Some(10));
+}
+
+#[test]
+fn four_times_is_decided_in_three_blocks() {
+    let mut source = Source::seeded(14);
+    let at_once = rate("alone, at three blocks", 2_000, || {
+        let judgement = run(&source.log_ratios(4f64.ln(), 0.03, Noise::Gaussian), &Rules::default());
+        judgement.verdict == Verdict::Better && judgement.blocks == 3
+    });
+    assert!(at_once >= 0.99);
+    let at_once = rate("eight contenders, at three blocks", 500, || {
+        let one = || (String::new(), source.log_ratios(4f64.ln(), 0.03, Noise::Gaussian)[..3].to_vec());
+        let comparisons: Vec<_> = std::iter::repeat_with(one).take(8).collect();
+        decided(&judge(&comparisons, Direction::Higher, &Rules::default()), &Rules::default())
+    });
+    assert!(at_once >= 0.99);
+}
+
+/// The null control of the method: a contender against itself ends as no difference.
+#[test]
+fn a_against_a_ends_as_no_difference() {
+    let mut source = Source::seeded(15);
+    let mut blocks = Vec::new();
+    let mut wrong = 0;
+    let runs = 4_000;
+    let same = rate("no difference", runs, || {
+        let judgement = run(&source.log_ratios(0.0, 0.01, Noise::Gaussian), &Rules::default());
+        blocks.push(u64::from(judgement.blocks));
+        wrong += u32::from(matches!(judgement.verdict, Verdict::Better | Verdict::Worse));
+        judgement.verdict == Verdict::NoDifference
+    });
+    println!("blocks: median {:?}; wrong: {wrong} of {runs}", quantile(&blocks, 0.5));
+    assert!(same >= 1.0 - ALPHA);
+    assert!(f64::from(wrong) <= ALPHA * f64::from(runs));
+}
+
+/// Just outside the margin, "no difference" is wrong and must be as rare as stated.
+#[test]
+fn no_difference_is_not_claimed_beyond_the_margin() {
+    let mut source = Source::seeded(16);
+    let wrong = rate("no difference at 2.1 %", 4_000, || {
+        let judgement = run(&source.log_ratios(1.021f64.ln(), 0.01, Noise::Gaussian), &Rules::default());
+        judgement.verdict == Verdict::NoDifference
+    });
+    assert!(wrong <= ALPHA);
+}
+
+/// Eight equal contenders share one baseline, so that their ratios are correlated.
+#[test]
+fn holm_keeps_the_rate_over_eight_contenders() {
+    let mut source = Source::seeded(17);
+    let rules = Rules { margin: 0.0, ..Rules::default() };
+    let any_wrong = rate("family-wise error", 3_000, || {
+        let mut measure =
+            || -> Vec<f64> { (0..BLOCKS_MAX).map(|_| 0.03 * source.draw(Noise::Gaussian)).collect() };
+        let baseline = measure();
+        let mut comparisons: Vec<(String, Vec<f64>)> = (0..8).map(|_| (String::new(), Vec::new())).collect();
+        let contenders: Vec<Vec<f64>> = (0..8).map(|_| measure()).collect();
+        (0..BLOCKS_MAX).any(|block| {
+            for (comparison, contender) in comparisons.iter_mut().zip(&contenders) {
+                comparison.1.push(contender[block] - baseline[block]);
+            }
+            let judged = judge(&comparisons, Direction::Lower, &rules);
+            judged.iter().any(|j| matches!(j.verdict, Verdict::Better | Verdict::Worse))
+        })
+    });
+    assert!(any_wrong <= ALPHA);
+}
+
+#[test]
+fn the_estimate_of_blocks_still_needed_is_near() {
+    let mut source = Source::seeded(18);
+    let mut errors = Vec::new();
+    for _ in 0..1_000 {
+        let values = source.log_ratios(1.05f64.ln(), 0.03, Noise::Gaussian);
+        let early = judge(&named(&values[..5]), Direction::Higher, &Rules::default()).remove(0);
+        if let Verdict::Undecided { needs_blocks } = early.verdict {
+            let end = run(&values, &Rules::default());
+            errors.push(u64::from((5 + needs_blocks.unwrap()).abs_diff(end.blocks)));
+        }
+    }
+    println!("off by: median {:?} blocks, p90 {:?}", quantile(&errors, 0.5), quantile(&errors, 0.9));
+    assert!(quantile(&errors, 0.5) <= Some(4));
+}

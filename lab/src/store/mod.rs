@@ -1,0 +1,397 @@
+//! Every sample kept, in one SQLite file.
+//!
+//! | does | does not |
+//! |---|---|
+//! | keep runs, cells, trials, samples and histograms | compute a statistic: [`crate::metrics`] does, from these rows |
+//! | survive a kill: a trial is one transaction | hold the builds: they are in the cache |
+//!
+//! The file is `$NETDYNO_STORE`, else `netdyno/runs.db` under the user's data directory.
+
+mod limits;
+mod record;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+pub use record::{
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, TrialRecord,
+};
+
+/// What can go wrong with the store, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened or written.
+    #[error("the store {}: {source}. {}", path.display(), remedy(source))]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// Its folder cannot be made.
+    #[error("the store's folder {}: {source}. Set NETDYNO_STORE to a file that can be written", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A later netdyno wrote it.
+    #[error("the store {} has format {found}, this netdyno reads {known}: use the newer netdyno, or another NETDYNO_STORE", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// There is no such run.
+    #[error("no run {0:?} in the store; `netdyno history` lists them")]
+    NoRun(String),
+    /// A row that this program did not write.
+    #[error("a damaged row in the store: {0}")]
+    Damaged(String),
+}
+
+fn remedy(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "The disk is full: make room, then `netdyno run --resume`",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "Another netdyno is writing to it: wait for it to end",
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "It is not a netdyno store: move it away, or set NETDYNO_STORE",
+        _ => "Set NETDYNO_STORE to a file that can be written",
+    }
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Where the store is unless told otherwise.
+    #[must_use]
+    pub fn default_path() -> PathBuf {
+        if let Some(path) = std::env::var_os("NETDYNO_STORE") {
+            return PathBuf::from(path);
+        }
+        use etcetera::BaseStrategy;
+        let data = etcetera::choose_base_strategy().map_or_else(|_| PathBuf::from("."), |s| s.data_dir());
+        data.join("netdyno").join("runs.db")
+    }
+
+    /// Opens the store, making it where there is none.
+    ///
+    /// # Errors
+    /// When the file or its folder cannot be made, read or written: the environment is at fault.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
+        }
+        let fail = |source| StoreError::Sqlite { path: path.to_owned(), source };
+        let connection = Connection::open(path).map_err(fail)?;
+        connection.busy_timeout(limits::BUSY).map_err(fail)?;
+        let found = schema::prepare(&connection).map_err(fail)?;
+        if found > schema::FORMAT {
+            return Err(StoreError::Newer { path: path.to_owned(), found, known: schema::FORMAT });
+        }
+        Ok(Store { connection, path: path.to_owned() })
+    }
+
+    fn fail(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Sqlite { path: self.path.clone(), source }
+    }
+
+    /// Begins a run: its header and cells, in one transaction.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn begin_run(&mut self, header: &RunHeader, cells: &[CellRecord]) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
+        let tx = self.connection.transaction().map_err(fail)?;
+        tx.execute(
+            "INSERT INTO runs (id, workload, started_at, status, header) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![header.id, header.workload, header.started_at.to_string(), RunStatus::Running.as_str(), json(header)],
+        )
+        .map_err(fail)?;
+        for (index, cell) in cells.iter().enumerate() {
+            tx.execute(
+                "INSERT INTO cells (run, idx, record) VALUES (?1, ?2, ?3)",
+                params![header.id, index, json(cell)],
+            )
+            .map_err(fail)?;
+        }
+        tx.commit().map_err(fail)
+    }
+
+    /// Replaces what is known of a cell.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn update_cell(&mut self, run: &str, index: usize, cell: &CellRecord) -> Result<(), StoreError> {
+        self.connection
+            .execute("UPDATE cells SET record = ?3 WHERE run = ?1 AND idx = ?2", params![run, index, json(cell)])
+            .map_err(|e| self.fail(e))?;
+        Ok(())
+    }
+
+    /// Adds a finished trial with all its samples, in one transaction.
+    ///
+    /// # Errors
+    /// When the store cannot be written; nothing of the trial is kept then.
+    pub fn add_trial(&mut self, run: &str, trial: &TrialRecord) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
+        let tx = self.connection.transaction().map_err(fail)?;
+        tx.execute(
+            "INSERT INTO trials (run, cell, block, position, started_at, seed, outcome, notes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                run,
+                trial.cell,
+                trial.block,
+                trial.position,
+                trial.started_at.to_string(),
+                trial.seed,
+                json(&trial.outcome),
+                json(&trial.notes)
+            ],
+        )
+        .map_err(fail)?;
+        let id = tx.last_insert_rowid();
+        {
+            let mut insert = tx
+                .prepare(
+                    "INSERT INTO samples (trial, role, kind, mark, at_ns, name, value, source)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                )
+                .map_err(fail)?;
+            for s in &trial.samples {
+                insert
+                    .execute(params![id, s.role, s.kind.as_str(), s.mark, s.at_ns, s.name, s.value, s.source])
+                    .map_err(fail)?;
+            }
+            let mut insert = tx
+                .prepare("INSERT INTO histograms (trial, role, name, data) VALUES (?1, ?2, ?3, ?4)")
+                .map_err(fail)?;
+            for (role, name, data) in &trial.histograms {
+                insert.execute(params![id, role, name, data]).map_err(fail)?;
+            }
+        }
+        tx.commit().map_err(fail)
+    }
+
+    /// Says how a run stands.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn set_status(&mut self, run: &str, status: RunStatus, stopped_because: &str) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
+                params![run, status.as_str(), stopped_because],
+            )
+            .map_err(|e| self.fail(e))?;
+        Ok(())
+    }
+
+    /// The runs, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare("SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1")
+            .map_err(|e| self.fail(e))?;
+        let rows = query
+            .query_map([most], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
+            .map_err(|e| self.fail(e))?;
+        rows.map(|row| {
+            let (header, status, why) = row.map_err(|e| self.fail(e))?;
+            run_of(&header, &status, why)
+        })
+        .collect()
+    }
+
+    /// The full id of the run that `wanted` names: an id, the unique start of one, or `last`.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
+        if wanted == "last" {
+            return self
+                .connection
+                .query_row("SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1", [], |r| r.get(0))
+                .optional()
+                .map_err(|e| self.fail(e))?
+                .ok_or_else(|| StoreError::NoRun(wanted.to_owned()));
+        }
+        let mut query = self
+            .connection
+            .prepare("SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2")
+            .map_err(|e| self.fail(e))?;
+        let found: Vec<String> = query
+            .query_map([wanted], |r| r.get(0))
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))?;
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            _ => Err(StoreError::NoRun(wanted.to_owned())),
+        }
+    }
+
+    /// A whole run. `run` is a full id.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be read.
+    pub fn load(&self, run: &str) -> Result<Run, StoreError> {
+        let (header, status, why): (String, String, String) = self
+            .connection
+            .query_row("SELECT header, status, stopped_because FROM runs WHERE id = ?1", [run], |r| {
+                Ok((r.get(0)?, r.get(1)?, r.get(2)?))
+            })
+            .optional()
+            .map_err(|e| self.fail(e))?
+            .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
+        let mut loaded = run_of(&header, &status, why)?;
+        loaded.cells = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?
+            .iter()
+            .map(|text| from_json(text))
+            .collect::<Result<_, _>>()?;
+        loaded.trials = self.load_trials(run)?;
+        Ok(loaded)
+    }
+
+    fn load_trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare(
+                "SELECT id, cell, block, position, started_at, seed, outcome, notes FROM trials
+                 WHERE run = ?1 ORDER BY block, position, id",
+            )
+            .map_err(|e| self.fail(e))?;
+        let rows: Vec<(i64, TrialRow)> = query
+            .query_map([run], |r| Ok((r.get(0)?, TrialRow::read(r)?)))
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))?;
+        rows.into_iter()
+            .map(|(id, row)| {
+                let mut trial = row.decode()?;
+                trial.samples = self.load_samples(id)?;
+                trial.histograms = self.load_histograms(id)?;
+                Ok(trial)
+            })
+            .collect()
+    }
+
+    fn load_samples(&self, trial: i64) -> Result<Vec<Sample>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached(
+                "SELECT role, kind, mark, at_ns, name, value, source FROM samples WHERE trial = ?1 ORDER BY rowid",
+            )
+            .map_err(|e| self.fail(e))?;
+        query
+            .query_map([trial], |r| {
+                let kind: String = r.get(1)?;
+                Ok(Sample {
+                    role: r.get(0)?,
+                    kind: SampleKind::parse(&kind).unwrap_or(SampleKind::Counter),
+                    mark: r.get(2)?,
+                    at_ns: r.get(3)?,
+                    name: r.get(4)?,
+                    value: r.get(5)?,
+                    source: r.get(6)?,
+                })
+            })
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))
+    }
+
+    fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, String)>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid")
+            .map_err(|e| self.fail(e))?;
+        query
+            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))
+    }
+
+    fn strings(&self, sql: &str, run: &str) -> Result<Vec<String>, StoreError> {
+        let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
+        query.query_map([run], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))
+    }
+}
+
+/// A row of `trials` as SQLite has it.
+struct TrialRow {
+    cell: usize,
+    block: u32,
+    position: u32,
+    started_at: String,
+    seed: u64,
+    outcome: String,
+    notes: String,
+}
+
+impl TrialRow {
+    fn read(r: &Row<'_>) -> rusqlite::Result<TrialRow> {
+        Ok(TrialRow {
+            cell: r.get(1)?,
+            block: r.get(2)?,
+            position: r.get(3)?,
+            started_at: r.get(4)?,
+            seed: r.get(5)?,
+            outcome: r.get(6)?,
+            notes: r.get(7)?,
+        })
+    }
+
+    fn decode(self) -> Result<TrialRecord, StoreError> {
+        Ok(TrialRecord {
+            cell: self.cell,
+            block: self.block,
+            position: self.position,
+            started_at: self
+                .started_at
+                .parse()
+                .map_err(|e| StoreError::Damaged(format!("trial's time {:?}: {e}", self.started_at)))?,
+            seed: self.seed,
+            outcome: from_json(&self.outcome)?,
+            notes: from_json(&self.notes)?,
+            samples: Vec::new(),
+            histograms: Vec::new(),
+        })
+    }
+}
+
+fn run_of(header: &str, status: &str, stopped_because: String) -> Result<Run, StoreError> {
+    Ok(Run {
+        header: from_json(header)?,
+        status: RunStatus::parse(status).ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
+        stopped_because,
+        cells: Vec::new(),
+        trials: Vec::new(),
+    })
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("records hold nothing that JSON cannot")
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|e| StoreError::Damaged(e.to_string()))
+}

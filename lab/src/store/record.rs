@@ -1,0 +1,269 @@
+//! What the store keeps.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::manifest::Params;
+use crate::protocol::Implementation;
+
+/// A run as it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Sorts by time: `20260131-120000-ab12`.
+    pub id: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// The workload's manifest, whole: a stored run is judged by the rules it was run under.
+    pub manifest: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// Version of the lab.
+    pub lab_version: String,
+    /// The command line, to run it again.
+    pub command: Vec<String>,
+    /// What was asked.
+    pub settings: Settings,
+    /// Where it ran.
+    pub host: Host,
+    /// Where trials ran, and why there: the arena in words.
+    pub arena: String,
+    /// What the reader should know: typed warnings in words.
+    pub warnings: Vec<String>,
+}
+
+/// What was asked of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Preset, if one was named.
+    pub preset: Option<String>,
+    /// One role a core, or all roles on all cores.
+    pub placement: crate::manifest::Placement,
+    /// The network asked for.
+    pub net: crate::arena::Net,
+    /// The contender that ratios are to.
+    pub baseline: Option<String>,
+    /// Seed of the order and of the payloads; below 2^53.
+    pub seed: u64,
+    /// Blocks before a decision may end the run.
+    pub min_blocks: u32,
+    /// Blocks at the most.
+    pub max_blocks: u32,
+    /// Seconds of measuring at the most.
+    pub budget_seconds: f64,
+    /// Error level of the verdicts of one metric, all contenders together.
+    pub alpha: f64,
+    /// Relative difference below which two are called equal.
+    pub margin: f64,
+    /// Relative half-width that is wanted of every interval before stopping.
+    pub precision: Option<f64>,
+    /// Marks a second while measuring.
+    pub marks_hz: u32,
+    /// Memory a role may take, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+}
+
+/// One thing to measure: who plays which role, with which parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// Contender of each role.
+    pub contenders: BTreeMap<String, String>,
+    /// The workload's parameters, all of them.
+    pub params: Params,
+    /// This is the bound, not a contender.
+    pub ceiling: bool,
+    /// How it stands.
+    pub status: CellStatus,
+    /// Why it failed or was skipped, or nothing.
+    pub reason: String,
+    /// The command that would make it run, where there is one.
+    pub remedy: String,
+    /// How each contender was built.
+    pub builds: BTreeMap<String, BuildRecord>,
+    /// What each role said it is.
+    pub implementations: BTreeMap<String, Implementation>,
+}
+
+impl CellRecord {
+    /// The contender, if one plays all the roles.
+    #[must_use]
+    pub fn contender(&self) -> Option<&str> {
+        let mut names = self.contenders.values();
+        let first = names.next()?;
+        names.all(|n| n == first).then_some(first)
+    }
+}
+
+/// How a cell stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CellStatus {
+    /// Nothing measured yet.
+    Planned,
+    /// Every trial so far was good.
+    Ok,
+    /// A trial failed: its figures are not ranked.
+    Failed,
+    /// It cannot run here, or not with these parameters.
+    Skipped,
+}
+
+/// How a contender was built.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BuildRecord {
+    /// Hash of all that went in.
+    pub key: String,
+    /// Toolchain and version.
+    pub toolchain: String,
+    /// Flags.
+    pub flags: Vec<String>,
+    /// Hash of the lock file.
+    pub lock_hash: String,
+    /// Version of the library as its manifest says.
+    pub version: String,
+    /// Built by the defaults of its documentation, or tuned.
+    pub tuning: String,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Under way, or killed.
+    Running,
+    /// Ended by its own rules.
+    Finished,
+    /// Ended by the user.
+    Interrupted,
+}
+
+impl RunStatus {
+    /// As it stands in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Finished => "finished",
+            RunStatus::Interrupted => "interrupted",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<RunStatus> {
+        [RunStatus::Running, RunStatus::Finished, RunStatus::Interrupted].into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The gate passed and every role ended well.
+    Ok,
+    /// A role does not support this.
+    Skipped {
+        /// Which role.
+        role: String,
+        /// Why.
+        reason: String,
+    },
+    /// It failed.
+    Failed {
+        /// Which role, or nothing when it is the pair.
+        role: String,
+        /// What went wrong.
+        reason: String,
+        /// The last of that role's stderr.
+        stderr: String,
+    },
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// One trial with all that was sampled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRecord {
+    /// Index of the cell within the run.
+    pub cell: usize,
+    /// Block, from 0.
+    pub block: u32,
+    /// Place within the block, from 0.
+    pub position: u32,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// Seed of its payload.
+    pub seed: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was seen beside the figures.
+    pub notes: Vec<String>,
+    /// Every sample.
+    pub samples: Vec<Sample>,
+    /// Role, name, HDR V2 in base64.
+    pub histograms: Vec<(String, String, String)>,
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Whose.
+    pub role: String,
+    /// Where it came from.
+    pub kind: SampleKind,
+    /// The mark's id; the connection's number for a setup time.
+    pub mark: u64,
+    /// When, in ns of `CLOCK_MONOTONIC` of the role's host.
+    pub at_ns: u64,
+    /// Name of the counter, or field of the meter.
+    pub name: String,
+    /// The value; none when it was not measured.
+    pub value: Option<u64>,
+    /// Who says so, or why there is none.
+    pub source: String,
+}
+
+/// Where a sample came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleKind {
+    /// A contender's answer to a mark.
+    Counter,
+    /// The lab's meter.
+    Meter,
+    /// A connection's setup time.
+    Setup,
+    /// A contender's final counters.
+    Result,
+}
+
+impl SampleKind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            SampleKind::Counter => "counter",
+            SampleKind::Meter => "meter",
+            SampleKind::Setup => "setup",
+            SampleKind::Result => "result",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<SampleKind> {
+        [SampleKind::Counter, SampleKind::Meter, SampleKind::Setup, SampleKind::Result]
+            .into_iter()
+            .find(|k| k.as_str() == text)
+    }
+}
+
+/// A run as the store has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// As it was asked for.
+    pub header: RunHeader,
+    /// How it stands.
+    pub status: RunStatus,
+    /// Why it stopped.
+    pub stopped_because: String,
+    /// What it measures.
+    pub cells: Vec<CellRecord>,
+    /// What was measured.
+    pub trials: Vec<TrialRecord>,
+}

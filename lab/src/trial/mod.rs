@@ -1,0 +1,261 @@
+//! One trial: the roles of one cell, from launch to the last exit.
+//!
+//! Phases, in order: launch, `ready`, `connected`, `verify` and the gate, `warmup`, `measure` with its marks, `stop` a
+//! role at a time, and the checks that only the end allows. No figure is kept of a trial whose gate did not pass.
+
+mod gate;
+pub mod probe;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::arena::{Arena, LaunchSpec};
+use crate::manifest::{Params, Workload};
+use crate::meter::{Snapshot, monotonic_ns};
+use crate::metrics::{CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
+use crate::protocol::limits::TimeLimits;
+use crate::protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
+use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
+
+use stage::{Halt, Stage};
+
+/// What a trial is to be.
+#[derive(Debug)]
+pub struct TrialSpec<'a> {
+    /// The job.
+    pub workload: &'a Workload,
+    /// Its parameters.
+    pub params: &'a Params,
+    /// Seed of the payload; below 2^53.
+    pub seed: u64,
+    /// How each role is started, in the workload's order.
+    pub roles: Vec<RoleSpec>,
+    /// Marks a second while measuring; 0: only at the window's ends.
+    pub marks_hz: u32,
+    /// Time a role has for what it owes.
+    pub limits: TimeLimits,
+    /// Fields to add to `setup`: a contender must ignore what it does not know.
+    pub extra_setup: bool,
+}
+
+/// How a role is started.
+#[derive(Debug, Clone)]
+pub struct RoleSpec {
+    /// Its name in the workload.
+    pub name: String,
+    /// Who plays it.
+    pub contender: String,
+    /// Program, arguments, environment, CPUs.
+    pub launch: LaunchSpec,
+    /// Address to bind.
+    pub local: IpAddr,
+    /// Address of the other role.
+    pub peer: IpAddr,
+}
+
+/// Where a trial is, for the progress display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Starting the roles.
+    Launching,
+    /// Making connections.
+    Connecting,
+    /// In the gate.
+    Verifying,
+    /// Traffic that is not measured.
+    WarmingUp,
+    /// Traffic that is.
+    Measuring,
+    /// Ending.
+    Stopping,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub struct TrialReport {
+    /// For the store; cell, block and position are the caller's to fill in.
+    pub record: TrialRecord,
+    /// What each role said it is.
+    pub implementations: BTreeMap<String, Implementation>,
+}
+
+/// Runs one trial. Whatever happens comes back as its outcome.
+pub fn run(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> TrialReport {
+    let started_at = Timestamp::now();
+    let mut collected = Collected::default();
+    let outcome = match conduct(spec, arena, cancel, progress, &mut collected) {
+        Ok(()) => Outcome::Ok,
+        Err(Halt::Cancelled) => Outcome::Interrupted,
+        Err(Halt::Unsupported { role, reason }) => Outcome::Skipped { role, reason },
+        Err(Halt::Failed { role, reason, stderr }) => Outcome::Failed { role, reason, stderr },
+    };
+    collected.notes.sort();
+    collected.notes.dedup();
+    let record = TrialRecord {
+        cell: 0,
+        block: 0,
+        position: 0,
+        started_at,
+        seed: spec.seed,
+        outcome,
+        notes: collected.notes,
+        samples: collected.samples,
+        histograms: collected.histograms,
+    };
+    TrialReport { record, implementations: collected.implementations }
+}
+
+/// What a trial gathers as it goes.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) implementations: BTreeMap<String, Implementation>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) histograms: Vec<(String, String, String)>,
+    pub(crate) results: BTreeMap<String, TrialResult>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Collected {
+    pub(crate) fn counters(&mut self, role: &str, counters: &Counters) {
+        for (name, value) in &counters.values {
+            self.sample(role, SampleKind::Counter, counters.id, counters.at_ns, name, Some(*value), "contender");
+        }
+    }
+
+    pub(crate) fn result(&mut self, role: &str, result: TrialResult, now_ns: u64) {
+        for (name, value) in &result.values {
+            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(*value), "contender");
+        }
+        for (name, data) in &result.histograms {
+            self.histograms.push((role.to_owned(), name.clone(), data.clone()));
+        }
+        self.results.insert(role.to_owned(), result);
+    }
+
+    pub(crate) fn setups(&mut self, role: &str, setup_ns: &[u64], now_ns: u64) {
+        for (connection, ns) in (0u64..).zip(setup_ns) {
+            self.sample(role, SampleKind::Setup, connection, now_ns, "setup_ns", Some(*ns), "contender");
+        }
+    }
+
+    pub(crate) fn meter(&mut self, role: &str, id: u64, snapshot: &Snapshot) {
+        for (name, reading) in snapshot.readings() {
+            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, name, reading.value, &reading.source);
+        }
+        let shared = u64::from(snapshot.net.shared_by_roles);
+        self.sample(role, SampleKind::Meter, id, snapshot.at_ns, WIRE_SHARED, Some(shared), "the arena");
+        for (name, reading) in snapshot.net.readings() {
+            let name = format!("{WIRE_PREFIX}{name}");
+            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, &name, reading.value, &reading.source);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one column of the store each")]
+    fn sample(
+        &mut self,
+        role: &str,
+        kind: SampleKind,
+        mark: u64,
+        at_ns: u64,
+        name: &str,
+        value: Option<u64>,
+        source: &str,
+    ) {
+        let (role, name, source) = (role.to_owned(), name.to_owned(), source.to_owned());
+        self.samples.push(Sample { role, kind, mark, at_ns, name, value, source });
+    }
+}
+
+fn conduct(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    collected: &mut Collected,
+) -> Result<(), Halt> {
+    let expected = spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
+    progress(Progress::Launching);
+    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
+    stage.until_ready()?;
+    progress(Progress::Connecting);
+    stage.until_connected()?;
+    progress(Progress::Verifying);
+    stage.start(Phase::Verify);
+    let verified = stage.until_verified(&spec.workload.gate.role)?;
+    gate::verify(spec, &expected, verified.as_ref())?;
+    progress(Progress::WarmingUp);
+    stage.start(Phase::Warmup);
+    stage.sleep(seconds(spec.params, "warmup_seconds"))?;
+    progress(Progress::Measuring);
+    measure(spec, &mut stage)?;
+    progress(Progress::Stopping);
+    stage.stop()?;
+    gate::after(spec, collected)
+}
+
+/// The measured window: the meter's readings stand just outside the first and the last mark.
+fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+    stage.start(Phase::Measure);
+    stage.meter(METER_BEGIN, false)?;
+    let window = seconds(spec.params, "seconds");
+    stage.mark(0)?;
+    let begun = monotonic_ns();
+    let marks = u64::from(spec.marks_hz).saturating_mul(u64::try_from(window.as_millis()).unwrap_or(0)) / 1000;
+    let marks = marks.max(1);
+    for id in 1..=marks {
+        // Against the window's begin: what a mark takes does not add up.
+        let due = begun + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX) / marks * id;
+        stage.sleep(Duration::from_nanos(due.saturating_sub(monotonic_ns())))?;
+        stage.mark(id)?;
+    }
+    stage.meter(METER_END, false)?;
+    // Walking page tables takes its time from the contender: after the window.
+    stage.meter(METER_DEEP, true)
+}
+
+/// A parameter that is a length of time. Every workload has `seconds` and `warmup_seconds`.
+fn seconds(params: &Params, name: &str) -> Duration {
+    Duration::try_from_secs_f64(params.number(name).unwrap_or(0.0)).unwrap_or(Duration::ZERO)
+}
+
+/// The first line that a role reads.
+pub(crate) fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
+    let mut params: serde_json::Map<String, serde_json::Value> =
+        spec.params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect();
+    if spec.extra_setup {
+        params.insert("a_parameter_of_a_later_lab".to_owned(), serde_json::json!({ "nested": [1, null] }));
+    }
+    Setup {
+        protocol: PROTOCOL_VERSION,
+        workload: spec.workload.name.clone(),
+        role: role.name.clone(),
+        seed: spec.seed,
+        local: role.local,
+        peer: role.peer,
+        params,
+        capture: false,
+    }
+}
+
+/// The meter's field that says how many CPUs a role may use.
+pub(crate) fn cpus_allowed(role: &RoleSpec) -> u64 {
+    let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    role.launch.cpus.as_ref().map_or(all, Vec::len) as u64
+}
+
+impl Collected {
+    pub(crate) fn cpus(&mut self, role: &RoleSpec) {
+        let count = cpus_allowed(role);
+        self.sample(&role.name, SampleKind::Meter, METER_BEGIN, 0, CPUS_ALLOWED, Some(count), "sched_setaffinity(2)");
+    }
+}

@@ -1,0 +1,292 @@
+//! The roles of a trial on stage: their processes, their conversations, and one loop that drives both.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::{Collected, TrialSpec, setup};
+use crate::arena::{AgentEvent, Arena, EndedBy, RoleIndex, RoleProcess};
+use crate::meter::monotonic_ns;
+use crate::protocol::{Event, Phase, Session, State, Verified};
+
+/// How often the loop looks whether the user wants to stop. Few enough wake-ups to cost nothing.
+const CANCEL_CHECK: Duration = Duration::from_millis(250);
+/// How long the other roles may still tell us why they ended, once one has failed.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long a killed role has to be gone.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why a trial did not go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The user stopped it.
+    Cancelled,
+    /// A role does not do this.
+    Unsupported { role: String, reason: String },
+    /// It failed.
+    Failed { role: String, reason: String, stderr: String },
+}
+
+impl Halt {
+    /// A failure of no role in particular.
+    pub(super) fn of_pair(reason: String) -> Halt {
+        Halt::Failed { role: String::new(), reason, stderr: String::new() }
+    }
+
+    pub(super) fn of_role(role: &str, reason: String) -> Halt {
+        Halt::Failed { role: role.to_owned(), reason, stderr: String::new() }
+    }
+}
+
+/// One role: process, conversation, and what is known of its end.
+struct Role {
+    name: String,
+    process: RoleProcess,
+    session: Session,
+    verified: Option<Verified>,
+    meter: Option<u64>,
+    /// It ended: in words, and the last of its stderr.
+    ended: Option<(String, String)>,
+}
+
+/// The roles on stage.
+pub(super) struct Stage<'a> {
+    roles: Vec<Role>,
+    events: Receiver<(RoleIndex, AgentEvent)>,
+    cancel: &'a AtomicBool,
+    collected: &'a mut Collected,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn launch(
+        spec: &TrialSpec<'_>,
+        arena: &Arena,
+        cancel: &'a AtomicBool,
+        collected: &'a mut Collected,
+    ) -> Result<Stage<'a>, Halt> {
+        let (sender, events) = channel();
+        let mut roles = Vec::with_capacity(spec.roles.len());
+        for role in &spec.roles {
+            let process = arena
+                .launch(role.launch.clone(), sender.clone())
+                .map_err(|e| Halt::of_role(&role.name, e.to_string()))?;
+            let verifies = spec.workload.gate.role == role.name;
+            let session = Session::new(setup(spec, role), verifies, spec.limits, monotonic_ns());
+            collected.cpus(role);
+            roles.push(Role {
+                name: role.name.clone(),
+                process,
+                session,
+                verified: None,
+                meter: None,
+                ended: None,
+            });
+        }
+        Ok(Stage { roles, events, cancel, collected })
+    }
+
+    pub(super) fn until_ready(&mut self) -> Result<(), Halt> {
+        self.pump(None, |roles| roles.iter().all(|r| *r.session.state() != State::AwaitReady))
+    }
+
+    pub(super) fn until_connected(&mut self) -> Result<(), Halt> {
+        let now = monotonic_ns();
+        self.roles.iter_mut().for_each(|r| r.session.expect_connected(now));
+        self.pump(None, |roles| roles.iter().all(|r| *r.session.state() != State::AwaitConnected))
+    }
+
+    pub(super) fn start(&mut self, phase: Phase) {
+        let now = monotonic_ns();
+        // The receiving roles first: they are later in the workload's order.
+        self.roles.iter_mut().rev().for_each(|r| r.session.start(now, phase));
+    }
+
+    pub(super) fn until_verified(&mut self, role: &str) -> Result<Option<Verified>, Halt> {
+        self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))?;
+        Ok(self.roles.iter().find(|r| r.name == role).and_then(|r| r.verified.clone()))
+    }
+
+    /// Lets the roles work for a while.
+    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Halt> {
+        let until = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.pump(Some(until), |_| false)
+    }
+
+    /// Asks every role for its counters and waits for them.
+    pub(super) fn mark(&mut self, id: u64) -> Result<(), Halt> {
+        let now = monotonic_ns();
+        for role in &mut self.roles {
+            role.session.mark(now, id);
+        }
+        self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))
+    }
+
+    /// Reads every role's meter.
+    pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Halt> {
+        for role in &mut self.roles {
+            role.process.meter(id, deep).map_err(|e| Halt::of_role(&role.name, e.to_string()))?;
+            role.meter = Some(id);
+        }
+        self.pump(None, |roles| roles.iter().all(|r| r.meter.is_none()))
+    }
+
+    /// Ends the roles one after the other, in the workload's order.
+    pub(super) fn stop(&mut self) -> Result<(), Halt> {
+        for i in 0..self.roles.len() {
+            self.roles[i].session.stop(monotonic_ns());
+            self.pump(None, |roles| roles[i].session.is_over())?;
+        }
+        Ok(())
+    }
+
+    /// Drives processes and conversations until `done`, or until a moment, or until something is wrong.
+    fn pump(&mut self, until_ns: Option<u64>, done: impl Fn(&[Role]) -> bool) -> Result<(), Halt> {
+        loop {
+            self.flush();
+            if let Some(first) = self.roles.iter().position(|r| is_bad(r.session.state())) {
+                return Err(self.halt(first));
+            }
+            if done(&self.roles) {
+                return Ok(());
+            }
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(Halt::Cancelled);
+            }
+            let now = monotonic_ns();
+            if until_ns.is_some_and(|until| now >= until) {
+                return Ok(());
+            }
+            let deadline = self.roles.iter().filter_map(|r| r.session.next_deadline()).chain(until_ns).min();
+            let wait = deadline.map_or(CANCEL_CHECK, |d| Duration::from_nanos(d.saturating_sub(now)));
+            match self.events.recv_timeout(wait.min(CANCEL_CHECK)) {
+                Ok((role, event)) => self.on_event(role, event),
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = monotonic_ns();
+                    self.roles.iter_mut().for_each(|r| r.session.handle_timeout(now));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Halt::of_pair("every agent is gone".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Sends what is to be sent, forwards signals, notes what was learnt, until nothing is left.
+    fn flush(&mut self) {
+        loop {
+            let mut idle = true;
+            for i in 0..self.roles.len() {
+                while let Some(event) = self.roles[i].session.poll_event() {
+                    idle = false;
+                    self.on_session_event(i, event);
+                }
+                let role = &mut self.roles[i];
+                while let Some(line) = role.session.poll_transmit() {
+                    idle = false;
+                    if let Err(e) = role.process.send_line(&line) {
+                        // Its agent is gone; how is told by its last event.
+                        tracing::debug!(role = role.name, error = %e, "line not sent");
+                    }
+                }
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+
+    fn on_session_event(&mut self, i: usize, event: Event) {
+        let now = monotonic_ns();
+        let name = self.roles[i].name.clone();
+        match event {
+            Event::Ready(implementation) => {
+                self.collected.implementations.insert(name, implementation);
+            }
+            Event::Signal { to, body } => {
+                if let Some(other) = self.roles.iter_mut().find(|r| r.name == to) {
+                    other.session.deliver_signal(&name, body);
+                }
+            }
+            Event::Connected(setup_ns) => self.collected.setups(&name, &setup_ns, now),
+            Event::Counters(counters) => self.collected.counters(&name, &counters),
+            Event::Verified(verified) => self.roles[i].verified = Some(verified),
+            Event::Result(result) => self.collected.result(&name, result, now),
+        }
+    }
+
+    fn on_event(&mut self, index: RoleIndex, event: AgentEvent) {
+        let now = monotonic_ns();
+        let role = &mut self.roles[index];
+        match event {
+            AgentEvent::Started { notes, .. } => self.collected.notes.extend(notes),
+            AgentEvent::Line { text } => role.session.handle_line(now, &text),
+            AgentEvent::Meter { id, snapshot } => {
+                self.collected.meter(&role.name, id, &snapshot);
+                role.meter = role.meter.filter(|wanted| *wanted != id);
+            }
+            AgentEvent::Flood { reason } => role.session.handle_exit(None, &reason),
+            AgentEvent::Exited(exit) => {
+                role.meter = None;
+                match exit.by {
+                    // Our own doing says nothing of the contender.
+                    EndedBy::Lab => {}
+                    EndedBy::Itself if exit.left_behind > 0 => {
+                        let what = format!("{}, leaving {} process(es) behind", exit.reason, exit.left_behind);
+                        role.session.handle_exit(None, &what);
+                    }
+                    _ => role.session.handle_exit(exit.code, &exit.reason),
+                }
+                role.ended = Some((exit.reason.clone(), exit.stderr_tail));
+            }
+            AgentEvent::Failed { reason } => {
+                role.meter = None;
+                role.session.handle_exit(None, &reason);
+                role.ended = Some((reason, String::new()));
+            }
+        }
+    }
+
+    /// Ends everything and says why: the first role at fault, and what the others had to say.
+    fn halt(&mut self, first: usize) -> Halt {
+        self.drain(LAST_WORDS, |roles| roles.iter().all(|r| r.ended.is_some()));
+        if let State::Unsupported(reason) = self.roles[first].session.state() {
+            return Halt::Unsupported { role: self.roles[first].name.clone(), reason: reason.clone() };
+        }
+        // A role that was killed or crashed explains what its peer complains of.
+        let crashed = self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
+        let at_fault = crashed.unwrap_or(first);
+        for role in &mut self.roles {
+            let _ = role.process.kill();
+        }
+        self.drain(KILL_LIMIT, |roles| roles.iter().all(|r| r.ended.is_some()));
+        let reason_of = |r: &Role| match r.session.state() {
+            State::Failed(fault) => Some(fault.to_string()),
+            _ => None,
+        };
+        let role = &self.roles[at_fault];
+        let mut reason = reason_of(role).unwrap_or_default();
+        for (i, other) in self.roles.iter().enumerate() {
+            if let Some(also) = reason_of(other).filter(|_| i != at_fault) {
+                reason = format!("{reason}; the {} too: {also}", other.name);
+            }
+        }
+        let stderr = role.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone());
+        Halt::Failed { role: role.name.clone(), reason, stderr }
+    }
+
+    /// Takes events for a while, or until `done`.
+    fn drain(&mut self, time: Duration, done: impl Fn(&[Role]) -> bool) {
+        let until = monotonic_ns() + u64::try_from(time.as_nanos()).unwrap_or(0);
+        while !done(&self.roles) {
+            let left = Duration::from_nanos(until.saturating_sub(monotonic_ns()));
+            match self.events.recv_timeout(left) {
+                Ok((role, event)) => self.on_event(role, event),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn is_bad(state: &State) -> bool {
+    matches!(state, State::Failed(_) | State::Unsupported(_))
+}

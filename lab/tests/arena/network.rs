@@ -1,0 +1,118 @@
+//! Private networks: addresses, counters, rates.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use netdyno_lab::arena::{AgentEvent, Net, Side};
+
+use super::trial::*;
+
+#[test]
+fn the_loopback_has_a_second_address_and_counters_of_its_own() {
+    let Some(arena) = open(Net::Loopback) else { return };
+    let (local, peer) = arena.addresses(Side::A);
+    assert_eq!((local, local), (peer, arena.addresses(Side::B).0));
+    let script = "cat /proc/net/fib_trie | grep -c 198.18.0.1; cat /proc/net/if_inet6 | wc -l; read x";
+    let mut trial = Trial::new(arena, script);
+    assert_ne!(trial.line(), "0");
+    assert_eq!(trial.line(), "0", "IPv6 addresses");
+    let net = trial.arena.net_path(Side::A).unwrap();
+    let bytes = |trial: &mut Trial| {
+        trial.role().meter(9, false).unwrap();
+        match trial.next() {
+            AgentEvent::Meter { id: 9, snapshot } => snapshot.net,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = bytes(&mut trial);
+    in_net(&net, || {
+        let receiver = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        let sender = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        assert_eq!(sender.send_to(&[7; 1000], receiver.local_addr().unwrap()).unwrap(), 1000);
+        assert_eq!(receiver.recv(&mut [0; 2000]).unwrap(), 1000);
+    });
+    let after = bytes(&mut trial);
+    assert_eq!(after.bytes.since(&before.bytes).value, Some(1000 + 8 + 20), "{after:?}");
+    assert_eq!(after.packets.since(&before.packets).value, Some(1));
+    assert_eq!(after.udp_drops.value, Some(0));
+    trial.finish();
+}
+
+/// Runs this in a thread of its own inside a network namespace.
+fn in_net(net: &Path, work: impl FnOnce() + Send) {
+    let net = fs::File::open(net).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            nix::sched::setns(net, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+            work();
+        });
+    });
+}
+
+#[test]
+fn a_veth_pair_joins_both_sides() {
+    let Some(arena) = open(Net::Veth { mtu: 1400, rate_bits_per_s: Some(8_000_000) }) else { return };
+    println!("{}", arena.describe());
+    let ((a, b), (b2, a2)) = (arena.addresses(Side::A), arena.addresses(Side::B));
+    assert_eq!((a, b), (a2, b2));
+    let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+    let mut trial =
+        Trial::with(arena, "cat /sys/class/net/lo/mtu >/dev/null; read x", |launch| launch.side = Side::B);
+    let mut receiver = None;
+    in_net(&net_b, || receiver = Some(std::net::UdpSocket::bind((b, 7000)).unwrap()));
+    let receiver = receiver.unwrap();
+    receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut sender = None;
+    in_net(&net_a, || sender = Some(std::net::UdpSocket::bind((a, 7001)).unwrap()));
+    let sender = sender.unwrap();
+    sender.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut buffer = [0; 2000];
+    sender.send_to(b"ping", (b, 7000)).unwrap();
+    let (_, from) = receiver.recv_from(&mut buffer).unwrap();
+    assert_eq!(from.ip(), a);
+    receiver.send_to(b"pong", from).unwrap();
+    assert_eq!(sender.recv(&mut buffer).unwrap(), 4);
+    // 1 MB/s, a bucket of 4 packets, and a queue of 50 KB: what fits in it takes about 40 ms to leave.
+    const PACKETS: u64 = 34;
+    let start = Instant::now();
+    for _ in 0..PACKETS {
+        sender.send_to(&[0; 1300], (b, 7000)).unwrap();
+    }
+    for _ in 0..PACKETS {
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 1300);
+    }
+    let took = start.elapsed();
+    assert!(took > Duration::from_millis(30), "{took:?}");
+    trial.role().meter(1, false).unwrap();
+    match trial.next() {
+        AgentEvent::Meter { snapshot, .. } => {
+            assert!(!snapshot.net.shared_by_roles);
+            println!("{snapshot:#?}");
+            let bytes = snapshot.net.bytes.value.unwrap();
+            assert!((PACKETS * 1342..PACKETS * 1342 + 1000).contains(&bytes), "{bytes}");
+        }
+        other => panic!("{other:?}"),
+    }
+    trial.finish();
+}
+
+#[test]
+fn multicast_reaches_the_other_side_without_naming_an_interface() {
+    for net in [Net::Loopback, Net::Veth { mtu: 1500, rate_bits_per_s: None }] {
+        let Some(arena) = open(net) else { return };
+        let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+        let any = std::net::Ipv4Addr::UNSPECIFIED;
+        in_net(&net_b, || {
+            let receiver = std::net::UdpSocket::bind((any, 3610)).unwrap();
+            receiver.join_multicast_v4(&"224.0.23.0".parse().unwrap(), &any).unwrap();
+            receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+            in_net(&net_a, || {
+                let sender = std::net::UdpSocket::bind((any, 0)).unwrap();
+                sender.send_to(b"all", "224.0.23.0:3610").unwrap();
+            });
+            let (count, from) = receiver.recv_from(&mut [0; 100]).unwrap();
+            assert_eq!((count, from.ip()), (3, arena.addresses(Side::A).0));
+        });
+    }
+}
