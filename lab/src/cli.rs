@@ -10,8 +10,10 @@ use crate::manifest::Placement;
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
 #[command(name = "netdyno", version, max_term_width = 110, arg_required_else_help = true)]
-#[command(about = "A dynamometer for network stacks: builds several implementations of the same network job, runs them under \
-the same conditions, proves that each did the work, and says which is faster, by how much, and how sure that is.")]
+#[command(
+    about = "A dynamometer for network stacks: builds several implementations of the same network job, runs them under \
+the same conditions, proves that each did the work, and says which is faster, by how much, and how sure that is."
+)]
 #[command(after_help = "Examples:
   netdyno run datachannel --preset quick      a first answer in under 90 s once built
   netdyno run datachannel pion rustrtc        only these two
@@ -126,6 +128,9 @@ pub struct RunArgs {
     /// Memory a role may take: `2GiB`, `512MiB` [default: none]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory_limit: Option<u64>,
+    /// Multiply the time that a role has for each answer, on slow machines or for very many connections
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
+    pub time_limits: f64,
     /// Marks a second while measuring; 0: only at the window's ends
     #[arg(long, value_name = "HZ", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub marks_hz: u32,
@@ -140,7 +145,9 @@ pub struct RunArgs {
 
 /// `list`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        its roles, parameters, presets and contract")]
+#[command(
+    after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        its roles, parameters, presets and contract"
+)]
 pub struct ListArgs {
     /// Tell all of this workload
     pub workload: Option<String>,
@@ -151,7 +158,9 @@ pub struct ListArgs {
 
 /// `doctor`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars")]
+#[command(
+    after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars"
+)]
 pub struct DoctorArgs {
     /// Measure the lab's own cost, and show that it catches contenders that break the contract (about a minute)
     #[arg(long)]
@@ -160,7 +169,9 @@ pub struct DoctorArgs {
 
 /// `check`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  netdyno check pion\n  netdyno check datachannel/pion datachannel/str0m\n  netdyno check --all")]
+#[command(
+    after_help = "Examples:\n  netdyno check pion\n  netdyno check datachannel/pion datachannel/str0m\n  netdyno check --all"
+)]
 pub struct CheckArgs {
     /// Contenders: `NAME`, or `WORKLOAD/NAME` where a name stands in several
     #[arg(required_unless_present = "all")]
@@ -175,7 +186,9 @@ pub struct CheckArgs {
 
 /// `new`
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  netdyno new --workload datachannel --language rust my-stack && netdyno check my-stack")]
+#[command(
+    after_help = "Example:\n  netdyno new --workload datachannel --language rust my-stack && netdyno check my-stack"
+)]
 pub struct NewArgs {
     /// The workload it is for
     #[arg(long)]
@@ -273,6 +286,12 @@ fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// From 0.01 to 1000.
+fn parse_factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
+    factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
+}
+
 /// `512MiB`, `2GiB`, or bytes.
 fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -296,17 +315,23 @@ fn parse_net(text: &str) -> Result<Net, String> {
     let kind = parts.next().unwrap_or("");
     let mut options = parts.peekable();
     match kind {
-        "loopback" | "host" if options.peek().is_some() => Err(format!("`{kind}` takes no options; `veth` does")),
+        "loopback" | "host" if options.peek().is_some() => {
+            Err(format!("`{kind}` takes no options; `veth` does"))
+        }
         "loopback" => Ok(Net::Loopback),
         "host" => Ok(Net::Host),
         "veth" => {
             let (mut mtu, mut rate) = (1500, None);
             for option in options {
                 match option.split_once('=') {
-                    Some(("mtu", n)) => mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?,
+                    Some(("mtu", n)) => {
+                        mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?
+                    }
                     Some(("rate", r)) => rate = Some(parse_rate(r)?),
                     Some(("delay" | "loss", _)) => {
-                        return Err(format!("{option}: needs the kernel's netem, which is not supported yet; mtu= and rate= are"));
+                        return Err(format!(
+                            "{option}: needs the kernel's netem, which is not supported yet; mtu= and rate= are"
+                        ));
                     }
                     _ => return Err(format!("{option:?} is neither mtu=BYTES nor rate=BITS")),
                 }
@@ -319,8 +344,10 @@ fn parse_net(text: &str) -> Result<Net, String> {
 
 /// `1gbit`, `100mbit`, as tc(8) writes rates.
 fn parse_rate(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] = [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
-    let parsed = UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
+    const UNITS: [(&str, u64); 4] =
+        [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
+    let parsed =
+        UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
     parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
 }
 
@@ -344,8 +371,15 @@ mod tests {
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
         assert_eq!(parse_size("2GiB"), Ok(2 << 30));
         assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
-        assert_eq!(parse_net("veth,mtu=9000,rate=1gbit"), Ok(Net::Veth { mtu: 9000, rate_bits_per_s: Some(1_000_000_000) }));
-        assert!(["veth,loss=1%", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"].iter().all(|t| parse_net(t).is_err()));
+        assert_eq!(
+            parse_net("veth,mtu=9000,rate=1gbit"),
+            Ok(Net::Veth { mtu: 9000, rate_bits_per_s: Some(1_000_000_000) })
+        );
+        assert!(
+            ["veth,loss=1%", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
+                .iter()
+                .all(|t| parse_net(t).is_err())
+        );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
     }

@@ -53,7 +53,8 @@ impl Host {
             kernel: line("/proc/sys/kernel/osrelease"),
             os: os_name(&read("/etc/os-release")),
             governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            virtual_machine: field(&cpuinfo, "flags").is_some_and(|f| f.split(' ').any(|f| f == "hypervisor")),
+            virtual_machine: field(&cpuinfo, "flags")
+                .is_some_and(|f| f.split(' ').any(|f| f == "hypervisor")),
             steal_percent: steal_percent(&read("/proc/stat")),
             cgroup: cgroup_version(&read("/proc/mounts")),
             mitigations: mitigations(),

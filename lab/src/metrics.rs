@@ -99,7 +99,12 @@ pub fn counter_delta(samples: &[Sample], role: &str, counter: &str) -> Option<(f
     (last.at_ns > first.at_ns && b >= a).then(|| ((b - a) as f64, (last.at_ns - first.at_ns) as f64))
 }
 
-fn of<'a>(samples: &'a [Sample], kind: SampleKind, role: &'a str, name: &'a str) -> impl Iterator<Item = &'a Sample> {
+fn of<'a>(
+    samples: &'a [Sample],
+    kind: SampleKind,
+    role: &'a str,
+    name: &'a str,
+) -> impl Iterator<Item = &'a Sample> {
     samples.iter().filter(move |s| s.kind == kind && s.role == role && s.name == name)
 }
 
@@ -129,8 +134,10 @@ fn rate(samples: &[Sample], role: &str, counter: &str) -> Figure {
 }
 
 fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
-    let values: Vec<u64> =
-        trials.iter().flat_map(|t| of(&t.samples, SampleKind::Setup, role, "setup_ns").filter_map(|s| s.value)).collect();
+    let values: Vec<u64> = trials
+        .iter()
+        .flat_map(|t| of(&t.samples, SampleKind::Setup, role, "setup_ns").filter_map(|s| s.value))
+        .collect();
     match quantile(&values, q) {
         Some(v) => Figure::some(v as f64, format!("{} setups, by the {role}", values.len())),
         None => Figure::none(format!("the {role} gave no setup times")),
@@ -187,7 +194,9 @@ fn meter_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figu
             }
             Err(why) => return Figure::none(why),
         }
-        figure.source = of(samples, SampleKind::Meter, &of_role, field).next().map_or(String::new(), |s| s.source.clone());
+        figure.source = of(samples, SampleKind::Meter, &of_role, field)
+            .next()
+            .map_or(String::new(), |s| s.source.clone());
     }
     if figure.per_role.is_empty() { Figure::none(format!("the meter has no {field}")) } else { figure }
 }

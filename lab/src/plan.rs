@@ -26,7 +26,13 @@ pub struct PlannedCell {
 ///
 /// The ceiling, where there is one, plays all roles itself: it speaks no rival's wire format.
 #[must_use]
-pub fn cells(roles: &[String], contenders: &[String], ceiling: Option<&str>, matrix: bool, params: &[Params]) -> Vec<PlannedCell> {
+pub fn cells(
+    roles: &[String],
+    contenders: &[String],
+    ceiling: Option<&str>,
+    matrix: bool,
+    params: &[Params],
+) -> Vec<PlannedCell> {
     let alone = |name: &str| roles.iter().map(|r| (r.clone(), name.to_owned())).collect::<BTreeMap<_, _>>();
     let mut casts: Vec<(BTreeMap<String, String>, bool)> = Vec::new();
     if matrix {

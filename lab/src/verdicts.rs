@@ -62,7 +62,9 @@ fn of_group(run: &Run, metric: &Metric, members: &[usize]) -> Option<Verdicts> {
     let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
     let baseline = baseline_of(run, &ranked)?;
     let base = by_block(run, metric, baseline);
-    let rivals: Vec<usize> = ranked.into_iter().filter(|&i| i != baseline).collect();
+    // One that failed halfway stays in the correction for many comparisons, and out of the ranking.
+    let entered = |i: usize| !run.cells[i].ceiling && run.cells[i].status != CellStatus::Skipped;
+    let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
     let comparisons: Vec<(String, Vec<f64>)> = rivals
         .iter()
         .map(|&i| {
@@ -76,7 +78,8 @@ fn of_group(run: &Run, metric: &Metric, members: &[usize]) -> Option<Verdicts> {
         Better::Lower => Direction::Lower,
     };
     let judgements = judge(&comparisons, better, &rules(run));
-    Some(Verdicts { metric: metric.name.clone(), baseline, judgements: rivals.into_iter().zip(judgements).collect() })
+    let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| ranked.contains(i)).collect();
+    Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
 }
 
 /// A cell that may stand in a ranking: a contender, all of whose trials were good.
@@ -90,7 +93,9 @@ fn is_ranked(run: &Run, index: usize) -> bool {
 fn baseline_of(run: &Run, ranked: &[usize]) -> Option<usize> {
     let wanted = run.header.settings.baseline.as_deref();
     let asked = ranked.iter().find(|&&i| wanted.is_some() && run.cells[i].contender() == wanted);
-    asked.or_else(|| ranked.iter().min_by_key(|&&i| run.cells[i].contenders.values().collect::<Vec<_>>())).copied()
+    asked
+        .or_else(|| ranked.iter().min_by_key(|&&i| run.cells[i].contenders.values().collect::<Vec<_>>()))
+        .copied()
 }
 
 /// A metric's positive, finite values by block.
@@ -101,4 +106,57 @@ fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
         .filter_map(|t| Some((t.block, metrics::of_trial(metric, t).value?)))
         .filter(|(_, v)| v.is_finite() && *v > 0.0)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Workload;
+    use crate::store::fixture::{Contender, run};
+
+    fn primary() -> Metric {
+        let workload =
+            Workload::parse(std::path::Path::new("dummy.toml"), crate::cmd::dummy::WORKLOAD).unwrap();
+        workload.primary().unwrap().clone()
+    }
+
+    fn contender<'a>(name: &'a str, rates: &'a [u64]) -> Contender<'a> {
+        Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 }
+    }
+
+    #[test]
+    fn drift_of_the_machine_cancels() {
+        // Both halve from block to block: their ratio stays.
+        let run =
+            run(&[contender("base", &[8000, 4000, 2000]), contender("rival", &[12000, 6000, 3000])], None);
+        assert!(is_decided(&run, &primary()));
+        let verdicts = of_run(&run, &primary());
+        assert!((verdicts[0].judgements[0].1.ratio - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn only_common_blocks_are_compared() {
+        let run = run(&[contender("base", &[1000, 1000]), contender("rival", &[2000, 2000, 9, 9, 9])], None);
+        let verdicts = of_run(&run, &primary());
+        assert_eq!(verdicts[0].judgements[0].1.blocks, 2);
+        assert!(!is_decided(&run, &primary()));
+    }
+
+    #[test]
+    fn without_the_baseline_the_first_by_name_is_one() {
+        let mut run = run(&[contender("b", &[1000; 3]), contender("a", &[2000; 3])], None);
+        assert_eq!(of_run(&run, &primary())[0].baseline, 1);
+        run.cells[1].status = CellStatus::Failed;
+        let verdicts = of_run(&run, &primary());
+        assert_eq!((verdicts[0].baseline, verdicts[0].judgements.len()), (0, 0));
+    }
+
+    #[test]
+    fn parameters_are_never_compared_across() {
+        let mut run = run(&[contender("base", &[1000; 3]), contender("base", &[9000; 3])], None);
+        run.cells[1].params.0.insert("streams".into(), crate::manifest::ParamValue::Integer(3));
+        let verdicts = of_run(&run, &primary());
+        assert_eq!(verdicts.len(), 2);
+        assert!(verdicts.iter().all(|v| v.judgements.is_empty()));
+    }
 }

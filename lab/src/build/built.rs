@@ -110,6 +110,7 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
         Tool::Npm => entry.join("files/node_modules").is_dir() || contender.build.sdk.is_none(),
         // False also where the Python that the environment was made of is gone.
         Tool::Pip => pip::python(entry).is_file(),
+        Tool::System => true,
     };
     (record.key == key && whole).then_some(record)
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, cargo, go, job::Job, npm, pip};
+use super::{BuildError, cargo, go, job::Job, npm, pip, system};
 use crate::manifest::{Contender, Tool};
 
 /// What the build needs of a tool.
@@ -35,6 +35,7 @@ pub(super) fn ecosystem(tool: Tool) -> &'static dyn Ecosystem {
         Tool::Go => &go::Go,
         Tool::Npm => &npm::Npm,
         Tool::Pip => &pip::Pip,
+        Tool::System => &system::System,
     }
 }
 

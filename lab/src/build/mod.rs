@@ -25,6 +25,7 @@ pub mod limits;
 mod npm;
 mod pip;
 mod process;
+mod system;
 #[cfg(test)]
 mod tests;
 mod tree;

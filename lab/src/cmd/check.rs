@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anstyle::AnsiColor;
 
-use super::{CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print};
+use super::{
+    CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print,
+};
 use crate::arena::{Arena, ArenaSpec, Topology};
 use crate::build::{Availability, BuildEvent, Builder, Built};
 use crate::cli::CheckArgs;
@@ -77,7 +79,9 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
             let ids = catalog.contenders.values().filter(|c| c.name == name).map(Contender::id);
             Err(ManifestError::unknown("contender (it stands in several workloads)", name, ids))
         }
-        (None, _) => Err(ManifestError::unknown("contender", name, catalog.contenders.values().map(|c| &c.name))),
+        (None, _) => {
+            Err(ManifestError::unknown("contender", name, catalog.contenders.values().map(|c| &c.name)))
+        }
     }
 }
 
@@ -166,11 +170,19 @@ fn whole_trial(
         store::Outcome::Failed { role, reason, stderr } => (false, format!("{role}: {reason}\n{stderr}")),
         store::Outcome::Interrupted => (false, "interrupted".to_owned()),
     };
-    checks.note(good, "a whole trial: connected, gate passed, marks answered, clean exit, nothing left behind", &seen);
+    checks.note(
+        good,
+        "a whole trial: connected, gate passed, marks answered, clean exit, nothing left behind",
+        &seen,
+    );
     let wanted = &contender.implementation.version;
     for (role, implementation) in &report.implementations {
         let got = &implementation.version;
-        checks.note(got == wanted, &format!("the {role}'s version is the manifest's"), &format!("{got}, not {wanted}"));
+        checks.note(
+            got == wanted,
+            &format!("the {role}'s version is the manifest's"),
+            &format!("{got}, not {wanted}"),
+        );
     }
 }
 
@@ -187,8 +199,14 @@ fn odd_lines(
     let nobody = LabMessage::Setup(nobody).to_line();
     let probed = probe(arena, role, &[nobody], None, PROBE_LIMIT)?;
     let unsupported = matches!(probed.messages.as_slice(), [Ok(ContenderMessage::Unsupported { .. })]);
-    checks.note(unsupported && probed.code == Some(127), "an unknown role is `unsupported`, exit 127", &told(&probed));
-    for (what, line) in [("an unknown message type", r#"{"type":"nonsense"}"#), ("a line that is not JSON", "{nonsense")] {
+    checks.note(
+        unsupported && probed.code == Some(127),
+        "an unknown role is `unsupported`, exit 127",
+        &told(&probed),
+    );
+    for (what, line) in
+        [("an unknown message type", r#"{"type":"nonsense"}"#), ("a line that is not JSON", "{nonsense")]
+    {
         let probed = probe(arena, role, std::slice::from_ref(&good_setup), Some(line), PROBE_LIMIT)?;
         let failed = matches!(probed.messages.last(), Some(Ok(ContenderMessage::Failed { .. })));
         checks.note(failed && probed.code == Some(1), &format!("{what} is `failed`, exit 1"), &told(&probed));

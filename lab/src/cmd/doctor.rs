@@ -60,7 +60,11 @@ fn self_test(cancel: &AtomicBool) -> Outcome {
         Ok(share) => verdict(
             share < COST_MOST,
             "the lab's own cost",
-            &format!("{:.3} % of a CPU while measuring, agents included (most: {} %)", 100.0 * share, 100.0 * COST_MOST),
+            &format!(
+                "{:.3} % of a CPU while measuring, agents included (most: {} %)",
+                100.0 * share,
+                100.0 * COST_MOST
+            ),
         ),
         Err(e) => verdict(false, "the lab's own cost", &e),
     };
@@ -73,7 +77,11 @@ fn self_test(cancel: &AtomicBool) -> Outcome {
             "marks at 10 Hz",
             &format!(
                 "{:.4}x the count without ({:.4} - {:.4}), {} blocks (within {} %)",
-                j.ratio, j.low, j.high, j.blocks, 100.0 * MARKS_MOST
+                j.ratio,
+                j.low,
+                j.high,
+                j.blocks,
+                100.0 * MARKS_MOST
             ),
         ),
         Err(e) => verdict(false, "marks at 10 Hz", &e),

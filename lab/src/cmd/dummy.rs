@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::cli::DummyArgs;
+use crate::manifest::Params;
 use crate::meter::monotonic_ns;
 use crate::protocol::{
     ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
@@ -61,7 +62,8 @@ pub enum Fault {
 #[must_use]
 pub fn run(args: &DummyArgs) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
-    let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l)) else {
+    let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
+    else {
         return failed("the first line is no setup");
     };
     if args.fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
@@ -118,7 +120,10 @@ impl Dummy {
                 None
             }
             LabMessage::Stop => {
-                say(&ContenderMessage::Result(TrialResult { values: self.values(), ..TrialResult::default() }));
+                say(&ContenderMessage::Result(TrialResult {
+                    values: self.values(),
+                    ..TrialResult::default()
+                }));
                 if self.fault == Some(Fault::Linger) {
                     std::thread::sleep(Duration::from_secs(3600));
                 }
@@ -147,9 +152,10 @@ impl Dummy {
     /// The lab computes the same by itself: a dummy has nobody to receive from.
     fn verify(&self) {
         let workload = crate::doctor::self_test::workload();
-        let params = workload.resolve(None, &[]).unwrap_or_default();
-        let Ok(expected) = workload.gate.expected(&params, self.setup.seed) else {
-            return say(&ContenderMessage::Failed { reason: "no digest".to_owned() });
+        let params = serde_json::from_value::<Params>(serde_json::Value::Object(self.setup.params.clone()));
+        let expected = params.ok().and_then(|p| workload.gate.expected(&p, self.setup.seed).ok());
+        let Some(expected) = expected else {
+            return say(&ContenderMessage::Failed { reason: "these parameters give no digest".to_owned() });
         };
         let mut verified =
             Verified { digest: expected.digest, messages: expected.messages, bytes: expected.bytes };
@@ -180,7 +186,10 @@ impl Dummy {
             (false, _) => PLENTY,
         };
         let zero = ["gaps", "repeats", "disorder"].map(|n| (n.to_owned(), 0));
-        BTreeMap::from([("messages".to_owned(), messages), ("bytes".to_owned(), messages)]).into_iter().chain(zero).collect()
+        BTreeMap::from([("messages".to_owned(), messages), ("bytes".to_owned(), messages)])
+            .into_iter()
+            .chain(zero)
+            .collect()
     }
 }
 
@@ -198,7 +207,8 @@ fn failed(reason: &str) -> ExitCode {
 /// Starts a process in a group of its own that outlives us.
 fn leave_behind() {
     // Should there be no `sleep`, the lab finds nothing left behind, and the self-test says so.
-    let _ = Command::new("sleep").arg("60").stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
+    let _ =
+        Command::new("sleep").arg("60").stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
 }
 
 /// One line without end.

@@ -28,8 +28,7 @@ pub fn run(args: &ListArgs) -> Outcome {
             format!("{}\n", serde_json::to_string_pretty(&all)?)
         }
         Format::Table | Format::Markdown => {
-            let parts: Vec<String> =
-                workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect();
+            let parts: Vec<String> = workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect();
             parts.join("\n")
         }
     };
@@ -94,7 +93,8 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
             })
         })
         .collect();
-    let presets: Vec<_> = w.presets.iter().map(|(name, p)| json!({ "name": name, "about": p.about })).collect();
+    let presets: Vec<_> =
+        w.presets.iter().map(|(name, p)| json!({ "name": name, "about": p.about })).collect();
     let params: Vec<_> = w
         .params
         .iter()

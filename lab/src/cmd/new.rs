@@ -30,9 +30,8 @@ pub fn run(args: &NewArgs) -> Outcome {
     let rendered = render(&template, &args.name)?;
     // What a wrong name would break, before anything is written.
     if let Some((file, text)) = rendered.iter().find(|(file, _)| file == Path::new("contender.toml")) {
-        Contender::parse(&folder.join(file), text).map_err(|errors| {
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        })?;
+        Contender::parse(&folder.join(file), text)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     }
     for (file, text) in &rendered {
         let path = folder.join(file);
@@ -86,7 +85,8 @@ fn render(template: &Path, name: &str) -> Result<Vec<(PathBuf, String)>, Box<dyn
                 return Err(format!("{}: more than {FILES_MAX} files", template.display()).into());
             }
             // Rendering drops a file's last newline.
-            let text = format!("{}\n", environment.render_str(&fs::read_to_string(&path)?, context! { name })?);
+            let text =
+                format!("{}\n", environment.render_str(&fs::read_to_string(&path)?, context! { name })?);
             let relative = path.strip_prefix(template)?;
             files.push((relative.with_extension(""), text));
         }

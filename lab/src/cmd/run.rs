@@ -18,8 +18,13 @@ pub fn run(args: &RunArgs) -> Outcome {
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
     let mut display = Progress::new();
-    let mut engine =
-        Engine { catalog: &catalog, store: &mut store, builder: &builder, display: &mut display, cancel: &cancel };
+    let mut engine = Engine {
+        catalog: &catalog,
+        store: &mut store,
+        builder: &builder,
+        display: &mut display,
+        cancel: &cancel,
+    };
     let (id, ended) = match &args.resume {
         Some(wanted) => {
             let id = engine.store.find(wanted)?;
@@ -33,7 +38,8 @@ pub fn run(args: &RunArgs) -> Outcome {
     let (report, text) = render(&store.load(&id)?, args.format)?;
     print(&text);
     if ended == Ended::Interrupted {
-        let _ = writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
+        let _ =
+            writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
         return Ok(INTERRUPTED);
     }
     Ok(code_of(&report))
@@ -56,6 +62,7 @@ fn request(args: &RunArgs) -> Request {
         net: args.net.clone(),
         no_ceiling: args.no_ceiling,
         memory_limit_bytes: args.memory_limit,
+        time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),
     }

@@ -56,7 +56,8 @@ fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Fi
 #[must_use]
 pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     let host = Host::detect(super::toolchains());
-    let mut all = vec![cores(&host), network(&Net::Loopback), network(&Net::Veth { mtu: 1500, rate_bits_per_s: None })];
+    let mut all =
+        vec![cores(&host), network(&Net::Loopback), network(&Net::Veth { mtu: 1500, rate_bits_per_s: None })];
     all.push(good_if(
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
         "cgroups",
@@ -75,7 +76,9 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     all.push(disk(builder));
     all.push(match Store::open(&Store::default_path()) {
         Ok(_) => finding(Grade::Good, "store", Store::default_path().display().to_string(), ""),
-        Err(e) => finding(Grade::Bad, "store", e.to_string(), "set NETDYNO_STORE to a file that can be written"),
+        Err(e) => {
+            finding(Grade::Bad, "store", e.to_string(), "set NETDYNO_STORE to a file that can be written")
+        }
     });
     for problem in &catalog.problems {
         all.push(finding(Grade::Bad, "manifest", problem.to_string(), "mend the file"));
@@ -115,7 +118,10 @@ fn network(net: &Net) -> Finding {
 }
 
 fn receive_buffer() -> Finding {
-    let most: u64 = fs::read_to_string("/proc/sys/net/core/rmem_max").ok().and_then(|t| t.trim().parse().ok()).unwrap_or(0);
+    let most: u64 = fs::read_to_string("/proc/sys/net/core/rmem_max")
+        .ok()
+        .and_then(|t| t.trim().parse().ok())
+        .unwrap_or(0);
     good_if(
         most >= RECEIVE_BUFFER_BYTES,
         "largest receive buffer",
@@ -127,7 +133,12 @@ fn receive_buffer() -> Finding {
 fn governor(host: &Host) -> Finding {
     // A virtual machine has none, and cannot choose.
     let good = host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine);
-    good_if(good, "CPU frequency", format!("governor {}", host.governor), "cpupower frequency-set -g performance")
+    good_if(
+        good,
+        "CPU frequency",
+        format!("governor {}", host.governor),
+        "cpupower frequency-set -g performance",
+    )
 }
 
 fn quiet(host: &Host) -> Finding {
@@ -148,10 +159,19 @@ fn quiet(host: &Host) -> Finding {
 
 fn disk(builder: &Builder) -> Finding {
     let folder = builder.cache().ancestors().find(|p| p.exists());
-    let free = folder.and_then(|f| nix::sys::statvfs::statvfs(f).ok()).map(|s| s.blocks_available() as u64 * s.fragment_size() as u64);
+    let free = folder
+        .and_then(|f| nix::sys::statvfs::statvfs(f).ok())
+        .map(|s| s.blocks_available() * s.fragment_size());
     let found = match free {
-        Some(free) => format!("{}: {:.1} GiB free", builder.cache().display(), free as f64 / f64::from(1 << 30)),
+        Some(free) => {
+            format!("{}: {:.1} GiB free", builder.cache().display(), free as f64 / f64::from(1 << 30))
+        }
         None => format!("{}: unknown", builder.cache().display()),
     };
-    good_if(free.is_some_and(|f| f >= FREE_BYTES), "build cache", found, "free 5 GiB, or set NETDYNO_CACHE to another disk")
+    good_if(
+        free.is_some_and(|f| f >= FREE_BYTES),
+        "build cache",
+        found,
+        "free 5 GiB, or set NETDYNO_CACHE to another disk",
+    )
 }

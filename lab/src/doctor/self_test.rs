@@ -78,7 +78,10 @@ pub fn trial(
         let faulty = (fault == Some(Fault::Overclaim)) == (name == "source");
         let mut argv = vec!["/proc/self/exe".to_owned(), "dummy".to_owned()];
         if let Some(fault) = fault.filter(|_| faulty) {
-            argv.push(format!("--fault={}", clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())));
+            argv.push(format!(
+                "--fault={}",
+                clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())
+            ));
         }
         let (local, peer) = arena.addresses(Side::A);
         let mut launch = LaunchSpec::new(index, argv, PathBuf::from("/"));
@@ -124,7 +127,8 @@ pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
 /// CPU time of this process and of its children, the agents, in ns: the scheduler's own account of every thread.
 fn own_cpu_ns() -> Option<u64> {
     let me = Process::myself().ok()?;
-    let children = procfs::process::all_processes().ok()?.flatten().filter(|p| p.stat().is_ok_and(|s| s.ppid == me.pid));
+    let children =
+        procfs::process::all_processes().ok()?.flatten().filter(|p| p.stat().is_ok_and(|s| s.ppid == me.pid));
     Some(std::iter::once(Process::new(me.pid).ok()?).chain(children).map(|p| threads_cpu_ns(&p)).sum())
 }
 
@@ -158,7 +162,8 @@ pub fn marks(most_blocks: u32, seconds: f64, cancel: &AtomicBool) -> Result<Judg
         logs.push((with / without).ln());
         let judged = judge(&[("marks at 10 Hz".to_owned(), logs.clone())], Direction::Higher, &rules);
         let Some(judgement) = judged.into_iter().next() else { return Err("nothing to judge".to_owned()) };
-        if crate::stats::decided(std::slice::from_ref(&judgement), &rules) || judgement.blocks >= most_blocks {
+        if crate::stats::decided(std::slice::from_ref(&judgement), &rules) || judgement.blocks >= most_blocks
+        {
             return Ok(judgement);
         }
     }
@@ -172,7 +177,9 @@ pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, S
     let report = trial(Some(fault), 10, 0.5, cancel, &mut |_| {})?;
     Ok(match report.record.outcome {
         Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
-        Outcome::Skipped { reason, role } => (fault == Fault::Unsupported && reason.contains(part), format!("{role}: {reason}")),
+        Outcome::Skipped { reason, role } => {
+            (fault == Fault::Unsupported && reason.contains(part), format!("{role}: {reason}"))
+        }
         other => (false, format!("{other:?}")),
     })
 }

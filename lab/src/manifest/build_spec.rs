@@ -35,6 +35,8 @@ pub enum Tool {
     Npm,
     /// Python's pip, in a virtual environment.
     Pip,
+    /// None: the programs that it needs are the distribution's.
+    System,
 }
 
 /// Something that must be installed, and the Debian package that has it.
@@ -123,6 +125,7 @@ impl Tool {
             Self::Go => "go",
             Self::Npm => "npm",
             Self::Pip => "pip",
+            Self::System => "system",
         }
     }
 

@@ -30,13 +30,30 @@ pub struct TimeLimits {
     pub result: Duration,
 }
 
+impl TimeLimits {
+    /// Every limit times `factor`, for machines that are slower than most.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> TimeLimits {
+        // Out of range only for a factor that the command line refuses.
+        let scale =
+            |limit: Duration| Duration::try_from_secs_f64(limit.as_secs_f64() * factor).unwrap_or(limit);
+        TimeLimits {
+            ready: scale(self.ready),
+            connected: scale(self.connected),
+            verified: scale(self.verified),
+            counters: scale(self.counters),
+            result: scale(self.result),
+        }
+    }
+}
+
 impl Default for TimeLimits {
     fn default() -> TimeLimits {
         TimeLimits {
             ready: Duration::from_secs(20),
             connected: Duration::from_secs(45),
             verified: Duration::from_secs(60),
-            counters: Duration::from_secs(5),
+            counters: Duration::from_secs(10),
             result: Duration::from_secs(10),
         }
     }

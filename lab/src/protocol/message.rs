@@ -194,8 +194,8 @@ pub fn parse_contender_line(line: &str) -> Result<ContenderMessage, String> {
     if line.len() > LINE_BYTES_MAX {
         return Err(format!("a line of {} bytes; at most {LINE_BYTES_MAX} are allowed", line.len()));
     }
-    let message: ContenderMessage =
-        serde_json::from_str(line).map_err(|e| format!("not a message of the protocol: {e}: {}", excerpt(line)))?;
+    let message: ContenderMessage = serde_json::from_str(line)
+        .map_err(|e| format!("not a message of the protocol: {e}: {}", excerpt(line)))?;
     check_limits(&message)?;
     Ok(message)
 }
@@ -205,9 +205,7 @@ fn check_limits(message: &ContenderMessage) -> Result<(), String> {
         ContenderMessage::Connected { setup_ns } if setup_ns.len() > SETUP_DURATIONS_MAX => {
             Err(format!("{} setup durations; at most {SETUP_DURATIONS_MAX} are allowed", setup_ns.len()))
         }
-        ContenderMessage::Counters(c) => {
-            check_names("counters", COUNTERS_MAX, c.values.keys())
-        }
+        ContenderMessage::Counters(c) => check_names("counters", COUNTERS_MAX, c.values.keys()),
         ContenderMessage::Result(r) => {
             check_names("counters", COUNTERS_MAX, r.values.keys())?;
             check_names("histograms", HISTOGRAMS_MAX, r.histograms.keys())
@@ -248,7 +246,10 @@ fn excerpt(text: &str) -> String {
 /// The JSON Schemas of the two directions, by name.
 #[must_use]
 pub fn schemas() -> [(&'static str, schemars::Schema); 2] {
-    [("lab-message", schemars::schema_for!(LabMessage)), ("contender-message", schemars::schema_for!(ContenderMessage))]
+    [
+        ("lab-message", schemars::schema_for!(LabMessage)),
+        ("contender-message", schemars::schema_for!(ContenderMessage)),
+    ]
 }
 
 #[cfg(test)]
@@ -286,7 +287,10 @@ mod tests {
         check("{", Err("not a message"));
         check("", Err("not a message"));
         check("[]", Err("not a message"));
-        check(&format!(r#"{{"type":"failed","reason":"{}"}}"#, "x".repeat(LINE_BYTES_MAX)), Err("at most 1048576"));
+        check(
+            &format!(r#"{{"type":"failed","reason":"{}"}}"#, "x".repeat(LINE_BYTES_MAX)),
+            Err("at most 1048576"),
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod session;
 mod session_tests;
 
 pub use message::{
-    ContenderMessage, Counters, Implementation, LabMessage, Phase, PROTOCOL_VERSION, Setup, TrialResult,
+    ContenderMessage, Counters, Implementation, LabMessage, PROTOCOL_VERSION, Phase, Setup, TrialResult,
     Verified, parse_contender_line, schemas,
 };
 pub use session::{Event, Fault, Session, State};

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::limits::{SIGNALS_MAX, TimeLimits};
 use super::message::{
-    ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified, parse_contender_line,
+    ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
+    parse_contender_line,
 };
 
 /// Where the conversation stands.
@@ -335,7 +336,8 @@ impl Session {
 
     fn on_verified(&mut self, verified: Verified) {
         if self.state != State::Running(Phase::Verify) || self.verified || !self.verifies {
-            return self.out_of_turn("verified", "outside `verify`, twice, or from a role that does not verify");
+            return self
+                .out_of_turn("verified", "outside `verify`, twice, or from a role that does not verify");
         }
         self.verified = true;
         self.owed = None;

@@ -107,7 +107,10 @@ fn after(mut steps: Vec<Step>, more: &[Step]) -> Vec<Step> {
 
 #[test]
 fn a_good_conversation() {
-    let steps = after(measuring(), &[Step::Mark(1), Step::Line(counters(1, 10)), Step::Mark(2), Step::Line(counters(2, 20))]);
+    let steps = after(
+        measuring(),
+        &[Step::Mark(1), Step::Line(counters(1, 10)), Step::Mark(2), Step::Line(counters(2, 20))],
+    );
     let mut session = run(&after(steps, &[Step::Stop, line(RESULT), Step::Exit(0)]));
     assert_eq!(session.state(), &State::Done);
     let mut sent = Vec::new();
@@ -138,10 +141,13 @@ fn faults() {
     bad(&after(measuring(), &[Step::Line(counters(1, 1))]), "without its mark");
     bad(&after(measuring(), &[Step::Mark(1), Step::Line(counters(2, 1))]), "without its mark");
     bad(
-        &after(measuring(), &[Step::Mark(1), Step::Line(counters(1, 9)), Step::Mark(2), Step::Line(counters(2, 8))]),
+        &after(
+            measuring(),
+            &[Step::Mark(1), Step::Line(counters(1, 9)), Step::Mark(2), Step::Line(counters(2, 8))],
+        ),
         "ran backwards",
     );
-    bad(&after(measuring(), &[Step::Mark(1), Step::Wait(6)]), "no `counters` within 5 s");
+    bad(&after(measuring(), &[Step::Mark(1), Step::Wait(11)]), "no `counters` within 10 s");
     bad(&after(measuring(), &[line(r#"{"type":"signal","to":"a","body":1}"#)]), "between `start measure`");
     bad(&after(measuring(), &[line(RESULT)]), "`result` before `stop`");
     bad(&after(measuring(), &[Step::Stop, Step::Wait(11)]), "no `result` within 10 s");
@@ -196,7 +202,8 @@ fn messages_match_their_schema() {
         let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
         assert!(contender.is_valid(&value), "{value}");
     }
-    for text in [r#"{"type":"hello"}"#, r#"{"type":"connected"}"#, r#"{"type":"connected","setup_ns":["1"]}"#] {
+    for text in [r#"{"type":"hello"}"#, r#"{"type":"connected"}"#, r#"{"type":"connected","setup_ns":["1"]}"#]
+    {
         let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
         assert!(!contender.is_valid(&value), "{value}");
         assert!(parse_contender_line(text).is_err(), "{text}");

@@ -96,14 +96,19 @@ fn param(name: &str, value: &ParamValue, unit: Option<&str>) -> String {
     match (value, unit) {
         (ParamValue::Boolean(true), _) => name.to_owned(),
         (ParamValue::Boolean(false), _) => format!("not {name}"),
-        (ParamValue::Integer(n), Some("bytes")) => u64::try_from(*n).map_or_else(|_| n.to_string(), format::bytes),
+        (ParamValue::Integer(n), Some("bytes")) => {
+            u64::try_from(*n).map_or_else(|_| n.to_string(), format::bytes)
+        }
         (value, Some(unit)) => format!("{value} {unit}"),
         (value, None) => value.to_string(),
     }
 }
 
 /// The parameters in which the groups of a run differ, of one group: `message_bytes=64`.
-pub(super) fn differing(all: &[&BTreeMap<String, serde_json::Value>], one: &BTreeMap<String, serde_json::Value>) -> String {
+pub(super) fn differing(
+    all: &[&BTreeMap<String, serde_json::Value>],
+    one: &BTreeMap<String, serde_json::Value>,
+) -> String {
     one.iter()
         .filter(|(name, value)| all.iter().any(|other| other.get(*name) != Some(value)))
         .map(|(name, value)| format!("{name}={value}"))
@@ -113,7 +118,8 @@ pub(super) fn differing(all: &[&BTreeMap<String, serde_json::Value>], one: &BTre
 
 /// Blocks in which every cell that still ran has a trial.
 fn complete_blocks(run: &Run) -> u32 {
-    let trials = |cell: usize| run.trials.iter().filter(move |t| t.cell == cell && t.outcome == Outcome::Ok).count();
+    let trials =
+        |cell: usize| run.trials.iter().filter(move |t| t.cell == cell && t.outcome == Outcome::Ok).count();
     let running = (0..run.cells.len()).filter(|&i| run.cells[i].status == CellStatus::Ok);
     running.map(trials).min().map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX))
 }
@@ -199,7 +205,8 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
     if shares.is_empty() {
         return "not measured".to_owned();
     }
-    let saturated: Vec<&str> = shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
+    let saturated: Vec<&str> =
+        shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
     if !saturated.is_empty() {
         return format!("{} CPU", saturated.join(" and "));
     }

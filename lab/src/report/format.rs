@@ -32,7 +32,8 @@ pub fn bytes(n: u64) -> String {
 }
 
 fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
-    let (step, unit) = steps.iter().find(|(s, _)| value.abs() >= *s).or(steps.last()).expect("a scale has a step");
+    let (step, unit) =
+        steps.iter().find(|(s, _)| value.abs() >= *s).or(steps.last()).expect("a scale has a step");
     format!("{} {unit}", digits(value / step))
 }
 

@@ -19,8 +19,9 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
         }
         if let Some(primary) = metrics.iter().find(|m| m.primary) {
             let found = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
-            let verdicts: Vec<String> =
-                found.map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin)))).collect();
+            let verdicts: Vec<String> = found
+                .map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin))))
+                .collect();
             if !verdicts.is_empty() {
                 out.extend(verdicts);
                 out.push(String::new());
@@ -34,7 +35,12 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
         }
     }
     out.extend(report.warnings.iter().map(|w| format!("> {}\n", escape(w))));
-    out.push(format!("Host: {}. Run {}, seed {}.", escape(&report.host.headline()), report.run.id, report.run.seed));
+    out.push(format!(
+        "Host: {}. Run {}, seed {}.",
+        escape(&report.host.headline()),
+        report.run.id,
+        report.run.seed
+    ));
     out.push(String::new());
     out.join("\n")
 }

@@ -80,9 +80,15 @@ fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'
 fn name(cell: &Cell) -> String {
     let version = cell.contender.is_some().then(|| cell.implementations.values().next()).flatten();
     match version {
+        Some(v) if !cell.ceiling && is_tuned(cell) => format!("{} {} (tuned)", cell.label, v.version),
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
         _ => cell.label.clone(),
     }
+}
+
+/// Not used by the defaults of its documentation.
+fn is_tuned(cell: &Cell) -> bool {
+    cell.builds.values().any(|b| b.tuning != "defaults")
 }
 
 fn figure(cell: &Cell, metric: &Metric) -> String {
@@ -133,7 +139,11 @@ pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
             format!("{}: no difference to {} beyond {} %", v.contender, v.baseline, digits_percent(margin))
         }
         VerdictKind::Undecided => match v.needs_blocks {
-            Some(n) => format!("{}: undecided, needs about {n} more block{}; {than}", v.contender, if n == 1 { "" } else { "s" }),
+            Some(n) => format!(
+                "{}: undecided, needs about {n} more block{}; {than}",
+                v.contender,
+                if n == 1 { "" } else { "s" }
+            ),
             None => format!("{}: undecided; {than}", v.contender),
         },
     }

@@ -40,7 +40,13 @@ pub fn terminal(report: &Report, metrics: &[Metric]) -> String {
         let style = AnsiColor::Yellow.on_default();
         line(&mut out, &format!("{style}warning:{style:#} {warning}"));
     }
-    let host = format!("{DIM}{}\nrun {} · seed {} · netdyno show {}{DIM:#}", report.host.headline(), report.run.id, report.run.seed, report.run.id);
+    let host = format!(
+        "{DIM}{}\nrun {} · seed {} · netdyno show {}{DIM:#}",
+        report.host.headline(),
+        report.run.id,
+        report.run.seed,
+        report.run.id
+    );
     line(&mut out, &host);
     out
 }
@@ -79,7 +85,10 @@ fn bars(out: &mut String, cells: &[&Cell], primary: &Metric) {
         let Some(v) = value(cell) else { continue };
         let style = AnsiColor::Cyan.on_default();
         let bar = bar(v / greatest);
-        line(out, &format!("  {:width$}  {style}{bar}{style:#} {}", cell.label, format::value(v, &primary.unit)));
+        line(
+            out,
+            &format!("  {:width$}  {style}{bar}{style:#} {}", cell.label, format::value(v, &primary.unit)),
+        );
     }
 }
 

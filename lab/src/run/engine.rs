@@ -70,7 +70,8 @@ impl Engine<'_> {
     /// When it could not begin, or the store failed meanwhile.
     pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
         let arena = Arena::best(&arena_spec(&resolved.settings))?;
-        let plan = Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
+        let plan =
+            Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
         let run = self.begin(resolved, &arena, &plan)?;
         drop(arena);
         self.go_on(run, &resolved.workload, &plan)
@@ -125,14 +126,19 @@ impl Engine<'_> {
             warnings,
         };
         self.store.begin_run(&header, &cells)?;
-        Ok(Run { header, status: RunStatus::Running, stopped_because: String::new(), cells, trials: Vec::new() })
+        Ok(Run {
+            header,
+            status: RunStatus::Running,
+            stopped_because: String::new(),
+            cells,
+            trials: Vec::new(),
+        })
     }
 
     fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
         let file = std::path::Path::new("workloads").join(format!("{}.toml", workload.name));
-        std::fs::read_to_string(self.catalog.root.join(&file)).map_err(|e| {
-            RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() })
-        })
+        std::fs::read_to_string(self.catalog.root.join(&file))
+            .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
     }
 
     /// Marks the cells that cannot run as skipped: before anything is built.
@@ -158,7 +164,12 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn go_on(&mut self, mut run: Run, workload: &Workload, plan: &CpuPlan) -> Result<(String, Ended), RunError> {
+    fn go_on(
+        &mut self,
+        mut run: Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+    ) -> Result<(String, Ended), RunError> {
         let builds = self.build_all(&mut run, workload)?;
         let why = match builds {
             Some(builds) => self.blocks(&mut run, workload, plan, &builds)?,
@@ -174,7 +185,11 @@ impl Engine<'_> {
     }
 
     /// Builds every contender that a cell still needs, each once; none when the user stopped it.
-    fn build_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<BTreeMap<String, Built>>, RunError> {
+    fn build_all(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+    ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
         let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
         let mut names: Vec<String> =
             run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values().cloned()).collect();
@@ -184,7 +199,9 @@ impl Engine<'_> {
         for (index, name) in names.iter().enumerate() {
             let contender = self.catalog.contender(&workload.name, name)?;
             let display = &mut *self.display;
-            let built = self.builder.build(contender, &mut |event| display.building(name, index, names.len(), &event));
+            let built = self
+                .builder
+                .build(contender, &mut |event| display.building(name, index, names.len(), &event));
             match built {
                 Ok(built) => {
                     note_build(run, name, contender, &built);
@@ -223,13 +240,16 @@ impl Engine<'_> {
             let todo: Vec<(u32, usize)> = (0u32..)
                 .zip(order)
                 .filter(|(_, c)| matches!(run.cells[*c].status, CellStatus::Planned | CellStatus::Ok))
-                .filter(|(_, c)| !run.trials.iter().any(|t| t.cell == *c && t.block == block && t.outcome == Outcome::Ok))
+                .filter(|(_, c)| {
+                    !run.trials.iter().any(|t| t.cell == *c && t.block == block && t.outcome == Outcome::Ok)
+                })
                 .collect();
             let trials = todo.len();
             for (trial, (position, cell)) in todo.into_iter().enumerate() {
                 let elapsed_s = begun.elapsed().as_secs_f64();
                 let label = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>();
-                let label = if run.cells[cell].contender().is_some() { label[0].clone() } else { label.join(" > ") };
+                let label =
+                    if run.cells[cell].contender().is_some() { label[0].clone() } else { label.join(" > ") };
                 let at = Position {
                     label: &label,
                     block,
@@ -270,7 +290,7 @@ impl Engine<'_> {
             seed: plan::payload_seed(settings.seed, block),
             roles: roles(workload, &run.cells[cell], settings, builds, plan, &arena),
             marks_hz: settings.marks_hz,
-            limits: TimeLimits::default(),
+            limits: TimeLimits::default().scaled(settings.time_limits),
             extra_setup: false,
         };
         let display = &mut *self.display;
@@ -293,7 +313,12 @@ impl Engine<'_> {
 }
 
 /// Why a contender cannot do a cell, if it cannot, and the remedy.
-fn cannot(contender: &Contender, workload: &Workload, role: &str, cell: &CellRecord) -> Option<(String, String)> {
+fn cannot(
+    contender: &Contender,
+    workload: &Workload,
+    role: &str,
+    cell: &CellRecord,
+) -> Option<(String, String)> {
     if !contender.roles.contains_key(role) {
         return Some((format!("{} does not play the role {role}", contender.name), String::new()));
     }
@@ -387,7 +412,13 @@ pub(crate) fn role_spec(
 }
 
 /// Why the run stops after this block, if it does.
-fn stop(run: &Run, workload: &Workload, settings: &Settings, block: u32, elapsed_s: f64) -> Option<&'static str> {
+fn stop(
+    run: &Run,
+    workload: &Workload,
+    settings: &Settings,
+    block: u32,
+    elapsed_s: f64,
+) -> Option<&'static str> {
     if !run.cells.iter().any(|c| c.status == CellStatus::Ok) {
         return Some("nothing left to measure");
     }

@@ -7,8 +7,8 @@
 mod engine;
 mod request;
 
-pub use engine::{Ended, Engine, RunError};
 pub(crate) use engine::role_spec;
+pub use engine::{Ended, Engine, RunError};
 pub use request::{Request, Resolved};
 
 use crate::build::BuildEvent;

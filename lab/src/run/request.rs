@@ -47,6 +47,8 @@ pub struct Request {
     pub no_ceiling: bool,
     /// Memory a role may take.
     pub memory_limit_bytes: Option<u64>,
+    /// Factor on the time limits of the protocol.
+    pub time_limits: f64,
     /// Marks a second.
     pub marks_hz: u32,
     /// The command line.
@@ -73,7 +75,10 @@ impl Request {
     /// The caller's: an unknown name (with the nearest match) or a value out of range.
     pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
         let workload = catalog.workload(&self.workload)?.clone();
-        let preset_name = self.preset.clone().or_else(|| workload.presets.contains_key(STANDARD).then(|| STANDARD.to_owned()));
+        let preset_name = self
+            .preset
+            .clone()
+            .or_else(|| workload.presets.contains_key(STANDARD).then(|| STANDARD.to_owned()));
         let preset = preset_name.as_deref().map(|name| workload.preset(name)).transpose()?;
         let base = workload.resolve(preset_name.as_deref(), &self.set)?;
         let (contenders, ceiling) = self.cast(catalog, &workload)?;
@@ -100,6 +105,7 @@ impl Request {
             alpha: ALPHA,
             margin: MARGIN,
             precision: self.precision,
+            time_limits: self.time_limits,
             marks_hz: self.marks_hz,
             memory_limit_bytes: self.memory_limit_bytes,
         };
@@ -107,10 +113,15 @@ impl Request {
     }
 
     /// The contenders, and the ceiling apart from them.
-    fn cast(&self, catalog: &Catalog, workload: &Workload) -> Result<(Vec<String>, Option<String>), ManifestError> {
+    fn cast(
+        &self,
+        catalog: &Catalog,
+        workload: &Workload,
+    ) -> Result<(Vec<String>, Option<String>), ManifestError> {
         let mut contenders = Vec::new();
         if self.contenders.is_empty() {
-            contenders.extend(catalog.contenders_of(&workload.name).filter(|c| !c.ceiling).map(|c| c.name.clone()));
+            contenders
+                .extend(catalog.contenders_of(&workload.name).filter(|c| !c.ceiling).map(|c| c.name.clone()));
         }
         for name in &self.contenders {
             let name = catalog.contender(&workload.name, name)?.name.clone();

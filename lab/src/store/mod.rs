@@ -12,6 +12,8 @@ mod record;
 mod schema;
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +21,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 pub use record::{
-    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, TrialRecord,
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings,
+    TrialRecord,
 };
 
 /// What can go wrong with the store, and what to do.
@@ -63,8 +66,12 @@ fn remedy(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "The disk is full: make room, then `netdyno run --resume`",
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "Another netdyno is writing to it: wait for it to end",
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "It is not a netdyno store: move it away, or set NETDYNO_STORE",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "Another netdyno is writing to it: wait for it to end"
+        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            "It is not a netdyno store: move it away, or set NETDYNO_STORE"
+        }
         _ => "Set NETDYNO_STORE to a file that can be written",
     }
 }
@@ -121,7 +128,13 @@ impl Store {
         let tx = self.connection.transaction().map_err(fail)?;
         tx.execute(
             "INSERT INTO runs (id, workload, started_at, status, header) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![header.id, header.workload, header.started_at.to_string(), RunStatus::Running.as_str(), json(header)],
+            params![
+                header.id,
+                header.workload,
+                header.started_at.to_string(),
+                RunStatus::Running.as_str(),
+                json(header)
+            ],
         )
         .map_err(fail)?;
         for (index, cell) in cells.iter().enumerate() {
@@ -140,7 +153,10 @@ impl Store {
     /// When the store cannot be written.
     pub fn update_cell(&mut self, run: &str, index: usize, cell: &CellRecord) -> Result<(), StoreError> {
         self.connection
-            .execute("UPDATE cells SET record = ?3 WHERE run = ?1 AND idx = ?2", params![run, index, json(cell)])
+            .execute(
+                "UPDATE cells SET record = ?3 WHERE run = ?1 AND idx = ?2",
+                params![run, index, json(cell)],
+            )
             .map_err(|e| self.fail(e))?;
         Ok(())
     }
@@ -195,7 +211,12 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn set_status(&mut self, run: &str, status: RunStatus, stopped_because: &str) -> Result<(), StoreError> {
+    pub fn set_status(
+        &mut self,
+        run: &str,
+        status: RunStatus,
+        stopped_because: &str,
+    ) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
@@ -212,10 +233,14 @@ impl Store {
     pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
         let mut query = self
             .connection
-            .prepare("SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1")
+            .prepare(
+                "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1",
+            )
             .map_err(|e| self.fail(e))?;
         let rows = query
-            .query_map([most], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
+            .query_map([most], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            })
             .map_err(|e| self.fail(e))?;
         rows.map(|row| {
             let (header, status, why) = row.map_err(|e| self.fail(e))?;
@@ -241,10 +266,8 @@ impl Store {
             .connection
             .prepare("SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2")
             .map_err(|e| self.fail(e))?;
-        let found: Vec<String> = query
-            .query_map([wanted], |r| r.get(0))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))?;
+        let found: Vec<String> =
+            query.query_map([wanted], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))?;
         match found.as_slice() {
             [one] => Ok(one.clone()),
             _ => Err(StoreError::NoRun(wanted.to_owned())),
@@ -265,7 +288,8 @@ impl Store {
             .map_err(|e| self.fail(e))?
             .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
         let mut loaded = run_of(&header, &status, why)?;
-        loaded.cells = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?
+        loaded.cells = self
+            .strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?
             .iter()
             .map(|text| from_json(text))
             .collect::<Result<_, _>>()?;
@@ -381,7 +405,8 @@ impl TrialRow {
 fn run_of(header: &str, status: &str, stopped_because: String) -> Result<Run, StoreError> {
     Ok(Run {
         header: from_json(header)?,
-        status: RunStatus::parse(status).ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
+        status: RunStatus::parse(status)
+            .ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
         stopped_because,
         cells: Vec::new(),
         trials: Vec::new(),

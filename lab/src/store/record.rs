@@ -59,6 +59,8 @@ pub struct Settings {
     pub margin: f64,
     /// Relative half-width that is wanted of every interval before stopping.
     pub precision: Option<f64>,
+    /// Factor on the time limits of the protocol.
+    pub time_limits: f64,
     /// Marks a second while measuring.
     pub marks_hz: u32,
     /// Memory a role may take, in bytes.
@@ -151,7 +153,9 @@ impl RunStatus {
     }
 
     pub(super) fn parse(text: &str) -> Option<RunStatus> {
-        [RunStatus::Running, RunStatus::Finished, RunStatus::Interrupted].into_iter().find(|s| s.as_str() == text)
+        [RunStatus::Running, RunStatus::Finished, RunStatus::Interrupted]
+            .into_iter()
+            .find(|s| s.as_str() == text)
     }
 }
 

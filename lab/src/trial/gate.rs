@@ -11,7 +11,11 @@ use crate::protocol::Verified;
 const CARRIED_LEAST: f64 = 0.98;
 
 /// Compares what was received in `verify` with what the lab computed by itself.
-pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option<&Verified>) -> Result<(), Halt> {
+pub(super) fn verify(
+    spec: &TrialSpec<'_>,
+    expected: &Expected,
+    verified: Option<&Verified>,
+) -> Result<(), Halt> {
     let role = &spec.workload.gate.role;
     let fail = |reason: String| Err(Halt::of_role(role, format!("gate: {reason}")));
     let Some(got) = verified else { return fail("no `verified`".to_owned()) };
@@ -31,7 +35,8 @@ pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option
 pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Result<(), Halt> {
     let gate = &spec.workload.gate;
     let fail = |reason: String| Err(Halt::of_role(&gate.role, format!("gate: {reason}")));
-    let value = |role: &str, counter: &str| collected.results.get(role).and_then(|r| r.values.get(counter)).copied();
+    let value =
+        |role: &str, counter: &str| collected.results.get(role).and_then(|r| r.values.get(counter)).copied();
     for counter in gate.zero_counters(spec.params) {
         match value(&gate.role, counter) {
             Some(0) => {}

@@ -128,7 +128,15 @@ pub(crate) struct Collected {
 impl Collected {
     pub(crate) fn counters(&mut self, role: &str, counters: &Counters) {
         for (name, value) in &counters.values {
-            self.sample(role, SampleKind::Counter, counters.id, counters.at_ns, name, Some(*value), "contender");
+            self.sample(
+                role,
+                SampleKind::Counter,
+                counters.id,
+                counters.at_ns,
+                name,
+                Some(*value),
+                "contender",
+            );
         }
     }
 
@@ -183,7 +191,8 @@ fn conduct(
     progress: &mut dyn FnMut(Progress),
     collected: &mut Collected,
 ) -> Result<(), Halt> {
-    let expected = spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
+    let expected =
+        spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
     progress(Progress::Launching);
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
@@ -210,7 +219,8 @@ fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     let window = seconds(spec.params, "seconds");
     stage.mark(0)?;
     let begun = monotonic_ns();
-    let marks = u64::from(spec.marks_hz).saturating_mul(u64::try_from(window.as_millis()).unwrap_or(0)) / 1000;
+    let marks =
+        u64::from(spec.marks_hz).saturating_mul(u64::try_from(window.as_millis()).unwrap_or(0)) / 1000;
     let marks = marks.max(1);
     for id in 1..=marks {
         // Against the window's begin: what a mark takes does not add up.
@@ -256,6 +266,14 @@ pub(crate) fn cpus_allowed(role: &RoleSpec) -> u64 {
 impl Collected {
     pub(crate) fn cpus(&mut self, role: &RoleSpec) {
         let count = cpus_allowed(role);
-        self.sample(&role.name, SampleKind::Meter, METER_BEGIN, 0, CPUS_ALLOWED, Some(count), "sched_setaffinity(2)");
+        self.sample(
+            &role.name,
+            SampleKind::Meter,
+            METER_BEGIN,
+            0,
+            CPUS_ALLOWED,
+            Some(count),
+            "sched_setaffinity(2)",
+        );
     }
 }

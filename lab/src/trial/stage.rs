@@ -231,7 +231,8 @@ impl<'a> Stage<'a> {
                     // Our own doing says nothing of the contender.
                     EndedBy::Lab => {}
                     EndedBy::Itself if exit.left_behind > 0 => {
-                        let what = format!("{}, leaving {} process(es) behind", exit.reason, exit.left_behind);
+                        let what =
+                            format!("{}, leaving {} process(es) behind", exit.reason, exit.left_behind);
                         role.session.handle_exit(None, &what);
                     }
                     _ => role.session.handle_exit(exit.code, &exit.reason),
@@ -253,7 +254,8 @@ impl<'a> Stage<'a> {
             return Halt::Unsupported { role: self.roles[first].name.clone(), reason: reason.clone() };
         }
         // A role that was killed or crashed explains what its peer complains of.
-        let crashed = self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
+        let crashed =
+            self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
         let at_fault = crashed.unwrap_or(first);
         for role in &mut self.roles {
             let _ = role.process.kill();

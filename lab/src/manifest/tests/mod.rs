@@ -11,7 +11,7 @@ const WORKLOAD: &str = r#"
 name = "w"
 title = "W"
 about = "a job"
-unit = "pairs"
+baseline = "pion"
 roles = ["a", "b"]
 contract = "do it"
 [params.pairs]
@@ -130,7 +130,7 @@ fn a_broken_workload_says_where_and_why() {
     check(
         "title =",
         "tilte =",
-        "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, `unit`, \
+        "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, \
          `roles`, `ceiling`, `baseline`, `contract`, `params`, `requires`, `gate`, `metrics`, `presets` (did you mean title?)",
     );
     check(

@@ -1,0 +1,19 @@
+// Google's libwebrtc, as @roamhq/wrtc binds it to Node.
+import { createRequire } from "node:module";
+import { packageVersion, run } from "netdyno-contender/w3c-datachannel";
+
+const require = createRequire(import.meta.url);
+const { RTCPeerConnection } = require("@roamhq/wrtc");
+
+await run({
+  implementation: {
+    name: "libwebrtc",
+    version: packageVersion(require.resolve("@roamhq/wrtc/package.json")),
+    language: "c++",
+  },
+  RTCPeerConnection,
+  configuration: () => ({ iceServers: [] }),
+  maxMessageBytes: 262_144,
+  loopback: false,
+  keepsBuffer: false,
+});

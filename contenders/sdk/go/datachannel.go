@@ -1,0 +1,125 @@
+package contender
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Hello is what the answerer sends back on each channel that opens.
+const Hello = "hello"
+
+const (
+	maxPairs        = 10_000
+	maxMessageBytes = 1 << 28 // a bound for memory; what a library can do is the adapter's to say
+)
+
+// DataChannel holds the parameters of the datachannel workload that a contender needs.
+type DataChannel struct {
+	Pairs          int    `json:"pairs"`
+	MessageBytes   int    `json:"message_bytes"`
+	Ordered        bool   `json:"ordered"`
+	VerifyMessages uint64 `json:"verify_messages"`
+	HighWaterBytes uint64 `json:"high_water_bytes"`
+}
+
+// DataChannel reads and checks the parameters of the datachannel workload.
+func (s Setup) DataChannel() (params DataChannel, err error) {
+	if err = json.Unmarshal(s.Params, &params); err != nil {
+		return params, fmt.Errorf("params: %w", err)
+	}
+	switch {
+	case params.Pairs < 1 || params.Pairs > maxPairs:
+		err = fmt.Errorf("params: pairs is %d, not 1 to %d", params.Pairs, maxPairs)
+	case params.MessageBytes < HeaderBytes || params.MessageBytes > maxMessageBytes:
+		err = fmt.Errorf("params: message_bytes is %d, not %d to %d", params.MessageBytes, HeaderBytes, maxMessageBytes)
+	case params.VerifyMessages < 1 || params.HighWaterBytes < 1:
+		err = errors.New("params: verify_messages and high_water_bytes are at least 1")
+	}
+	return params, err
+}
+
+// Description is the signal body "offer" or "answer".
+type Description struct {
+	Connection int    `json:"connection"`
+	Type       string `json:"type"`
+	SDP        string `json:"sdp"`
+}
+
+// Candidate is the signal body "candidate".
+type Candidate struct {
+	Connection    int     `json:"connection"`
+	Type          string  `json:"type"`
+	Candidate     string  `json:"candidate"`
+	SDPMid        *string `json:"sdp_mid"`
+	SDPMLineIndex *uint16 `json:"sdp_mline_index"`
+}
+
+// DataChannelSignal is any signal body of the workload, as received; Type says which fields are set.
+type DataChannelSignal struct {
+	Candidate
+	SDP string `json:"sdp"`
+}
+
+// DataChannelSignal reads the body of a signal, which must be of one of these connections.
+func (p DataChannel) DataChannelSignal(signal Signal) (body DataChannelSignal, err error) {
+	if err = json.Unmarshal(signal.Body, &body); err == nil && (body.Connection < 0 || body.Connection >= p.Pairs) {
+		err = fmt.Errorf("there is no connection %d", body.Connection)
+	}
+	return body, err
+}
+
+// SetupTimes keeps how long each connection took, from creating its object to usable.
+type SetupTimes struct {
+	lock    sync.Mutex
+	begunNs []uint64
+	left    []int // steps that a connection has yet to take
+	setupNs []uint64
+	pending int
+	done    chan struct{}
+}
+
+// NewSetupTimes expects each connection to take a number of steps: the offerer sees its channel open and a hello
+// come, the answerer sees its channel open.
+func NewSetupTimes(connections, steps int) *SetupTimes {
+	times := &SetupTimes{
+		begunNs: make([]uint64, connections),
+		left:    make([]int, connections),
+		setupNs: make([]uint64, connections),
+		pending: connections,
+		done:    make(chan struct{}),
+	}
+	for i := range times.left {
+		times.left[i] = steps
+	}
+	return times
+}
+
+// Begin is called just before the connection's object is created.
+func (s *SetupTimes) Begin(connection int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.begunNs[connection] = NowNs()
+}
+
+// Step is called for each step; the last one ends the connection's time.
+func (s *SetupTimes) Step(connection int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.left[connection]--
+	if s.left[connection] != 0 {
+		return
+	}
+	s.setupNs[connection] = NowNs() - s.begunNs[connection]
+	s.pending--
+	if s.pending == 0 {
+		close(s.done)
+	}
+}
+
+// Done is closed when every connection is up.
+func (s *SetupTimes) Done() <-chan struct{} { return s.done }
+
+// DurationsNs is for after Done: one duration a connection.
+func (s *SetupTimes) DurationsNs() []uint64 { return s.setupNs }

@@ -1,0 +1,3 @@
+module netdyno.dev/contender
+
+go 1.24

@@ -1,0 +1,138 @@
+// The payload of PROTOCOL.md: header and body, the digest, and the count of gaps, repeats and disorder.
+//
+// Numbers are exact up to 2^53: a contender would send for centuries to reach it.
+import { hash } from "node:crypto";
+
+export const HEADER_BYTES = 16;
+/** Missing sequence numbers that a receiver remembers a connection. */
+export const MAX_MISSING = 4096;
+
+const BLOCK_BYTES = 32;
+const SEED_BYTES = 24;
+const TWO_32 = 2 ** 32;
+
+const sha256 = (bytes) => hash("sha256", bytes, "buffer");
+
+export function writeHeader(message, stream, sequence) {
+  const view = viewOf(message);
+  writeUint64(view, 0, sequence);
+  view.setUint32(8, stream);
+  view.setUint32(12, 0);
+}
+
+export function readHeader(message) {
+  const view = viewOf(message);
+  return { sequence: view.getUint32(0) * TWO_32 + view.getUint32(4), stream: view.getUint32(8) };
+}
+
+/** Writes header and body of the message that `verify` expects. */
+export function fill(message, seed, stream, sequence) {
+  writeHeader(message, stream, sequence);
+  const input = new Uint8Array(SEED_BYTES);
+  const view = viewOf(input);
+  writeUint64(view, 0, seed);
+  view.setUint32(8, stream);
+  writeUint64(view, 12, sequence);
+  for (let at = HEADER_BYTES, block = 0; at < message.length; at += BLOCK_BYTES, block++) {
+    view.setUint32(20, block);
+    message.set(sha256(input).subarray(0, message.length - at), at);
+  }
+}
+
+/** XOR of the SHA-256 of every message: the order of arrival does not matter. */
+export class Digest {
+  #sum = new Uint8Array(BLOCK_BYTES);
+
+  add(message) {
+    const digest = sha256(message);
+    for (let i = 0; i < BLOCK_BYTES; i++) this.#sum[i] ^= digest[i];
+  }
+
+  hex() {
+    return Buffer.from(this.#sum).toString("hex");
+  }
+}
+
+/** The verify phase at the receiver: `perStream` messages on each of `streams`, every byte compared. */
+export class Gate {
+  messages = 0;
+  bytes = 0;
+  #digest = new Digest();
+  #plan;
+  #expected;
+
+  /** @param {{seed: number, streams: number, perStream: number, messageBytes: number}} plan */
+  constructor(plan) {
+    this.#plan = plan;
+    this.#expected = Buffer.alloc(plan.messageBytes);
+  }
+
+  get complete() {
+    return this.messages >= this.#plan.streams * this.#plan.perStream;
+  }
+
+  /** Takes a message if it belongs to the verify phase; throws if its content is wrong. */
+  take(message, stream, sequence) {
+    if (sequence >= this.#plan.perStream) return;
+    fill(this.#expected, this.#plan.seed, stream, sequence);
+    if (this.#expected.compare(message) !== 0) {
+      throw new Error(`connection ${stream}, message ${sequence}: wrong content`);
+    }
+    this.messages++;
+    this.bytes += message.length;
+    this.#digest.add(message);
+  }
+
+  hex() {
+    return this.#digest.hex();
+  }
+}
+
+/** What one connection has received. */
+export class Receiver {
+  messages = 0;
+  bytes = 0;
+  repeats = 0;
+  disorder = 0;
+  #next = 0;
+  #missing = new Set();
+  #lost = 0;
+
+  /** What was skipped and never came. */
+  get gaps() {
+    return this.#missing.size + this.#lost;
+  }
+
+  count(sequence, bytes) {
+    this.messages++;
+    this.bytes += bytes;
+    if (sequence === this.#next) this.#next++;
+    else if (sequence > this.#next) this.#skip(sequence);
+    else if (this.#missing.delete(sequence)) this.disorder++;
+    else this.repeats++;
+  }
+
+  #skip(sequence) {
+    const skipped = sequence - this.#next;
+    const remembered = Math.min(skipped, MAX_MISSING - this.#missing.size);
+    for (let i = 0; i < remembered; i++) this.#missing.add(this.#next + i);
+    this.#lost += skipped - remembered;
+    this.#next = sequence + 1;
+  }
+}
+
+/** The named counters, summed over connections. */
+export function totals(connections, names) {
+  const sums = Object.fromEntries(names.map((name) => [name, 0]));
+  for (const connection of connections) for (const name of names) sums[name] += connection[name];
+  return sums;
+}
+
+function viewOf(bytes) {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function writeUint64(view, at, value) {
+  view.setUint32(at, Math.floor(value / TWO_32));
+  view.setUint32(at + 4, value % TWO_32);
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "node:test";
+import { fill, readHeader } from "../payload.mjs";
+import { Sender, SendLoop } from "../send-loop.mjs";
+
+const PLAN = { seed: 3, messageBytes: 100, verifyMessages: 2, keepsBuffer: true };
+const HIGH_WATER = { highWaterBytes: 1000, messageBytes: PLAN.messageBytes };
+
+/** A channel that keeps what it is given until it is drained; it copies nothing. */
+class Channel extends EventTarget {
+  sent = [];
+  bufferedAmount = 0;
+
+  send(message) {
+    this.sent.push(message);
+    this.bufferedAmount += message.length;
+  }
+
+  drainTo(amount) {
+    this.bufferedAmount = amount;
+    if (amount <= this.bufferedAmountLowThreshold) this.dispatchEvent(new Event("bufferedamountlow"));
+  }
+}
+
+/** A library that has the event, and one that has to be asked. */
+const LIBRARIES = [
+  ["event", () => Object.assign(new Channel(), { bufferedAmountLowThreshold: 0 })],
+  ["polled", () => new Channel()],
+];
+
+for (const [name, makeChannel] of LIBRARIES) {
+  test(`${name}: stops at high water, goes on at half of it, and at a phase's limit waits`, async () => {
+    const channel = makeChannel();
+    const sender = new Sender(channel, 4, PLAN);
+    const loop = new SendLoop([sender], HIGH_WATER);
+    const steps = [
+      [() => loop.start(2), 2],
+      [() => {}, 2],
+      [() => loop.start(Infinity), 10],
+      [() => channel.drainTo(501), 10],
+      [() => channel.drainTo(500), 15],
+      [() => channel.drainTo(0), 25],
+      [() => loop.stop(), 25],
+      [() => channel.drainTo(0), 25],
+    ];
+    for (const [step, expected] of steps) {
+      step();
+      await sleep(10);
+      assert.deepEqual([sender.messages, sender.bytes], [expected, 100 * expected], String(step));
+    }
+    assert.deepEqual(channel.sent.map((message) => readHeader(message).sequence), [...Array(25).keys()]);
+    const verified = new Uint8Array(PLAN.messageBytes);
+    fill(verified, 3, 4, 1);
+    assert.ok(channel.sent[1].equals(verified));
+  });
+}
+
+test("a channel that never fills leaves the event loop its turns, and the others theirs", async () => {
+  const channels = [new Channel(), new Channel()];
+  for (const channel of channels) Object.defineProperty(channel, "bufferedAmount", { value: 0, writable: false });
+  for (const channel of channels) channel.send = () => {};
+  const senders = channels.map((channel, stream) => new Sender(channel, stream, PLAN));
+  const loop = new SendLoop(senders, HIGH_WATER);
+  loop.start(Infinity);
+  const asked = performance.now();
+  await sleep(20);
+  loop.stop();
+  assert.ok(performance.now() - asked < 500);
+  assert.ok(senders.every((sender) => sender.messages > 100));
+});

@@ -1,0 +1,77 @@
+//! The contender protocol of Netdyno (`contenders/PROTOCOL.md`) for programs written in Rust.
+//!
+//! | does | does not |
+//! |---|---|
+//! | read the lab's lines and print the answers ([`Lab`]) | open a socket or choose a runtime |
+//! | make, check and count the payload ([`payload`]) | know a library that is measured |
+//! | keep the books of a `datachannel` role ([`datachannel`]; a task a connection with the feature `tokio`) | change how a library is used |
+//!
+//! ```no_run
+//! use netdyno_contender::{Event, Lab};
+//!
+//! let (lab, setup, events) = Lab::connect();
+//! if setup.role != "server" {
+//!     lab.unsupported("only the role `server`");
+//! }
+//! lab.ready("example", "1.0.0", "std");
+//! for event in events {
+//!     match event {
+//!         Event::Mark { id } => lab.counters(id, &[("messages", 0)]),
+//!         Event::Stop => return lab.result(&[("messages", 0)]),
+//!         Event::Signal { .. } | Event::Start(_) => {}
+//!     }
+//! }
+//! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod datachannel;
+mod lab;
+pub mod payload;
+mod tally;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+
+pub use lab::{Event, Lab, Params, Phase, Setup};
+pub use payload::{Digest, HEADER_BYTES, Receiver, fill, write_header};
+pub use tally::{Counters, Gate, SetupTimes};
+
+/// The time on `CLOCK_MONOTONIC` in nanoseconds, the clock that all processes of one host share.
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to write to; CLOCK_MONOTONIC cannot fail on Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The version that `lock_file` (the text of a `Cargo.lock`) gives for `package`; "unknown" if it is not there.
+///
+/// An adapter calls it with `include_str!("../Cargo.lock")`, so that the version it reports is the one built in.
+pub fn lock_version<'a>(lock_file: &'a str, package: &str) -> &'a str {
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock_file.lines();
+    lines
+        .find(|line| *line == name)
+        .and_then(|_| lines.next())
+        .and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
+        .unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_version_reads_the_named_package_only() {
+        let lock = "[[package]]\nname = \"webrtc-util\"\nversion = \"0.1.0\"\n\n\
+                    [[package]]\nname = \"webrtc\"\nversion = \"0.21.1\"\n";
+        assert_eq!(lock_version(lock, "webrtc"), "0.21.1");
+        assert_eq!(lock_version(lock, "rtc"), "unknown");
+    }
+
+    #[test]
+    fn the_clock_does_not_run_backwards() {
+        let before = now_ns();
+        assert!(now_ns() >= before);
+    }
+}

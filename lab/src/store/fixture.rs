@@ -1,0 +1,119 @@
+//! A made-up run, for the tests of whatever reads one.
+
+use std::collections::BTreeMap;
+
+use super::{
+    CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, TrialRecord,
+};
+use crate::arena::Net;
+use crate::host::Host;
+use crate::manifest::{Params, Placement};
+use crate::metrics::{CPUS_ALLOWED, METER_BEGIN, METER_END};
+
+/// Length of every window, in ns.
+const WINDOW_NS: u64 = 1_000_000_000;
+
+/// A contender of the run and the rates it reaches, one a block, in messages/s.
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) status: CellStatus,
+    pub(crate) rates: &'a [u64],
+    /// Share of its CPU that the sink uses, in per cent.
+    pub(crate) sink_cpu_percent: u64,
+}
+
+/// A run of the built-in dummy workload.
+pub(crate) fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
+    let cells = contenders.iter().map(|c| cell(c, ceiling)).collect();
+    let mut trials = Vec::new();
+    for (index, contender) in contenders.iter().enumerate() {
+        for (block, rate) in (0u32..).zip(contender.rates) {
+            trials.push(trial(index, block, *rate, contender.sink_cpu_percent));
+        }
+    }
+    trials.sort_by_key(|t| (t.block, t.position));
+    Run {
+        header: header(),
+        status: RunStatus::Finished,
+        stopped_because: "decided".to_owned(),
+        cells,
+        trials,
+    }
+}
+
+fn header() -> RunHeader {
+    RunHeader {
+        id: "20260101-120000-0007".to_owned(),
+        workload: "dummy".to_owned(),
+        manifest: crate::cmd::dummy::WORKLOAD.to_owned(),
+        started_at: "2026-01-01T12:00:00Z".parse().unwrap(),
+        lab_version: "0.0.0".to_owned(),
+        command: vec!["netdyno".to_owned()],
+        settings: Settings {
+            preset: None,
+            placement: Placement::Apart,
+            net: Net::Loopback,
+            baseline: Some("base".to_owned()),
+            seed: 7,
+            min_blocks: 3,
+            max_blocks: 10,
+            budget_seconds: 60.0,
+            alpha: 0.05,
+            margin: 0.02,
+            precision: None,
+            time_limits: 1.0,
+            marks_hz: 10,
+            memory_limit_bytes: None,
+        },
+        host: Host::detect(BTreeMap::new()),
+        arena: "made up".to_owned(),
+        warnings: vec!["this run is made up".to_owned()],
+    }
+}
+
+fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
+    let failed = contender.status != CellStatus::Ok;
+    CellRecord {
+        contenders: ["source", "sink"].map(|r| (r.to_owned(), contender.name.to_owned())).into(),
+        params: Params::default(),
+        ceiling: ceiling == Some(contender.name),
+        status: contender.status,
+        reason: if failed { "the sink: gate: wrong digest".to_owned() } else { String::new() },
+        remedy: if contender.status == CellStatus::Skipped {
+            "apt-get install it".to_owned()
+        } else {
+            String::new()
+        },
+        builds: BTreeMap::new(),
+        implementations: BTreeMap::new(),
+    }
+}
+
+fn trial(cell: usize, block: u32, rate: u64, sink_cpu_percent: u64) -> TrialRecord {
+    let mut samples = Vec::new();
+    let mut add = |role: &str, kind, mark: u64, name: &str, value: u64| {
+        let at_ns = 5 + mark.min(1) * WINDOW_NS;
+        let (role, name, source) = (role.to_owned(), name.to_owned(), "made up".to_owned());
+        samples.push(Sample { role, kind, mark, at_ns, name, value: Some(value), source });
+    };
+    for (role, percent) in [("source", 50), ("sink", sink_cpu_percent)] {
+        add(role, SampleKind::Counter, 0, "messages", 100);
+        add(role, SampleKind::Counter, 1, "messages", 100 + rate);
+        add(role, SampleKind::Meter, METER_BEGIN, CPUS_ALLOWED, 1);
+        add(role, SampleKind::Meter, METER_BEGIN, "cpu_ns", 0);
+        add(role, SampleKind::Meter, METER_END, "cpu_ns", WINDOW_NS / 100 * percent);
+        add(role, SampleKind::Meter, METER_END, "peak_rss_bytes", 3_000_000);
+        add(role, SampleKind::Setup, 0, "setup_ns", 1000 + u64::from(block));
+    }
+    TrialRecord {
+        cell,
+        block,
+        position: u32::try_from(cell).unwrap(),
+        started_at: "2026-01-01T12:00:01Z".parse().unwrap(),
+        seed: 7,
+        outcome: Outcome::Ok,
+        notes: vec!["made up".to_owned()],
+        samples,
+        histograms: Vec::new(),
+    }
+}

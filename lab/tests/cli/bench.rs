@@ -1,0 +1,103 @@
+//! A repository of dummies in a temporary folder, with a store and a cache of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
+const WORKLOAD: &str = include_str!("../../src/cmd/dummy.toml");
+
+pub(crate) struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    /// A repository with these contenders: name and fault, none for a good one.
+    pub(crate) fn new(contenders: &[(&str, Option<&str>)]) -> Bench {
+        let bench = Bench { folder: tempfile::tempdir().unwrap() };
+        bench.write("workloads/dummy.toml", WORKLOAD);
+        std::fs::create_dir_all(bench.path("contenders")).unwrap();
+        for (name, fault) in contenders {
+            bench.add(name, *fault);
+        }
+        bench
+    }
+
+    pub(crate) fn add(&self, name: &str, fault: Option<&str>) {
+        let with = |role: &str| {
+            // Only a source can say that it sent nothing; every other fault is the sink's.
+            let mine = fault.filter(|f| (*f == "overclaim") == (role == "source"));
+            let fault = mine.map_or(String::new(), |f| format!(", \"--fault={f}\""));
+            format!("[roles.{role}]\nrun = [\"netdyno\", \"dummy\"{fault}]\n")
+        };
+        let text = format!(
+            "name = \"{name}\"\nworkload = \"dummy\"\nlanguage = \"rust\"\nabout = \"counts\"\nlicense = \"MIT\"\n\
+             tuning = \"defaults\"\n[implementation]\nmodule = \"netdyno\"\nversion = \"{}\"\n[build]\n\
+             tool = \"system\"\nneeds = [{{ program = \"netdyno\", apt = \"netdyno\" }}]\n{}{}",
+            env!("CARGO_PKG_VERSION"),
+            with("source"),
+            with("sink")
+        );
+        self.write(&format!("contenders/dummy/{name}/contender.toml"), &text);
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().join(relative)
+    }
+
+    pub(crate) fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        let path = std::env::var("PATH").unwrap_or_default();
+        let own = Path::new(BINARY).parent().unwrap().display().to_string();
+        command
+            .args(arguments)
+            .env("NETDYNO_ROOT", self.folder.path())
+            .env("NETDYNO_STORE", self.path("store/runs.db"))
+            .env("NETDYNO_CACHE", self.path("cache"))
+            .env("PATH", format!("{own}:{path}"));
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn netdyno(&self, arguments: &[&str]) -> Seen {
+        Seen::of(&self.command(arguments).output().unwrap())
+    }
+
+    /// The newest run's report.
+    pub(crate) fn last(&self) -> Value {
+        let seen = self.netdyno(&["show", "last", "--format", "json"]);
+        serde_json::from_str(&seen.stdout).unwrap_or_else(|e| panic!("{e}: {seen:?}"))
+    }
+}
+
+/// What a user sees.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Seen {
+    pub(crate) fn of(output: &Output) -> Seen {
+        Seen {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// The cell of a report that this contender plays.
+pub(crate) fn cell<'a>(report: &'a Value, contender: &str) -> &'a Value {
+    let cells = report["cells"].as_array().unwrap();
+    cells.iter().find(|c| c["contender"] == contender).unwrap_or_else(|| panic!("no {contender}: {report}"))
+}

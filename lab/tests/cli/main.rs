@@ -1,0 +1,7 @@
+//! The `netdyno` command from outside: runs of dummies, good and bad, and what the user sees of them.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod bench;
+mod faults;
+mod runs;
+mod usage;
