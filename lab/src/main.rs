@@ -7,7 +7,12 @@ use netdyno_lab::cli::{Cli, Verb};
 use netdyno_lab::cmd;
 
 fn main() -> ExitCode {
-    match Cli::parse().verb {
+    let verb = Cli::parse().verb;
+    // These speak on their stdout and stderr for others, and must not have started a thread.
+    if !matches!(verb, Verb::Agent | Verb::Holder | Verb::Dummy(_)) {
+        cmd::log_as_asked();
+    }
+    match verb {
         Verb::Run(args) => cmd::exit(cmd::run::run(&args)),
         Verb::List(args) => cmd::exit(cmd::list::run(&args)),
         Verb::Doctor(args) => cmd::exit(cmd::doctor::run(&args)),

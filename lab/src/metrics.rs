@@ -290,6 +290,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
+/// Datagrams dropped at full sockets over the window; none where it was not measured.
+#[must_use]
+pub fn udp_drops(samples: &[Sample]) -> Option<f64> {
+    wire_delta(samples, "udp_drops").ok().map(|(n, _, _)| n)
+}
+
 /// Bytes that the network carried over the window; none where it was not measured.
 #[must_use]
 pub fn wire_bytes(samples: &[Sample]) -> Option<f64> {

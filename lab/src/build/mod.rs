@@ -1,7 +1,7 @@
 //! Builds, named by what they are made of.
 //!
 //! Does: say whether a contender can be built here, build it once for each state of its sources, lock file,
-//! toolchain and flags, and say how to start its roles. Does not: run roles, or know any contender by name.
+//! toolchain and flags (of a distribution's programs: of those files), and say how to start its roles. Does not: run roles, or know any contender by name.
 //!
 //! ```text
 //! <cache>/builds/<contender>-<16 hex>/files/   what was built: {dir}

@@ -39,6 +39,13 @@ pub const INTERRUPTED: u8 = 130;
 /// What a verb gives back: an exit code, or an error that is printed and becomes [`USAGE`].
 pub type Outcome = Result<u8, Box<dyn std::error::Error>>;
 
+/// Logs to stderr what `NETDYNO_LOG` asks for (error, warn, info, debug, trace); warnings unless it is set.
+pub fn log_as_asked() {
+    let asked = std::env::var("NETDYNO_LOG").ok();
+    let level = asked.as_deref().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::WARN);
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false).init();
+}
+
 /// Prints to stdout, without colour where it is not wanted. A reader that went away is not an error.
 pub(crate) fn print(text: &str) {
     let _ = write!(anstream::stdout(), "{text}");

@@ -86,7 +86,7 @@ impl Display for Progress {
     }
 
     fn failed(&mut self, label: &str, reason: &str) {
-        self.note(&format!("{label} failed: {reason}"));
+        self.note(&format!("{label} failed: {}", crate::report::plain(reason)));
     }
 
     fn end(&mut self) {

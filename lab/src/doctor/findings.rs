@@ -62,7 +62,7 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
         "cgroups",
         host.cgroup.clone(),
-        "mount cgroup v2; without it CPU time is read from /proc in ticks of 10 ms",
+        "mount cgroup v2; without it CPU time is read from each process, and a memory limit is not in force",
     ));
     all.push(receive_buffer());
     all.push(governor(&host));

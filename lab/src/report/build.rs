@@ -56,6 +56,7 @@ fn run_info(run: &Run, workload: &Workload) -> RunInfo {
         placement: placement(settings.placement).0.to_owned(),
         alpha: settings.alpha,
         margin: settings.margin,
+        roles: workload.roles.clone(),
         primary: workload.primary().map_or(String::new(), |m| m.name.clone()),
         headline: headline(run, workload, blocks),
     }
@@ -195,7 +196,7 @@ fn with_ceiling(run: &Run, workload: &Workload, mut cells: Vec<Cell>) -> Vec<Cel
     cells
 }
 
-/// Names the saturated role; where none is, says how busy each was.
+/// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was.
 fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
     let share = |role: &String| {
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
@@ -205,13 +206,16 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
     if shares.is_empty() {
         return "not measured".to_owned();
     }
+    let drops =
+        metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(&t.samples)).collect::<Vec<_>>());
+    let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
     let saturated: Vec<&str> =
         shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
     if !saturated.is_empty() {
-        return format!("{} CPU", saturated.join(" and "));
+        return format!("{} CPU{drops}", saturated.join(" and "));
     }
     let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
-    format!("waiting ({})", busy.join(", "))
+    format!("waiting ({}){drops}", busy.join(", "))
 }
 
 fn verdicts_of(run: &Run, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {

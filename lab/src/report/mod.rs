@@ -16,7 +16,7 @@ pub use build::build;
 pub use format::{bytes, value};
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
-pub use terminal::{grid, terminal};
+pub use terminal::{grid, plain, terminal};
 
 /// The JSON Schema of a report.
 #[must_use]

@@ -62,6 +62,8 @@ pub struct RunInfo {
     pub alpha: f64,
     /// Relative difference below which two are called equal.
     pub margin: f64,
+    /// The workload's roles, in its order.
+    pub roles: Vec<String>,
     /// Name of the primary metric.
     pub primary: String,
     /// What was run, in one line.

@@ -46,7 +46,7 @@ fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'
     let has_ceiling = measured.iter().any(|c| c.ceiling);
     let mut head = vec![String::new()];
     for metric in columns {
-        head.push(metric.label.clone());
+        head.push(head_of(metric, &report.run.roles));
         if metric.primary {
             head.push(baseline.map_or("vs baseline".to_owned(), |b| format!("vs {b}")));
         }
@@ -60,7 +60,7 @@ fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'
         .map(|cell| {
             let mut row = vec![name(cell)];
             for metric in columns {
-                row.push(figure(cell, metric));
+                row.push(figure(cell, metric, &report.run.roles));
                 if metric.primary {
                     row.push(versus(report, cell, primary, baseline));
                 }
@@ -91,13 +91,21 @@ fn is_tuned(cell: &Cell) -> bool {
     cell.builds.values().any(|b| b.tuning != "defaults")
 }
 
-fn figure(cell: &Cell, metric: &Metric) -> String {
+/// The label, and which parts a sum of memory shows.
+fn head_of(metric: &Metric, roles: &[String]) -> String {
+    match metric.unit.as_str() {
+        "B" if roles.len() > 1 => format!("{} ({})", metric.label, roles.join(" + ")),
+        _ => metric.label.clone(),
+    }
+}
+
+fn figure(cell: &Cell, metric: &Metric, roles: &[String]) -> String {
     let Some(m) = cell.metrics.get(&metric.name) else { return String::new() };
     let Some(value) = m.value else { return "not measured".to_owned() };
     let text = format::value(value, &m.unit);
     // Parts of memory say which side is heavy; parts of a cost a message are noise in a table.
     if m.per_role.len() > 1 && m.unit == "B" {
-        let parts: Vec<f64> = cell.roles.keys().filter_map(|r| m.per_role.get(r).copied()).collect();
+        let parts: Vec<f64> = roles.iter().filter_map(|r| m.per_role.get(r).copied()).collect();
         return format!("{text} ({})", format::parts(&parts, &m.unit, value));
     }
     text

@@ -63,7 +63,7 @@ pub fn grid<'a>(head: &[String], rows: impl Iterator<Item = &'a Vec<String>>) ->
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head.iter().map(String::as_str));
     for row in rows {
-        table.add_row(row.iter().map(String::as_str));
+        table.add_row(row.iter().map(|cell| plain(cell)));
     }
     for (i, column) in table.column_iter_mut().enumerate() {
         let last = i + 1 == head.len();
@@ -116,6 +116,12 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
     line(out, "");
 }
 
+/// Without the control characters by which a contender could write elsewhere on the terminal.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
 fn missing(out: &mut String, cells: &[&Cell]) {
     for cell in cells {
         let (word, style) = match cell.status {
@@ -123,7 +129,7 @@ fn missing(out: &mut String, cells: &[&Cell]) {
             CellStatus::Skipped => ("skipped", AnsiColor::Yellow.on_default()),
             CellStatus::Planned | CellStatus::Ok => ("not measured", AnsiColor::Yellow.on_default()),
         };
-        line(out, &format!("  {} {style}{word}{style:#}: {}", cell.label, cell.reason));
+        line(out, &format!("  {} {style}{word}{style:#}: {}", cell.label, plain(&cell.reason)));
         if !cell.remedy.is_empty() {
             line(out, &format!("    {DIM}remedy:{DIM:#} {}", cell.remedy));
         }

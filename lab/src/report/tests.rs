@@ -89,7 +89,10 @@ fn json_keeps_its_schema() {
 #[test]
 fn a_contender_cannot_write_into_the_page() {
     let mut made_up = made_up();
-    made_up.cells[3].reason = "<script>|`x`".to_owned();
-    let text = markdown(&build(&made_up).unwrap(), &metrics());
+    made_up.cells[3].reason = "<script>|`x`\u{1b}[2J".to_owned();
+    let report = build(&made_up).unwrap();
+    let text = markdown(&report, &metrics());
     assert!(!text.contains("<script>") && text.contains("&lt;script>\\|\\`x\\`"), "{text}");
+    let text = terminal(&report, &metrics());
+    assert!(!text.contains("\u{1b}[2J"), "{text}");
 }

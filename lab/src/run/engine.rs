@@ -6,18 +6,16 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
+use super::cells::{cannot, note_build, note_outcome, roles, wrong_version};
 use super::{Display, Position, Resolved};
-use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, LaunchSpec, Side, Topology};
+use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
 use crate::host::Host;
-use crate::manifest::{Catalog, Contender, ManifestError, Tuning, Workload};
+use crate::manifest::{Catalog, ManifestError, Workload};
 use crate::plan;
-use crate::protocol::Implementation;
 use crate::protocol::limits::TimeLimits;
-use crate::store::{
-    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, Store, StoreError,
-};
-use crate::trial::{self, RoleSpec, TrialSpec};
+use crate::store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, Store, StoreError};
+use crate::trial::{self, TrialSpec};
 use crate::verdicts;
 
 /// Why a run could not begin or go on. What is stored of it stays.
@@ -234,6 +232,11 @@ impl Engine<'_> {
         builds: &BTreeMap<String, Built>,
     ) -> Result<Option<&'static str>, RunError> {
         let settings = run.header.settings.clone();
+        if let Some(spare) = &plan.lab {
+            // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
+            let pinned = crate::arena::pin_self(spare);
+            tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
+        }
         let begun = Instant::now();
         for block in 0..settings.max_blocks {
             let order = plan::order(settings.seed, block, run.cells.len());
@@ -301,6 +304,9 @@ impl Engine<'_> {
         if report.record.outcome == Outcome::Interrupted || self.cancel.load(Ordering::Relaxed) {
             return Ok(false);
         }
+        if let Some(reason) = wrong_version(&run.cells[cell], &report.implementations) {
+            report.record.outcome = Outcome::Failed { role: String::new(), reason, stderr: String::new() };
+        }
         note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
         if let Outcome::Failed { reason, .. } = &report.record.outcome {
             self.display.failed(at.label, reason);
@@ -312,103 +318,8 @@ impl Engine<'_> {
     }
 }
 
-/// Why a contender cannot do a cell, if it cannot, and the remedy.
-fn cannot(
-    contender: &Contender,
-    workload: &Workload,
-    role: &str,
-    cell: &CellRecord,
-) -> Option<(String, String)> {
-    if !contender.roles.contains_key(role) {
-        return Some((format!("{} does not play the role {role}", contender.name), String::new()));
-    }
-    contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
-}
-
-fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
-    let record = BuildRecord {
-        key: built.record.key.clone(),
-        toolchain: built.record.toolchain.clone(),
-        flags: built.record.flags.clone(),
-        lock_hash: built.record.lock_hash.clone().unwrap_or_default(),
-        version: contender.implementation.version.clone(),
-        tuning: match contender.tuning {
-            Tuning::Defaults => "defaults".to_owned(),
-            Tuning::Peak => format!("peak: {}", contender.tuned.join(", ")),
-        },
-    };
-    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
-        cell.builds.insert(name.to_owned(), record.clone());
-    }
-}
-
-fn note_outcome(cell: &mut CellRecord, outcome: &Outcome, implementations: BTreeMap<String, Implementation>) {
-    cell.implementations.extend(implementations);
-    match outcome {
-        Outcome::Ok => cell.status = CellStatus::Ok,
-        Outcome::Skipped { role, reason } => {
-            cell.status = CellStatus::Skipped;
-            cell.reason = format!("the {role}: {reason}");
-        }
-        Outcome::Failed { role, reason, stderr } => {
-            cell.status = CellStatus::Failed;
-            cell.reason = if role.is_empty() { reason.clone() } else { format!("the {role}: {reason}") };
-            let last: Vec<&str> = stderr.lines().rev().filter(|l| !l.trim().is_empty()).take(3).collect();
-            for line in last.iter().rev() {
-                cell.reason.push_str("\n      ");
-                cell.reason.push_str(line);
-            }
-        }
-        Outcome::Interrupted => {}
-    }
-}
-
 fn arena_spec(settings: &Settings) -> ArenaSpec {
     ArenaSpec::local(settings.net.clone())
-}
-
-/// How the roles of a cell are started.
-fn roles(
-    workload: &Workload,
-    cell: &CellRecord,
-    settings: &Settings,
-    builds: &BTreeMap<String, Built>,
-    plan: &CpuPlan,
-    arena: &Arena,
-) -> Vec<RoleSpec> {
-    let spec = |(index, role): (usize, &String)| {
-        let name = cell.contenders.get(role)?;
-        let cpus = plan.roles.get(index).cloned();
-        role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)
-    };
-    workload.roles.iter().enumerate().filter_map(spec).collect()
-}
-
-/// How one role is started; none if the contender does not play it.
-pub(crate) fn role_spec(
-    built: &Built,
-    contender: &str,
-    role: &str,
-    index: usize,
-    cpus: Option<Vec<usize>>,
-    memory_limit_bytes: Option<u64>,
-    arena: &Arena,
-) -> Option<RoleSpec> {
-    let command = built.command(role)?;
-    // The first role is on one side of the network, the others on the other.
-    let side = if index == 0 { Side::A } else { Side::B };
-    let (local, peer) = arena.addresses(side);
-    let launch = LaunchSpec {
-        role: index,
-        argv: command.argv,
-        env: command.env.into_iter().collect(),
-        cwd: built.dir.clone(),
-        cpus,
-        memory_limit_bytes,
-        side,
-        private_pids: true,
-    };
-    Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
 }
 
 /// Why the run stops after this block, if it does.

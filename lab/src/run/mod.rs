@@ -4,10 +4,11 @@
 //! them block by block until the primary metric is decided, the budget is used up, or the user stops it. Every trial
 //! is in the store before the next begins, so that a killed run can be shown, and resumed.
 
+mod cells;
 mod engine;
 mod request;
 
-pub(crate) use engine::role_spec;
+pub(crate) use cells::role_spec;
 pub use engine::{Ended, Engine, RunError};
 pub use request::{Request, Resolved};
 

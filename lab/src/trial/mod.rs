@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::arena::{Arena, LaunchSpec};
+use crate::arena::{Arena, LaunchSpec, Usage};
 use crate::manifest::{Params, Workload};
 use crate::meter::{Snapshot, monotonic_ns};
 use crate::metrics::{CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
@@ -165,6 +165,18 @@ impl Collected {
         for (name, reading) in snapshot.net.readings() {
             let name = format!("{WIRE_PREFIX}{name}");
             self.sample(role, SampleKind::Meter, id, snapshot.at_ns, &name, reading.value, &reading.source);
+        }
+    }
+
+    /// The kernel's account of a role's whole life: kept beside the window's figures, to hold them against.
+    pub(crate) fn usage(&mut self, role: &str, usage: &Usage, now_ns: u64) {
+        let all = [
+            ("life_cpu_ns", usage.cpu_ns),
+            ("life_max_rss_bytes", usage.max_rss_bytes),
+            ("life_context_switches", usage.context_switches),
+        ];
+        for (name, value) in all {
+            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(value), "wait4(2)");
         }
     }
 

@@ -237,6 +237,9 @@ impl<'a> Stage<'a> {
                     }
                     _ => role.session.handle_exit(exit.code, &exit.reason),
                 }
+                if let Some(usage) = &exit.usage {
+                    self.collected.usage(&role.name, usage, now);
+                }
                 role.ended = Some((exit.reason.clone(), exit.stderr_tail));
             }
             AgentEvent::Failed { reason } => {

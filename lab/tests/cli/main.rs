@@ -3,5 +3,6 @@
 
 mod bench;
 mod faults;
+mod machine;
 mod runs;
 mod usage;

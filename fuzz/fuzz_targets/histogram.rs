@@ -1,0 +1,11 @@
+//! Any text as a contender's HDR histogram: decoded or refused, in bounded memory.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use netdyno_lab::stats::histogram::Latencies;
+
+fuzz_target!(|text: &str| {
+    if let Ok(latencies) = Latencies::decode(text) {
+        let _ = latencies.percentiles();
+    }
+});

@@ -1,0 +1,16 @@
+//! Any text as a workload's or a contender's manifest: parsed or refused with reasons.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use netdyno_lab::manifest::{Contender, Workload};
+
+fuzz_target!(|text: &str| {
+    if let Err(errors) = Workload::parse(Path::new("workloads/w.toml"), text) {
+        assert!(!errors.is_empty());
+    }
+    if let Err(errors) = Contender::parse(Path::new("contenders/w/c/contender.toml"), text) {
+        assert!(!errors.is_empty());
+    }
+});

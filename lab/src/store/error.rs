@@ -1,0 +1,54 @@
+//! What can go wrong with the store: the environment is at fault, and nothing that was stored is lost.
+
+use std::path::PathBuf;
+
+/// What can go wrong with the store, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened or written.
+    #[error("the store {}: {source}. {}", path.display(), remedy(source))]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// Its folder cannot be made.
+    #[error("the store's folder {}: {source}. Set NETDYNO_STORE to a file that can be written", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A later netdyno wrote it.
+    #[error("the store {} has format {found}, this netdyno reads {known}: use the newer netdyno, or another NETDYNO_STORE", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// There is no such run.
+    #[error("no run {0:?} in the store; `netdyno history` lists them")]
+    NoRun(String),
+    /// A row that this program did not write.
+    #[error("a damaged row in the store: {0}")]
+    Damaged(String),
+}
+
+fn remedy(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "The disk is full: make room, then `netdyno run --resume`",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "Another netdyno is writing to it: wait for it to end"
+        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            "It is not a netdyno store: move it away, or set NETDYNO_STORE"
+        }
+        _ => "Set NETDYNO_STORE to a file that can be written",
+    }
+}

@@ -1,0 +1,86 @@
+//! Machines at fault: full and read-only disks, no network. Real ones, in namespaces of their own; needs root.
+
+use crate::bench::{Bench, Seen};
+
+/// Runs `netdyno` after `prepare`, a shell script, in private mount and network namespaces; `None` where that is refused.
+fn netdyno_after(bench: &Bench, prepare: &str, arguments: &[&str]) -> Option<Seen> {
+    let netdyno = bench.command(arguments);
+    let script = format!("{prepare}\nexec \"$0\" \"$@\"");
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--net", "sh", "-ec", &script]).arg(netdyno.get_program()).args(netdyno.get_args());
+    for (key, value) in netdyno.get_envs() {
+        command.env(key, value.unwrap_or_default());
+    }
+    if !nix::unistd::geteuid().is_root() || which::which("unshare").is_err() {
+        assert!(std::env::var_os("NETDYNO_REQUIRE").is_none(), "needs root and unshare(1)");
+        println!("skipped: needs root and unshare(1)");
+        return None;
+    }
+    Some(Seen::of(&command.output().unwrap()))
+}
+
+fn check(bench: &Bench, prepare: &str, arguments: &[&str], code: i32, parts: &[&str]) {
+    let Some(seen) = netdyno_after(bench, prepare, arguments) else { return };
+    let all = format!("{}{}", seen.stdout, seen.stderr);
+    assert_eq!(seen.code, code, "{prepare}: {seen:?}");
+    assert!(parts.iter().all(|p| all.contains(p)), "{prepare}: want {parts:?} in {all}");
+}
+
+/// Mounts a small file system on a folder of the bench.
+fn mount(bench: &Bench, folder: &str, options: &str) -> String {
+    let path = bench.path(folder);
+    std::fs::create_dir_all(&path).unwrap();
+    format!("mount -t tmpfs -o {options} tmpfs '{}'", path.display())
+}
+
+#[test]
+fn a_full_disk_under_the_store() {
+    let bench = Bench::new(&[("good", None)]);
+    // Room for the tables and not for a run: the host alone takes kilobytes.
+    let prepare = mount(&bench, "store", "size=64k");
+    check(&bench, &prepare, &["run", "dummy", "--max-blocks", "1"], 2, &["disk is full", "--resume"]);
+}
+
+#[test]
+fn a_full_disk_under_the_cache() {
+    let bench = Bench::new(&[("good", None)]);
+    let prepare = format!(
+        "{}\ndd if=/dev/zero of='{}' bs=4k 2>/dev/null || true",
+        mount(&bench, "cache", "size=64k,nr_inodes=4"),
+        bench.path("cache/filler").display()
+    );
+    check(&bench, &prepare, &["run", "dummy"], 2, &["free some space, or set NETDYNO_CACHE"]);
+}
+
+#[test]
+fn a_read_only_cache() {
+    let bench = Bench::new(&[("good", None)]);
+    let prepare = mount(&bench, "cache", "ro");
+    check(&bench, &prepare, &["run", "dummy"], 2, &["Read-only file system", "set NETDYNO_CACHE"]);
+}
+
+#[test]
+fn no_network_costs_one_contender_only() {
+    let bench = Bench::new(&[("good", None)]);
+    let folder = "contenders/dummy/remote";
+    bench.add("remote", None);
+    let manifest = bench.path(&format!("{folder}/contender.toml"));
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let needs = "tool = \"system\"\nneeds = [{ program = \"netdyno\", apt = \"netdyno\" }]";
+    bench.write(&format!("{folder}/contender.toml"), &text.replace(needs, "tool = \"cargo\""));
+    bench.write(
+        &format!("{folder}/Cargo.toml"),
+        "[package]\nname = \"remote\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nitoa = \"=1.0.15\"\n[workspace]\n",
+    );
+    bench.write(&format!("{folder}/src/main.rs"), "fn main() {}\n");
+    bench.write(
+        &format!("{folder}/Cargo.lock"),
+        "version = 4\n\n[[package]]\nname = \"itoa\"\nversion = \"1.0.15\"\n\
+         source = \"registry+https://github.com/rust-lang/crates.io-index\"\n\
+         checksum = \"4a5f13b858c8d314ee3e8f639011f7ccefe71f97f96e50151fb991f267928e2c\"\n\n\
+         [[package]]\nname = \"remote\"\nversion = \"0.1.0\"\ndependencies = [\n \"itoa\",\n]\n",
+    );
+    let prepare = format!("export CARGO_HOME='{}' CARGO_NET_RETRY=0", bench.path("cargo-home").display());
+    let arguments = ["run", "dummy", "--max-blocks", "1", "--net", "host"];
+    check(&bench, &prepare, &arguments, 3, &["check the network", "log:", "good"]);
+}
