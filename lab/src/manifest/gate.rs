@@ -49,6 +49,18 @@ pub struct AtMost {
     pub counter: String,
     /// The other role.
     pub of: String,
+    /// Parameters whose product the counter may be above: a message a connection may be sent and not yet counted.
+    #[serde(default)]
+    pub slack: Vec<String>,
+}
+
+impl AtMost {
+    /// How far the counter may be above the other role's.
+    #[must_use]
+    pub fn slack(&self, params: &Params) -> u64 {
+        let factors = self.slack.iter().map(|name| params.count(name).unwrap_or(0));
+        if self.slack.is_empty() { 0 } else { factors.fold(1, u64::saturating_mul) }
+    }
 }
 
 /// What `verified` must say.
@@ -122,6 +134,9 @@ impl Gate {
         }
         for (i, bound) in self.at_most.iter().enumerate() {
             problems.known(&format!("gate.at_most[{i}].of"), "role", &bound.of, roles);
+            for name in &bound.slack {
+                kind_of(&format!("gate.at_most[{i}].slack"), name, ParamKind::Integer, params, problems);
+            }
         }
         for name in self.zero_if.keys() {
             kind_of(&format!("gate.zero_if.{name}"), name, ParamKind::Boolean, params, problems);

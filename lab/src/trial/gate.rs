@@ -47,7 +47,7 @@ pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Result<(), H
     for bound in &gate.at_most {
         let counter = &bound.counter;
         match (value(&gate.role, counter), value(&bound.of, counter)) {
-            (Some(got), Some(sent)) if got <= sent => {}
+            (Some(got), Some(sent)) if got <= sent.saturating_add(bound.slack(spec.params)) => {}
             (Some(got), Some(sent)) => {
                 return fail(format!("{counter} is {got} at the end, but the {} sent only {sent}", bound.of));
             }

@@ -7,7 +7,10 @@ fn netdyno_after(bench: &Bench, prepare: &str, arguments: &[&str]) -> Option<See
     let netdyno = bench.command(arguments);
     let script = format!("{prepare}\nexec \"$0\" \"$@\"");
     let mut command = std::process::Command::new("unshare");
-    command.args(["--mount", "--net", "sh", "-ec", &script]).arg(netdyno.get_program()).args(netdyno.get_args());
+    command
+        .args(["--mount", "--net", "sh", "-ec", &script])
+        .arg(netdyno.get_program())
+        .args(netdyno.get_args());
     for (key, value) in netdyno.get_envs() {
         command.env(key, value.unwrap_or_default());
     }

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::process::exit;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver as Events;
 
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,7 @@ pub struct Job {
     counters: Counters,
     gate: Gate,
     setup_times: SetupTimes,
+    stopping: AtomicBool,
 }
 
 impl Job {
@@ -129,6 +131,7 @@ impl Job {
             counters: Counters::new(pairs),
             gate: Gate::new(pairs),
             setup_times: SetupTimes::new(pairs, conditions),
+            stopping: AtomicBool::new(false),
         })
     }
 
@@ -154,6 +157,8 @@ impl Job {
                         on_order(Order::Start(phase));
                     }
                     Event::Stop => {
+                        // Nothing is handed out any more that the result would not count.
+                        job.stopping.store(true, Relaxed);
                         job.lab.result(&job.values());
                         exit(0);
                     }
@@ -262,8 +267,12 @@ impl Source {
         self.tally.messages < self.job.verify_messages
     }
 
-    /// The next message; the same one until it was [`sent`](Self::sent).
+    /// The next message; the same one until it was [`sent`](Self::sent). Does not return once the lab said stop: the
+    /// process ends then.
     pub fn next_message(&mut self) -> &[u8] {
+        while self.job.stopping.load(Relaxed) {
+            std::thread::park();
+        }
         let (stream, sequence) = (self.connection as u32, self.tally.messages);
         if self.verifying() {
             payload::fill(&mut self.message, self.job.seed, stream, sequence);
@@ -376,5 +385,19 @@ mod tests {
         let sum = [("messages", 5), ("bytes", 400), ("gaps", 0), ("repeats", 0), ("disorder", 0)];
         assert_eq!(answerer.values(), sum);
         assert_eq!(offerer.values(), sum[..2]);
+    }
+
+    #[test]
+    fn nothing_is_handed_out_after_the_stop() {
+        let job = job("offerer", 80);
+        let mut source = job.source(0);
+        source.next_message();
+        job.stopping.store(true, Relaxed);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            source.next_message();
+            let _ = sender.send(());
+        });
+        assert!(receiver.recv_timeout(std::time::Duration::from_millis(50)).is_err());
     }
 }
