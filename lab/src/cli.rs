@@ -62,6 +62,9 @@ pub enum Verb {
     Dummy(DummyArgs),
 }
 
+/// What `--resume` without a run stands for.
+pub const UNFINISHED: &str = "the newest unfinished run";
+
 /// How to print a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -134,9 +137,11 @@ pub struct RunArgs {
     /// Marks a second while measuring; 0: only at the window's ends
     #[arg(long, value_name = "HZ", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub marks_hz: u32,
-    /// Go on with an unfinished run
-    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
-          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "seed"])]
+    /// Go on with an unfinished run, as it was asked for
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
+          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "seed", "baseline",
+              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "time_limits",
+              "marks_hz"])]
     pub resume: Option<String>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]

@@ -44,7 +44,11 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
 /// Judges one metric in every group of the run.
 #[must_use]
 pub fn of_run(run: &Run, metric: &Metric) -> Vec<Verdicts> {
-    groups(run).iter().filter_map(|(_, members)| of_group(run, metric, members)).collect()
+    let groups = groups(run);
+    // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
+    let rules = rules(run);
+    let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
+    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, &rules)).collect()
 }
 
 /// May the run stop: the primary metric is decided in every group.
@@ -58,7 +62,7 @@ pub fn is_decided(run: &Run, primary: &Metric) -> bool {
     })
 }
 
-fn of_group(run: &Run, metric: &Metric, members: &[usize]) -> Option<Verdicts> {
+fn of_group(run: &Run, metric: &Metric, members: &[usize], rules: &Rules) -> Option<Verdicts> {
     let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
     let baseline = baseline_of(run, &ranked)?;
     let base = by_block(run, metric, baseline);
@@ -77,7 +81,7 @@ fn of_group(run: &Run, metric: &Metric, members: &[usize]) -> Option<Verdicts> {
         Better::Higher => Direction::Higher,
         Better::Lower => Direction::Lower,
     };
-    let judgements = judge(&comparisons, better, &rules(run));
+    let judgements = judge(&comparisons, better, rules);
     let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| ranked.contains(i)).collect();
     Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
 }
@@ -98,13 +102,12 @@ fn baseline_of(run: &Run, ranked: &[usize]) -> Option<usize> {
         .copied()
 }
 
-/// A metric's positive, finite values by block.
+/// A metric's values by block. Zeros stay in: a ratio to them is not finite, and its verdict undecided.
 fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
     run.trials
         .iter()
         .filter(|t| t.cell == cell && t.outcome == Outcome::Ok)
         .filter_map(|t| Some((t.block, metrics::of_trial(metric, t).value?)))
-        .filter(|(_, v)| v.is_finite() && *v > 0.0)
         .collect()
 }
 

@@ -46,6 +46,16 @@ pub fn run(args: &CheckArgs) -> Outcome {
             skipped += 1;
             continue;
         }
+        if let Some(role) =
+            catalog.workload(&contender.workload)?.roles.iter().find(|r| !contender.roles.contains_key(*r))
+        {
+            print(&format!(
+                "{}: skipped: does not play the role {role}, and check has nobody else for it\n",
+                contender.id()
+            ));
+            skipped += 1;
+            continue;
+        }
         match check(args, &catalog, &builder, contender, &cancel) {
             Ok(true) => passed += 1,
             Ok(false) => failed += 1,

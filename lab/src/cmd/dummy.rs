@@ -48,6 +48,10 @@ pub enum Fault {
     Fewer,
     /// The source says that it sent less than was received.
     Overclaim,
+    /// Tells the best of its setup times only.
+    FewSetups,
+    /// Counts microseconds where nanoseconds are asked for.
+    SlowClock,
     /// Ends in the middle.
     Quit,
     /// Speaks while it is measured.
@@ -107,7 +111,9 @@ impl Dummy {
             runtime: "std".to_owned(),
         };
         say(&ContenderMessage::Ready { implementation });
-        say(&ContenderMessage::Connected { setup_ns: vec![1000] });
+        let streams = self.setup.params.get("streams").and_then(serde_json::Value::as_u64).unwrap_or(1);
+        let told = if self.fault == Some(Fault::FewSetups) { 1 } else { streams };
+        say(&ContenderMessage::Connected { setup_ns: (0..told).map(|_| 1000).collect() });
     }
 
     fn handle(&self, message: LabMessage) -> Option<ExitCode> {
@@ -116,7 +122,9 @@ impl Dummy {
             LabMessage::Mark { .. } if self.fault == Some(Fault::Hang) => None,
             LabMessage::Mark { id } => {
                 let values = self.values();
-                say(&ContenderMessage::Counters(Counters { id, at_ns: monotonic_ns(), values }));
+                let unit_ns = if self.fault == Some(Fault::SlowClock) { 1000 } else { 1 };
+                let at_ns = monotonic_ns() / unit_ns;
+                say(&ContenderMessage::Counters(Counters { id, at_ns, values }));
                 None
             }
             LabMessage::Stop => {
@@ -152,7 +160,10 @@ impl Dummy {
     /// The lab computes the same by itself: a dummy has nobody to receive from.
     fn verify(&self) {
         let workload = crate::doctor::self_test::workload();
-        let params = serde_json::from_value::<Params>(serde_json::Value::Object(self.setup.params.clone()));
+        // What a later lab may add is none of ours.
+        let mut known = self.setup.params.clone();
+        known.retain(|name, _| workload.params.contains_key(name));
+        let params = serde_json::from_value::<Params>(serde_json::Value::Object(known));
         let expected = params.ok().and_then(|p| workload.gate.expected(&p, self.setup.seed).ok());
         let Some(expected) = expected else {
             return say(&ContenderMessage::Failed { reason: "these parameters give no digest".to_owned() });

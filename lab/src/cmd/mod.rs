@@ -95,7 +95,14 @@ fn metrics_of(run: &Run) -> Vec<Metric> {
 
 /// The exit code that a report stands for.
 pub(crate) fn code_of(report: &Report) -> u8 {
-    let any = |status: CellStatus| report.cells.iter().any(|c| c.status == status);
+    // A bound alone is no answer, unless nothing else was asked for.
+    let bound_only = report.cells.iter().all(|c| c.ceiling);
+    let any = |status| {
+        report
+            .cells
+            .iter()
+            .any(|c| c.status == status && (!c.ceiling || bound_only || status != CellStatus::Ok))
+    };
     match (any(CellStatus::Failed), any(CellStatus::Ok)) {
         (true, _) => CELL_FAILED,
         (false, true) => GOOD,

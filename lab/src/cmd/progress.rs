@@ -62,10 +62,12 @@ impl Display for Progress {
     }
 
     fn left_out(&mut self, contender: &str, reason: &str) {
+        self.bar.disable_steady_tick();
         self.note(&format!("{contender} is left out: {reason}"));
     }
 
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress) {
+        self.bar.disable_steady_tick();
         let doing = match progress {
             trial::Progress::Launching => "launching",
             trial::Progress::Connecting => "connecting",

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::progress::Progress;
 use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, UNFINISHED};
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
 
@@ -27,7 +27,11 @@ pub fn run(args: &RunArgs) -> Outcome {
     };
     let (id, ended) = match &args.resume {
         Some(wanted) => {
-            let id = engine.store.find(wanted)?;
+            let id = if wanted == UNFINISHED {
+                engine.store.find_unfinished()?
+            } else {
+                engine.store.find(wanted)?
+            };
             engine.resume(&id)?
         }
         None => {

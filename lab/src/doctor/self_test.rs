@@ -34,7 +34,7 @@ const LIMITS: TimeLimits = TimeLimits {
 };
 
 /// Every fault, and a part of the reason by which the lab must name it.
-pub const CAUGHT: [(Fault, &str); 14] = [
+pub const CAUGHT: [(Fault, &str); 16] = [
     (Fault::Mute, "no `ready`"),
     (Fault::Hang, "no `counters`"),
     (Fault::Flood, "1048576 bytes"),
@@ -45,6 +45,8 @@ pub const CAUGHT: [(Fault, &str); 14] = [
     (Fault::WrongDigest, "wrong digest"),
     (Fault::Fewer, "messages received in verify"),
     (Fault::Overclaim, "sent only"),
+    (Fault::FewSetups, "setup times"),
+    (Fault::SlowClock, "does not count nanoseconds"),
     (Fault::Quit, "ended early"),
     (Fault::Chatter, "`connected`"),
     (Fault::Linger, "no `exit`"),

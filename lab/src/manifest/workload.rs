@@ -10,6 +10,9 @@ use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX};
 use super::read::{Problems, decode};
 use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
 
+/// The parameters that the lab itself goes by: the measured window and the traffic before it, in s.
+const WINDOWS: [&str; 2] = ["seconds", "warmup_seconds"];
+
 /// A workload, valid by construction.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +156,14 @@ impl Workload {
     }
 
     fn check_params(&mut self, problems: &mut Problems) {
+        for name in WINDOWS {
+            if self.params.get(name).is_none_or(|spec| spec.kind != ParamKind::Number) {
+                problems.push(
+                    format!("params.{name}"),
+                    "missing, or no number: every workload has the length of its windows, in s",
+                );
+            }
+        }
         problems.entries("params", self.params.len());
         for (name, spec) in &mut self.params {
             problems.name(&format!("params.{name}"), name);

@@ -15,6 +15,13 @@ pub const HISTOGRAMS_MAX: usize = 64;
 /// Most signals one role may send in a trial: a hostile one must not fill our memory.
 pub const SIGNALS_MAX: usize = 200_000;
 
+/// Greatest counter, duration or time: what a signed 64-bit integer holds, as the store keeps them.
+pub const VALUE_MAX: u64 = i64::MAX as u64;
+/// How far a role's clock may be off ours between two marks: this, in ns ...
+pub const CLOCK_SLACK_NS: u64 = 1_000_000;
+/// ... and one part in so many of the time between them (two hosts' clocks drift by some 100 ppm at most).
+pub const CLOCK_DRIFT_SHARE: u64 = 1000;
+
 /// How long a role may take for each thing it owes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {

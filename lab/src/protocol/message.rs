@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{COUNTERS_MAX, HISTOGRAMS_MAX, LINE_BYTES_MAX, NAME_BYTES_MAX, SETUP_DURATIONS_MAX};
+use super::limits::{
+    COUNTERS_MAX, HISTOGRAMS_MAX, LINE_BYTES_MAX, NAME_BYTES_MAX, SETUP_DURATIONS_MAX, VALUE_MAX,
+};
 
 /// The version of the protocol this lab speaks.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -205,8 +207,13 @@ fn check_limits(message: &ContenderMessage) -> Result<(), String> {
         ContenderMessage::Connected { setup_ns } if setup_ns.len() > SETUP_DURATIONS_MAX => {
             Err(format!("{} setup durations; at most {SETUP_DURATIONS_MAX} are allowed", setup_ns.len()))
         }
-        ContenderMessage::Counters(c) => check_names("counters", COUNTERS_MAX, c.values.keys()),
+        ContenderMessage::Connected { setup_ns } => check_values(setup_ns.iter()),
+        ContenderMessage::Counters(c) => {
+            check_values(c.values.values().chain([&c.at_ns]))?;
+            check_names("counters", COUNTERS_MAX, c.values.keys())
+        }
         ContenderMessage::Result(r) => {
+            check_values(r.values.values())?;
             check_names("counters", COUNTERS_MAX, r.values.keys())?;
             check_names("histograms", HISTOGRAMS_MAX, r.histograms.keys())
         }
@@ -216,6 +223,13 @@ fn check_limits(message: &ContenderMessage) -> Result<(), String> {
             Err(format!("verified.digest is not 64 hex digits: {}", excerpt(&v.digest)))
         }
         _ => Ok(()),
+    }
+}
+
+fn check_values<'a>(mut values: impl Iterator<Item = &'a u64>) -> Result<(), String> {
+    match values.find(|v| **v > VALUE_MAX) {
+        Some(v) => Err(format!("a number of {v}; at most {VALUE_MAX} (a counter that ran below 0?)")),
+        None => Ok(()),
     }
 }
 
@@ -274,6 +288,9 @@ mod tests {
             Ok("ready"),
         );
         check(r#"{"type":"connected","setup_ns":[1,2]}"#, Ok("connected"));
+        check(r#"{"type":"connected","setup_ns":[18446744073709551615]}"#, Err("ran below 0"));
+        check(r#"{"type":"result","values":{"messages":9223372036854775808}}"#, Err("ran below 0"));
+        check(r#"{"type":"counters","id":1,"at_ns":9223372036854775808,"values":{}}"#, Err("ran below 0"));
         check(r#"{"type":"connected","setup_ns":[1.5]}"#, Err("expected u64"));
         check(r#"{"type":"connected","setup_ns":[-1]}"#, Err("expected u64"));
         check(r#"{"type":"signal","to":"a","body":null}"#, Ok("signal"));

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::limits::{SIGNALS_MAX, TimeLimits};
+use super::limits::{CLOCK_DRIFT_SHARE, CLOCK_SLACK_NS, SIGNALS_MAX, TimeLimits};
 use super::message::{
     ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
     parse_contender_line,
@@ -104,6 +104,21 @@ pub enum Event {
     Result(TrialResult),
 }
 
+#[derive(Debug)]
+struct Mark {
+    id: u64,
+    sent_ns: u64,
+    due_ns: u64,
+}
+
+/// When a mark was sent and answered, by the lab's clock, and what the role's own clock said.
+#[derive(Debug)]
+struct Answer {
+    sent_ns: u64,
+    received_ns: u64,
+    at_ns: u64,
+}
+
 /// The conversation with one role.
 #[derive(Debug)]
 pub struct Session {
@@ -114,8 +129,10 @@ pub struct Session {
     verified: bool,
     /// When the state's own answer is due, and its name.
     owed: Option<(u64, &'static str, Duration)>,
-    /// The mark in flight and when its answer is due.
-    mark: Option<(u64, u64)>,
+    /// The mark in flight, when it was sent and when its answer is due.
+    mark: Option<Mark>,
+    /// The first mark's answer: every later one is held against it.
+    first_answer: Option<Answer>,
     last_at_ns: u64,
     signals: usize,
     /// Signals that came for this role before it was ready.
@@ -135,6 +152,7 @@ impl Session {
             verified: false,
             owed: None,
             mark: None,
+            first_answer: None,
             last_at_ns: 0,
             signals: 0,
             held: Vec::new(),
@@ -194,9 +212,7 @@ impl Session {
         if self.is_over() {
             return;
         }
-        if let Some((_, due)) = self.mark
-            && now_ns >= due
-        {
+        if self.mark.as_ref().is_some_and(|mark| now_ns >= mark.due_ns) {
             self.fail(Fault::Silent { owed: "counters", limit: self.limits.counters });
         } else if let Some((due, owed, limit)) = self.owed
             && now_ns >= due
@@ -206,6 +222,13 @@ impl Session {
     }
 
     // ---- commands ------------------------------------------------------------------------------------------
+
+    /// The role is spoken to from now on: `ready` is due.
+    pub fn expect_ready(&mut self, now_ns: u64) {
+        if self.state == State::AwaitReady {
+            self.owe(now_ns, "ready", self.limits.ready);
+        }
+    }
 
     /// All roles are ready: from now on `connected` is due.
     pub fn expect_connected(&mut self, now_ns: u64) {
@@ -241,7 +264,7 @@ impl Session {
         if self.mark.is_some() || !matches!(self.state, State::Connected | State::Running(_)) {
             return false;
         }
-        self.mark = Some((id, now_ns + nanos(self.limits.counters)));
+        self.mark = Some(Mark { id, sent_ns: now_ns, due_ns: now_ns + nanos(self.limits.counters) });
         self.transmits.push_back(LabMessage::Mark { id });
         true
     }
@@ -275,7 +298,7 @@ impl Session {
             return None;
         }
         let state = self.owed.map(|(due, _, _)| due);
-        let mark = self.mark.map(|(_, due)| due);
+        let mark = self.mark.as_ref().map(|mark| mark.due_ns);
         state.into_iter().chain(mark).min()
     }
 
@@ -289,7 +312,7 @@ impl Session {
             ContenderMessage::Signal { to, body } => self.on_signal(to, body),
             ContenderMessage::Connected { setup_ns } => self.on_connected(setup_ns),
             ContenderMessage::Verified(verified) => self.on_verified(verified),
-            ContenderMessage::Counters(counters) => self.on_counters(counters),
+            ContenderMessage::Counters(counters) => self.on_counters(now_ns, counters),
             ContenderMessage::Result(result) => self.on_result(now_ns, result),
         }
     }
@@ -344,16 +367,20 @@ impl Session {
         self.events.push_back(Event::Verified(verified));
     }
 
-    fn on_counters(&mut self, counters: Counters) {
-        match self.mark {
-            Some((id, _)) if id == counters.id => {}
-            _ => return self.out_of_turn("counters", "without its mark"),
-        }
+    fn on_counters(&mut self, now_ns: u64, counters: Counters) {
+        let Some(mark) = self.mark.take_if(|mark| mark.id == counters.id) else {
+            return self.out_of_turn("counters", "without its mark");
+        };
         if counters.at_ns < self.last_at_ns {
             return self.out_of_turn("counters", "with a clock that ran backwards");
         }
         self.last_at_ns = counters.at_ns;
-        self.mark = None;
+        let answer = Answer { sent_ns: mark.sent_ns, received_ns: now_ns, at_ns: counters.at_ns };
+        match &self.first_answer {
+            None => self.first_answer = Some(answer),
+            Some(first) if is_plausible(first, &answer) => {}
+            Some(_) => return self.out_of_turn("counters", "with a clock that does not count nanoseconds"),
+        }
         self.events.push_back(Event::Counters(counters));
     }
 
@@ -381,6 +408,16 @@ impl Session {
         self.mark = None;
         self.transmits.clear();
     }
+}
+
+/// Whether a role's clock ran as ours did between two answers. Each was read between its mark's sending and our receipt,
+/// so that ours bounds the difference from both sides; only differences are compared, which holds between hosts too.
+fn is_plausible(first: &Answer, later: &Answer) -> bool {
+    let elapsed = later.at_ns - first.at_ns;
+    let least = later.sent_ns.saturating_sub(first.received_ns);
+    let most = later.received_ns.saturating_sub(first.sent_ns);
+    let slack = CLOCK_SLACK_NS + most / CLOCK_DRIFT_SHARE;
+    elapsed.saturating_add(slack) >= least && elapsed <= most.saturating_add(slack)
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -147,6 +147,19 @@ fn faults() {
         ),
         "ran backwards",
     );
+    let late = |at_ns| {
+        let steps = [
+            Step::Mark(1),
+            Step::Line(counters(1, 9)),
+            Step::Wait(2),
+            Step::Mark(2),
+            Step::Line(counters(2, at_ns)),
+        ];
+        after(measuring(), &steps)
+    };
+    bad(&late(9 + 2_000_000), "does not count nanoseconds");
+    bad(&late(9 + 2_000 * SECOND), "does not count nanoseconds");
+    assert!(matches!(run(&late(9 + 2 * SECOND)).state(), State::Running(_)));
     bad(&after(measuring(), &[Step::Mark(1), Step::Wait(11)]), "no `counters` within 10 s");
     bad(&after(measuring(), &[line(r#"{"type":"signal","to":"a","body":1}"#)]), "between `start measure`");
     bad(&after(measuring(), &[line(RESULT)]), "`result` before `stop`");

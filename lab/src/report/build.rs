@@ -143,7 +143,7 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         remedy: record.remedy.clone(),
         trials: u32::try_from(good).unwrap_or(u32::MAX),
         metrics: workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect(),
-        bottleneck: bottleneck(workload, &trials),
+        bottleneck: bottleneck(workload, &trials, run.header.settings.placement == Placement::Shared),
         builds: record.builds.clone(),
         implementations: record.implementations.clone(),
         notes,
@@ -197,7 +197,7 @@ fn with_ceiling(run: &Run, workload: &Workload, mut cells: Vec<Cell>) -> Vec<Cel
 }
 
 /// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was.
-fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
+fn bottleneck(workload: &Workload, trials: &[&TrialRecord], shared: bool) -> String {
     let share = |role: &String| {
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
         metrics::median(&shares).map(|s| (role.clone(), s))
@@ -209,13 +209,18 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord]) -> String {
     let drops =
         metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(&t.samples)).collect::<Vec<_>>());
     let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
+    let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
+    let busy = busy.join(", ");
+    // Roles that share all CPUs can only fill them together.
+    if shared && shares.iter().map(|(_, s)| s).sum::<f64>() >= SATURATED {
+        return format!("all CPUs ({busy}){drops}");
+    }
     let saturated: Vec<&str> =
         shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
     if !saturated.is_empty() {
         return format!("{} CPU{drops}", saturated.join(" and "));
     }
-    let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
-    format!("waiting ({}){drops}", busy.join(", "))
+    format!("waiting ({busy}){drops}")
 }
 
 fn verdicts_of(run: &Run, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {

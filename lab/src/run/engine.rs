@@ -8,10 +8,10 @@ use jiff::Timestamp;
 
 use super::cells::{cannot, note_build, note_outcome, roles, wrong_version};
 use super::{Display, Position, Resolved};
-use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, Topology};
+use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
 use crate::host::Host;
-use crate::manifest::{Catalog, ManifestError, Workload};
+use crate::manifest::{Catalog, ManifestError, Placement, Workload};
 use crate::plan;
 use crate::protocol::limits::TimeLimits;
 use crate::store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, Store, StoreError};
@@ -35,7 +35,7 @@ pub enum RunError {
     Build(#[from] BuildError),
     /// A run to be resumed cannot be.
     #[error("run {0} {1}")]
-    NotResumable(String, &'static str),
+    NotResumable(String, String),
 }
 
 /// How a run ended.
@@ -72,6 +72,7 @@ impl Engine<'_> {
             Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
         let run = self.begin(resolved, &arena, &plan)?;
         drop(arena);
+        let _claim = self.store.claim(&run.header.id)?;
         self.go_on(run, &resolved.workload, &plan)
     }
 
@@ -80,12 +81,23 @@ impl Engine<'_> {
     /// # Errors
     /// When it is finished, or cannot go on here.
     pub fn resume(&mut self, id: &str) -> Result<(String, Ended), RunError> {
+        let _claim = self.store.claim(id)?;
         let run = self.store.load(id)?;
         if run.status == RunStatus::Finished {
-            return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it"));
+            return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it".into()));
         }
-        let workload = self.catalog.workload(&run.header.workload)?.clone();
+        // By the rules it began under: a checkout may have changed since.
+        let file = format!("{}.toml", run.header.workload);
+        let workload = Workload::parse(std::path::Path::new(&file), &run.header.manifest)
+            .map_err(|errors| StoreError::Damaged(errors.iter().map(ToString::to_string).collect()))?;
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
+        let arena = Arena::open(&arena_spec(&run.header.settings))?.describe().to_owned();
+        if plan.warning.is_some() || arena != run.header.arena {
+            return Err(RunError::NotResumable(
+                run.header.id,
+                "began on other cores or another network than there are now".into(),
+            ));
+        }
         self.store.set_status(&run.header.id, RunStatus::Running, "")?;
         self.go_on(run, &workload, &plan)
     }
@@ -107,8 +119,14 @@ impl Engine<'_> {
             .collect();
         self.leave_out(&resolved.workload, &mut cells)?;
         let started_at = Timestamp::now();
+        // What is recorded is what is used, not what was wished for.
+        let mut settings = resolved.settings.clone();
         let mut warnings: Vec<String> = plan.warning.iter().cloned().collect();
+        if plan.warning.is_some() {
+            settings.placement = Placement::Shared;
+        }
         if !arena.is_private() {
+            settings.net = Net::Host;
             warnings.push(format!("network: {}", arena.describe()));
         }
         let header = RunHeader {
@@ -118,7 +136,7 @@ impl Engine<'_> {
             started_at,
             lab_version: env!("CARGO_PKG_VERSION").to_owned(),
             command: resolved.command.clone(),
-            settings: resolved.settings.clone(),
+            settings,
             host: Host::detect(crate::doctor::toolchains()),
             arena: arena.describe().to_owned(),
             warnings,
@@ -202,6 +220,10 @@ impl Engine<'_> {
                 .build(contender, &mut |event| display.building(name, index, names.len(), &event));
             match built {
                 Ok(built) => {
+                    if was_measured_with_another(run, name, &built) {
+                        let why = format!("measured another build of {name}: begin a new run");
+                        return Err(RunError::NotResumable(run.header.id.clone(), why));
+                    }
                     note_build(run, name, contender, &built);
                     builds.insert(name.clone(), built);
                 }
@@ -211,6 +233,9 @@ impl Engine<'_> {
                 Err(e) => {
                     self.display.left_out(name, &e.to_string());
                     for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
+                        if cell.status == CellStatus::Skipped {
+                            continue;
+                        }
                         cell.status = CellStatus::Failed;
                         cell.reason = e.to_string();
                     }
@@ -237,7 +262,9 @@ impl Engine<'_> {
             let pinned = crate::arena::pin_self(spare);
             tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
         }
-        let begun = Instant::now();
+        // What was measured before a resume counts; what a failing contender took does not: it never runs again.
+        let mut elapsed_s: f64 =
+            run.trials.iter().filter(|t| t.outcome == Outcome::Ok).map(|t| t.seconds).sum();
         for block in 0..settings.max_blocks {
             let order = plan::order(settings.seed, block, run.cells.len());
             let todo: Vec<(u32, usize)> = (0u32..)
@@ -249,7 +276,6 @@ impl Engine<'_> {
                 .collect();
             let trials = todo.len();
             for (trial, (position, cell)) in todo.into_iter().enumerate() {
-                let elapsed_s = begun.elapsed().as_secs_f64();
                 let label = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>();
                 let label =
                     if run.cells[cell].contender().is_some() { label[0].clone() } else { label.join(" > ") };
@@ -262,11 +288,15 @@ impl Engine<'_> {
                     elapsed_s,
                     budget_s: settings.budget_seconds,
                 };
+                let begun = Instant::now();
                 if !self.trial(run, workload, plan, builds, cell, (block, position), &at)? {
                     return Ok(None);
                 }
+                if run.cells[cell].status == CellStatus::Ok {
+                    elapsed_s += begun.elapsed().as_secs_f64();
+                }
             }
-            if let Some(why) = stop(run, workload, &settings, block, begun.elapsed().as_secs_f64()) {
+            if let Some(why) = stop(run, workload, &settings, block, elapsed_s) {
                 return Ok(Some(why));
             }
         }
@@ -286,7 +316,7 @@ impl Engine<'_> {
         at: &Position<'_>,
     ) -> Result<bool, RunError> {
         let settings = &run.header.settings;
-        let arena = Arena::best(&arena_spec(settings))?;
+        let arena = Arena::open(&arena_spec(settings))?;
         let spec = TrialSpec {
             workload,
             params: &run.cells[cell].params,
@@ -308,14 +338,22 @@ impl Engine<'_> {
             report.record.outcome = Outcome::Failed { role: String::new(), reason, stderr: String::new() };
         }
         note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
-        if let Outcome::Failed { reason, .. } = &report.record.outcome {
-            self.display.failed(at.label, reason);
+        if let Outcome::Failed { .. } = &report.record.outcome {
+            self.display.failed(at.label, &run.cells[cell].reason);
         }
         self.store.add_trial(&run.header.id, &report.record)?;
         self.store.update_cell(&run.header.id, cell, &run.cells[cell])?;
         run.trials.push(report.record);
         Ok(true)
     }
+}
+
+/// Whether a run that is resumed has figures of another build of a contender.
+fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
+    run.cells.iter().enumerate().any(|(index, cell)| {
+        let other = cell.builds.get(name).is_some_and(|b| b.key != built.record.key);
+        other && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
+    })
 }
 
 fn arena_spec(settings: &Settings) -> ArenaSpec {
@@ -330,12 +368,13 @@ fn stop(
     block: u32,
     elapsed_s: f64,
 ) -> Option<&'static str> {
-    if !run.cells.iter().any(|c| c.status == CellStatus::Ok) {
+    let rivals = run.cells.iter().filter(|c| c.status == CellStatus::Ok && !c.ceiling).count();
+    // A bound alone bounds nothing, unless nothing else was asked for.
+    if rivals == 0 && !run.cells.iter().all(|c| c.ceiling && c.status == CellStatus::Ok) {
         return Some("nothing left to measure");
     }
     let primary = workload.primary()?;
     let enough = block + 1 >= settings.min_blocks;
-    let rivals = run.cells.iter().filter(|c| c.status == CellStatus::Ok && !c.ceiling).count();
     // A single contender has nothing to be decided against; its figures still want all the blocks asked for.
     if enough && rivals > 1 && verdicts::is_decided(run, primary) {
         return Some("decided");

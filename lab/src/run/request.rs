@@ -129,6 +129,10 @@ impl Request {
                 contenders.push(name);
             }
         }
+        // Ratios need their baseline in every block.
+        if let Some(name) = self.baseline.as_ref().filter(|b| !contenders.contains(b)) {
+            contenders.push(catalog.contender(&workload.name, name)?.name.clone());
+        }
         let ceiling = workload.ceiling.clone().filter(|_| !self.no_ceiling);
         Ok((contenders, ceiling.filter(|c| catalog.contender(&workload.name, c).is_ok())))
     }

@@ -34,6 +34,15 @@ pub enum StoreError {
     /// There is no such run.
     #[error("no run {0:?} in the store; `netdyno history` lists them")]
     NoRun(String),
+    /// Several runs begin so.
+    #[error("several runs begin with {0:?}; `netdyno history` lists them")]
+    Ambiguous(String),
+    /// No run is left to go on with.
+    #[error("no unfinished run in the store; `netdyno history` lists the runs")]
+    NoneUnfinished,
+    /// Another process measures this run.
+    #[error("another netdyno is measuring run {0}: wait for it to end, or end it")]
+    Busy(String),
     /// A row that this program did not write.
     #[error("a damaged row in the store: {0}")]
     Damaged(String),

@@ -110,6 +110,7 @@ fn trial(cell: usize, block: u32, rate: u64, sink_cpu_percent: u64) -> TrialReco
         block,
         position: u32::try_from(cell).unwrap(),
         started_at: "2026-01-01T12:00:01Z".parse().unwrap(),
+        seconds: 1.5,
         seed: 7,
         outcome: Outcome::Ok,
         notes: vec!["made up".to_owned()],

@@ -34,11 +34,25 @@ pub struct Store {
     path: PathBuf,
 }
 
+/// A run that this process measures.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    _file: std::fs::File,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Best effort: the lock itself ends with the process.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 impl Store {
     /// Where the store is unless told otherwise.
     #[must_use]
     pub fn default_path() -> PathBuf {
-        if let Some(path) = std::env::var_os("NETDYNO_STORE") {
+        if let Some(path) = std::env::var_os("NETDYNO_STORE").filter(|path| !path.is_empty()) {
             return PathBuf::from(path);
         }
         use etcetera::BaseStrategy;
@@ -121,14 +135,15 @@ impl Store {
         let fail = |source| StoreError::Sqlite { path: path.clone(), source };
         let tx = self.connection.transaction().map_err(fail)?;
         tx.execute(
-            "INSERT INTO trials (run, cell, block, position, started_at, seed, outcome, notes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO trials (run, cell, block, position, started_at, seconds, seed, outcome, notes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 run,
                 trial.cell,
                 trial.block,
                 trial.position,
                 trial.started_at.to_string(),
+                trial.seconds,
                 trial.seed,
                 json(&trial.outcome),
                 json(&trial.notes)
@@ -221,7 +236,33 @@ impl Store {
             query.query_map([wanted], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))?;
         match found.as_slice() {
             [one] => Ok(one.clone()),
-            _ => Err(StoreError::NoRun(wanted.to_owned())),
+            [] => Err(StoreError::NoRun(wanted.to_owned())),
+            _ => Err(StoreError::Ambiguous(wanted.to_owned())),
+        }
+    }
+
+    /// The full id of the newest run that is not finished.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find_unfinished(&self) -> Result<String, StoreError> {
+        let query = "SELECT id FROM runs WHERE status <> ?1 ORDER BY started_at DESC, id DESC LIMIT 1";
+        let found = self.connection.query_row(query, [RunStatus::Finished.as_str()], |r| r.get(0)).optional();
+        found.map_err(|e| self.fail(e))?.ok_or(StoreError::NoneUnfinished)
+    }
+
+    /// Claims a run for this process until the lock is dropped: two labs must not measure the same blocks.
+    ///
+    /// # Errors
+    /// When another process has it, or the lock file cannot be made.
+    pub fn claim(&self, run: &str) -> Result<Claim, StoreError> {
+        let path = self.path.with_extension(format!("{run}.lock"));
+        let folder = |source| StoreError::Folder { path: path.clone(), source };
+        let file = std::fs::File::create(&path).map_err(folder)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Claim { path, _file: file }),
+            Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::Busy(run.to_owned())),
+            Err(std::fs::TryLockError::Error(source)) => Err(folder(source)),
         }
     }
 
@@ -252,7 +293,7 @@ impl Store {
         let mut query = self
             .connection
             .prepare(
-                "SELECT id, cell, block, position, started_at, seed, outcome, notes FROM trials
+                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes FROM trials
                  WHERE run = ?1 ORDER BY block, position, id",
             )
             .map_err(|e| self.fail(e))?;
@@ -317,6 +358,7 @@ struct TrialRow {
     block: u32,
     position: u32,
     started_at: String,
+    seconds: f64,
     seed: u64,
     outcome: String,
     notes: String,
@@ -329,9 +371,10 @@ impl TrialRow {
             block: r.get(2)?,
             position: r.get(3)?,
             started_at: r.get(4)?,
-            seed: r.get(5)?,
-            outcome: r.get(6)?,
-            notes: r.get(7)?,
+            seconds: r.get(5)?,
+            seed: r.get(6)?,
+            outcome: r.get(7)?,
+            notes: r.get(8)?,
         })
     }
 
@@ -344,6 +387,7 @@ impl TrialRow {
                 .started_at
                 .parse()
                 .map_err(|e| StoreError::Damaged(format!("trial's time {:?}: {e}", self.started_at)))?,
+            seconds: self.seconds,
             seed: self.seed,
             outcome: from_json(&self.outcome)?,
             notes: from_json(&self.notes)?,

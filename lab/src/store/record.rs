@@ -196,6 +196,8 @@ pub struct TrialRecord {
     pub position: u32,
     /// When it began.
     pub started_at: Timestamp,
+    /// How long it took, from launch to the last exit, in s.
+    pub seconds: f64,
     /// Seed of its payload.
     pub seed: u64,
     /// How it ended.

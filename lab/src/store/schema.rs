@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS trials (
     block INTEGER NOT NULL,
     position INTEGER NOT NULL,      -- place within its block
     started_at TEXT NOT NULL,
+    seconds REAL NOT NULL,          -- from launch to the last exit
     seed INTEGER NOT NULL,
     outcome TEXT NOT NULL,          -- JSON: ok, skipped or failed, with the reason
     notes TEXT NOT NULL             -- JSON: what was seen beside the figures

@@ -51,7 +51,16 @@ fn runs_are_found_by_the_start_of_their_id() {
     write(&mut store, &run);
     assert_eq!(store.find("last").unwrap(), run.header.id);
     assert_eq!(store.find("20260102").unwrap(), run.header.id);
-    assert!(matches!(store.find("2026"), Err(StoreError::NoRun(_))), "two begin so");
+    assert!(matches!(store.find("2026"), Err(StoreError::Ambiguous(_))));
+    assert!(matches!(store.find("2027"), Err(StoreError::NoRun(_))));
+    assert!(matches!(store.find_unfinished(), Err(StoreError::NoneUnfinished)));
+    let first = "20260101-120000-0007";
+    store.set_status(first, RunStatus::Interrupted, "").unwrap();
+    assert_eq!(store.find_unfinished().unwrap(), first, "not the newest, which is finished");
+    let claim = store.claim(first).unwrap();
+    assert!(matches!(store.claim(first), Err(StoreError::Busy(_))));
+    drop(claim);
+    store.claim(first).unwrap();
     assert!(matches!(store.find("%"), Err(StoreError::NoRun(_))), "no pattern");
     assert_eq!(store.runs(10).unwrap().len(), 2);
     assert_eq!(store.runs(1).unwrap()[0].header.id, run.header.id);

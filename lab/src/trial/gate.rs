@@ -1,47 +1,71 @@
 //! The gate: did the roles really do the work?
 
-use super::stage::Halt;
 use super::{Collected, TrialSpec};
 use crate::manifest::Expected;
 use crate::metrics;
 use crate::protocol::Verified;
+use crate::store::SampleKind;
 
 /// Share of the payload that the wire must have shown: the meter's window is a little wider than the counters', so
 /// an honest pair is always above 1.
 const CARRIED_LEAST: f64 = 0.98;
+/// Counters that may fall again: a gap closes when what was missing arrives late.
+const SETTLING: [&str; 1] = ["gaps"];
+
+/// Who did not do the work, and how that shows.
+pub(super) struct Broken {
+    pub(super) role: String,
+    pub(super) reason: String,
+}
+
+type Checked = Result<(), Broken>;
+
+fn broken(role: &str, reason: String) -> Checked {
+    Err(Broken { role: role.to_owned(), reason: format!("gate: {reason}") })
+}
+
+/// Every role must tell the setup time of every connection: the best one alone is not the job's.
+pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
+    let streams = spec.params.count(&spec.workload.gate.streams).unwrap_or(0);
+    for role in &spec.roles {
+        let told =
+            collected.samples.iter().filter(|s| s.kind == SampleKind::Setup && s.role == role.name).count();
+        if told as u64 != streams {
+            return broken(&role.name, format!("{told} setup times for {streams} connections"));
+        }
+    }
+    Ok(())
+}
 
 /// Compares what was received in `verify` with what the lab computed by itself.
-pub(super) fn verify(
-    spec: &TrialSpec<'_>,
-    expected: &Expected,
-    verified: Option<&Verified>,
-) -> Result<(), Halt> {
+pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option<&Verified>) -> Checked {
     let role = &spec.workload.gate.role;
-    let fail = |reason: String| Err(Halt::of_role(role, format!("gate: {reason}")));
-    let Some(got) = verified else { return fail("no `verified`".to_owned()) };
+    let Some(got) = verified else { return broken(role, "no `verified`".to_owned()) };
     if got.messages != expected.messages {
-        return fail(format!("{} messages received in verify, expected {}", got.messages, expected.messages));
+        return broken(
+            role,
+            format!("{} messages received in verify, expected {}", got.messages, expected.messages),
+        );
     }
     if got.bytes != expected.bytes {
-        return fail(format!("{} bytes received in verify, expected {}", got.bytes, expected.bytes));
+        return broken(role, format!("{} bytes received in verify, expected {}", got.bytes, expected.bytes));
     }
     if got.digest != expected.digest {
-        return fail(format!("wrong digest: {}, expected {}", got.digest, expected.digest));
+        return broken(role, format!("wrong digest: {}, expected {}", got.digest, expected.digest));
     }
     Ok(())
 }
 
 /// What only the end allows to check: final counters, both roles' against each other, and against the wire.
-pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Result<(), Halt> {
+pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
-    let fail = |reason: String| Err(Halt::of_role(&gate.role, format!("gate: {reason}")));
     let value =
         |role: &str, counter: &str| collected.results.get(role).and_then(|r| r.values.get(counter)).copied();
     for counter in gate.zero_counters(spec.params) {
         match value(&gate.role, counter) {
             Some(0) => {}
-            Some(n) => return fail(format!("{counter} is {n} at the end, must be 0")),
-            None => return fail(format!("its result has no counter {counter}")),
+            Some(n) => return broken(&gate.role, format!("{counter} is {n} at the end, must be 0")),
+            None => return broken(&gate.role, format!("its result has no counter {counter}")),
         }
     }
     for bound in &gate.at_most {
@@ -49,26 +73,46 @@ pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Result<(), H
         match (value(&gate.role, counter), value(&bound.of, counter)) {
             (Some(got), Some(sent)) if got <= sent.saturating_add(bound.slack(spec.params)) => {}
             (Some(got), Some(sent)) => {
-                return fail(format!("{counter} is {got} at the end, but the {} sent only {sent}", bound.of));
+                let reason = format!("{counter} is {got} at the end, but the {} sent only {sent}", bound.of);
+                return broken(&gate.role, reason);
             }
-            _ => return fail(format!("a result has no counter {counter}")),
+            _ => return broken(&gate.role, format!("a result has no counter {counter}")),
         }
     }
+    never_above_result(collected)?;
     carried(spec, collected)
 }
 
+/// Counters only rise: no mark may have shown more than the end.
+fn never_above_result(collected: &Collected) -> Checked {
+    for sample in collected.samples.iter().filter(|s| s.kind == SampleKind::Counter) {
+        let end = collected.results.get(&sample.role).and_then(|r| r.values.get(&sample.name));
+        if let (Some(marked), Some(end)) = (sample.value, end)
+            && marked > *end
+            && !SETTLING.contains(&sample.name.as_str())
+        {
+            return broken(
+                &sample.role,
+                format!("{} was {marked} at a mark and is {end} at the end", sample.name),
+            );
+        }
+    }
+    Ok(())
+}
+
 /// The network namespace's own counters must have seen the bytes that the role says it received.
-fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Result<(), Halt> {
+fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
     let Some(counter) = &gate.carried else { return Ok(()) };
     let Some((received, _)) = metrics::counter_delta(&collected.samples, &gate.role, counter) else {
-        return Err(Halt::of_role(&gate.role, format!("gate: no two readings of counter {counter}")));
+        return broken(&gate.role, format!("no two readings of counter {counter}"));
     };
     match metrics::wire_bytes(&collected.samples) {
-        Some(wire) if wire < received * CARRIED_LEAST => Err(Halt::of_role(
-            &gate.role,
-            format!("gate: says it received {received:.0} {counter}, but the network carried only {wire:.0}"),
-        )),
+        Some(wire) if wire < received * CARRIED_LEAST => {
+            let reason =
+                format!("says it received {received:.0} {counter}, but the network carried only {wire:.0}");
+            broken(&gate.role, reason)
+        }
         // Without a network of our own there is nothing to compare with; the report's arena line says so.
         _ => Ok(()),
     }

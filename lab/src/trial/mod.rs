@@ -10,14 +10,14 @@ mod stage;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use crate::arena::{Arena, LaunchSpec, Usage};
 use crate::manifest::{Params, Workload};
 use crate::meter::{Snapshot, monotonic_ns};
-use crate::metrics::{CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
+use crate::metrics::{self, CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
 use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
@@ -91,7 +91,7 @@ pub fn run(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> TrialReport {
-    let started_at = Timestamp::now();
+    let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
     let outcome = match conduct(spec, arena, cancel, progress, &mut collected) {
         Ok(()) => Outcome::Ok,
@@ -101,18 +101,30 @@ pub fn run(
     };
     collected.notes.sort();
     collected.notes.dedup();
-    let record = TrialRecord {
+    let mut record = TrialRecord {
         cell: 0,
         block: 0,
         position: 0,
         started_at,
+        seconds: begun.elapsed().as_secs_f64(),
         seed: spec.seed,
         outcome,
         notes: collected.notes,
         samples: collected.samples,
         histograms: collected.histograms,
     };
+    if let (Outcome::Ok, Some(why)) = (&record.outcome, no_figure(spec.workload, &record)) {
+        record.outcome = Outcome::Failed { role: String::new(), reason: why, stderr: String::new() };
+    }
     TrialReport { record, implementations: collected.implementations }
+}
+
+/// A trial without a figure of the primary metric, such as one that stalled, is a failure: were it left out, a stack
+/// would be ranked by its good blocks alone.
+fn no_figure(workload: &Workload, record: &TrialRecord) -> Option<String> {
+    let primary = workload.primary()?;
+    let figure = metrics::of_trial(primary, record);
+    figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
 }
 
 /// What a trial gathers as it goes.
@@ -210,10 +222,11 @@ fn conduct(
     stage.until_ready()?;
     progress(Progress::Connecting);
     stage.until_connected()?;
+    gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role)?;
-    gate::verify(spec, &expected, verified.as_ref())?;
+    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
     progress(Progress::WarmingUp);
     stage.start(Phase::Warmup);
     stage.sleep(seconds(spec.params, "warmup_seconds"))?;
@@ -221,7 +234,7 @@ fn conduct(
     measure(spec, &mut stage)?;
     progress(Progress::Stopping);
     stage.stop()?;
-    gate::after(spec, collected)
+    gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
 }
 
 /// The measured window: the meter's readings stand just outside the first and the last mark.
@@ -234,9 +247,14 @@ fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     let marks =
         u64::from(spec.marks_hz).saturating_mul(u64::try_from(window.as_millis()).unwrap_or(0)) / 1000;
     let marks = marks.max(1);
+    let step = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX) / marks;
     for id in 1..=marks {
-        // Against the window's begin: what a mark takes does not add up.
-        let due = begun + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX) / marks * id;
+        // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left
+        // out, so that slow answers do not stretch the window.
+        let due = begun + step * id;
+        if id < marks && monotonic_ns() >= due + step {
+            continue;
+        }
         stage.sleep(Duration::from_nanos(due.saturating_sub(monotonic_ns())))?;
         stage.mark(id)?;
     }

@@ -45,6 +45,8 @@ struct Role {
     session: Session,
     verified: Option<Verified>,
     meter: Option<u64>,
+    /// A memory limit was asked for.
+    memory_limit: bool,
     /// It ended: in words, and the last of its stderr.
     ended: Option<(String, String)>,
 }
@@ -52,6 +54,8 @@ struct Role {
 /// The roles on stage.
 pub(super) struct Stage<'a> {
     roles: Vec<Role>,
+    /// Roles before this one are not spoken to yet.
+    held_before: usize,
     events: Receiver<(RoleIndex, AgentEvent)>,
     cancel: &'a AtomicBool,
     collected: &'a mut Collected,
@@ -79,14 +83,23 @@ impl<'a> Stage<'a> {
                 session,
                 verified: None,
                 meter: None,
+                memory_limit: role.launch.memory_limit_bytes.is_some(),
                 ended: None,
             });
         }
-        Ok(Stage { roles, events, cancel, collected })
+        let held_before = roles.len();
+        Ok(Stage { roles, held_before, events, cancel, collected })
     }
 
+    /// Sets the roles up one after the other, the receiving ones first: a role that begins at once must not count the
+    /// time that its peer's interpreter takes to start.
     pub(super) fn until_ready(&mut self) -> Result<(), Halt> {
-        self.pump(None, |roles| roles.iter().all(|r| *r.session.state() != State::AwaitReady))
+        for i in (0..self.roles.len()).rev() {
+            self.held_before = i;
+            self.roles[i].session.expect_ready(monotonic_ns());
+            self.pump(None, |roles| *roles[i].session.state() != State::AwaitReady)?;
+        }
+        Ok(())
     }
 
     pub(super) fn until_connected(&mut self) -> Result<(), Halt> {
@@ -96,9 +109,11 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) fn start(&mut self, phase: Phase) {
-        let now = monotonic_ns();
         // The receiving roles first: they are later in the workload's order.
-        self.roles.iter_mut().rev().for_each(|r| r.session.start(now, phase));
+        for i in (0..self.roles.len()).rev() {
+            self.roles[i].session.start(monotonic_ns(), phase);
+            self.flush();
+        }
     }
 
     pub(super) fn until_verified(&mut self, role: &str) -> Result<Option<Verified>, Halt> {
@@ -124,8 +139,9 @@ impl<'a> Stage<'a> {
     /// Reads every role's meter.
     pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Halt> {
         for role in &mut self.roles {
-            role.process.meter(id, deep).map_err(|e| Halt::of_role(&role.name, e.to_string()))?;
-            role.meter = Some(id);
+            // One that is gone has said why, or will: its last event ends the wait.
+            let _ = role.process.meter(id, deep);
+            role.meter = Some(id).filter(|_| role.ended.is_none());
         }
         self.pump(None, |roles| roles.iter().all(|r| r.meter.is_none()))
     }
@@ -137,6 +153,26 @@ impl<'a> Stage<'a> {
             self.pump(None, |roles| roles[i].session.is_over())?;
         }
         Ok(())
+    }
+
+    /// Ends everything because of what a role did, and gives the last of its stderr with the reason.
+    pub(super) fn fail(&mut self, role: &str, reason: String) -> Halt {
+        self.end_all();
+        let ended = self.roles.iter().find(|r| r.name == role).and_then(|r| r.ended.as_ref());
+        let stderr = ended.map_or(String::new(), |(_, stderr)| stderr.clone());
+        Halt::Failed { role: role.to_owned(), reason, stderr }
+    }
+
+    /// What was gathered so far.
+    pub(super) fn collected(&self) -> &Collected {
+        self.collected
+    }
+
+    fn end_all(&mut self) {
+        for role in &mut self.roles {
+            let _ = role.process.kill();
+        }
+        self.drain(KILL_LIMIT, |roles| roles.iter().all(|r| r.ended.is_some()));
     }
 
     /// Drives processes and conversations until `done`, or until a moment, or until something is wrong.
@@ -175,7 +211,7 @@ impl<'a> Stage<'a> {
     fn flush(&mut self) {
         loop {
             let mut idle = true;
-            for i in 0..self.roles.len() {
+            for i in self.held_before..self.roles.len() {
                 while let Some(event) = self.roles[i].session.poll_event() {
                     idle = false;
                     self.on_session_event(i, event);
@@ -216,9 +252,15 @@ impl<'a> Stage<'a> {
 
     fn on_event(&mut self, index: RoleIndex, event: AgentEvent) {
         let now = monotonic_ns();
-        let role = &mut self.roles[index];
+        let Some(role) = self.roles.get_mut(index) else { return };
         match event {
-            AgentEvent::Started { notes, .. } => self.collected.notes.extend(notes),
+            AgentEvent::Started { notes, memory_limited, .. } => {
+                if role.memory_limit && !memory_limited {
+                    role.session
+                        .handle_exit(None, "memory limit not in force: no memory cgroup that can be written");
+                }
+                self.collected.notes.extend(notes);
+            }
             AgentEvent::Line { text } => role.session.handle_line(now, &text),
             AgentEvent::Meter { id, snapshot } => {
                 self.collected.meter(&role.name, id, &snapshot);
@@ -260,10 +302,7 @@ impl<'a> Stage<'a> {
         let crashed =
             self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
         let at_fault = crashed.unwrap_or(first);
-        for role in &mut self.roles {
-            let _ = role.process.kill();
-        }
-        self.drain(KILL_LIMIT, |roles| roles.iter().all(|r| r.ended.is_some()));
+        self.end_all();
         let reason_of = |r: &Role| match r.session.state() {
             State::Failed(fault) => Some(fault.to_string()),
             _ => None,

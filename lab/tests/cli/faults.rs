@@ -3,9 +3,11 @@
 use crate::bench::{Bench, cell};
 
 /// The fault, whether it is a skip, and a part of the reason that the user must be given.
-const FAULTS: [(&str, &str, &str); 12] = [
+const FAULTS: [(&str, &str, &str); 14] = [
     ("crash", "failed", "SIGABRT"),
     ("chatter", "failed", "`connected`"),
+    ("few-setups", "failed", "1 setup times for 2"),
+    ("slow-clock", "failed", "does not count nanoseconds"),
     ("fewer", "failed", "messages received in verify"),
     ("flood", "failed", "1048576"),
     ("garbage", "failed", "bad line"),

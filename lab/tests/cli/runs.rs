@@ -19,7 +19,7 @@ fn wait_for_trials(bench: &Bench, trials: u64) {
         if cells.iter().filter_map(|c| c["trials"].as_u64()).sum::<u64>() >= trials {
             return;
         }
-        assert!(Instant::now() < deadline, "no {trials} trials: {seen:?}");
+        assert!(Instant::now() < deadline, "no {trials} trials: {}", seen.stderr);
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -88,7 +88,10 @@ fn a_killed_run_keeps_its_trials_and_goes_on() {
     }
     let again = bench.netdyno(&["run", "--resume"]);
     assert_eq!(again.code, 2);
-    assert!(again.stderr.contains("is finished"), "{again:?}");
+    assert!(again.stderr.contains("no unfinished run"), "{again:?}");
+    let id = after["run"]["id"].as_str().unwrap();
+    let again = bench.netdyno(&["run", "--resume", id]);
+    assert!(again.code == 2 && again.stderr.contains("is finished"), "{again:?}");
 }
 
 #[test]

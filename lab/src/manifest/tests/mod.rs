@@ -65,6 +65,10 @@ params = { seconds = 1 }
 min_blocks = 2
 max_blocks = 8
 budget_seconds = 60
+[params.warmup_seconds]
+kind = "number"
+default = 0.5
+about = "traffic before"
 "#;
 
 const CONTENDER: &str = r#"
@@ -152,7 +156,7 @@ fn a_broken_workload_says_where_and_why() {
         "streams = \"pairs\"",
         "streams = \"pair\"",
         "workloads/w.toml:41: gate.streams: unknown parameter \"pair\"; known: pairs, length, ordered, seconds, \
-         transport (did you mean pairs?)",
+         transport, warmup_seconds (did you mean pairs?)",
     );
     check(
         "primary = true",
@@ -213,7 +217,7 @@ fn a_broken_contender_says_where_and_why() {
         "tool = \"go\"",
         "tool = \"Go\"",
         "contenders/w/pion/contender.toml:12: build.tool: unknown variant `Go`, expected one of `cargo`, `go`, `npm`, \
-         `pip` (did you mean go?)",
+         `pip`, `system` (did you mean go?)",
     );
     check(
         "max_length = 500",
@@ -229,6 +233,12 @@ fn a_broken_contender_says_where_and_why() {
 }
 
 #[test]
+fn every_workload_has_its_windows() {
+    let told = shown(workload(&WORKLOAD.replace("[params.warmup_seconds]", "[params.other]")));
+    assert!(told.contains("params.warmup_seconds: missing"), "{told}");
+}
+
+#[test]
 fn all_defects_of_a_manifest_are_told() {
     let text = CONTENDER.replace("\"Pion\"", "\"\"").replace("{bin}", "{x}").replace("\"MIT\"", "\" \"");
     assert_eq!(contender(&text).unwrap_err().len(), 3);
@@ -241,11 +251,12 @@ fn parameters_resolve_in_layers_and_keep_their_order() {
         pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
     };
     let params = workload.resolve(Some("quick"), &typed(&[("ordered", "false"), ("pairs", "1_0")])).unwrap();
-    let json = r#"{"pairs":10,"length":80,"ordered":false,"seconds":1.0,"transport":"udp"}"#;
+    let json =
+        r#"{"pairs":10,"length":80,"ordered":false,"seconds":1.0,"transport":"udp","warmup_seconds":0.5}"#;
     assert_eq!(serde_json::to_string(&params).unwrap(), json);
     assert_eq!(serde_json::from_str::<Params>(json).unwrap(), params);
     let error = |pairs: &[(&str, &str)]| workload.resolve(None, &typed(pairs)).unwrap_err().to_string();
-    let known = "pairs, length, ordered, seconds, transport";
+    let known = "pairs, length, ordered, seconds, transport, warmup_seconds";
     assert_eq!(
         error(&[("pair", "1")]),
         format!("unknown parameter \"pair\"; did you mean \"pairs\"?; known: {known}")
