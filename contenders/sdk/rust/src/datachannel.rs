@@ -4,7 +4,6 @@
 //! a [`Sink`] takes the answerer's.
 
 use std::net::IpAddr;
-use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver as Events;
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::payload::{self, Tally};
-use crate::{Counters, Event, Gate, Lab, Phase, Receiver, Setup, SetupTimes};
+use crate::{Counters, Event, Gate, Lab, Phase, Receiver, Setup, SetupTimes, end};
 
 /// Label of every data channel.
 pub const LABEL: &str = "netdyno";
@@ -160,7 +159,7 @@ impl Job {
                         // Nothing is handed out any more that the result would not count.
                         job.stopping.store(true, Relaxed);
                         job.lab.result(&job.values());
-                        exit(0);
+                        end(0);
                     }
                 }
             }

@@ -2,13 +2,12 @@
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::IpAddr;
-use std::process::exit;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Digest, now_ns};
+use crate::{Digest, end, now_ns};
 
 /// Longest line that the protocol allows, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -230,7 +229,7 @@ impl Lab {
     fn read<T: serde::de::DeserializeOwned>(&self) -> T {
         let mut line = Vec::new();
         match io::stdin().lock().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-            Ok(0) => exit(EXIT_FAILED),
+            Ok(0) => end(EXIT_FAILED),
             Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE_BYTES => {
                 self.failed(format!("a line from the lab is longer than {MAX_LINE_BYTES} bytes"))
             }
@@ -249,7 +248,7 @@ impl Lab {
     fn leave(&self, kind: &str, reason: String, code: i32) -> ! {
         let mut out = io::stdout().lock();
         write_line(&mut out, &json!({ "type": kind, "reason": reason }));
-        exit(code)
+        end(code)
     }
 }
 
@@ -261,7 +260,7 @@ fn object(values: &[(&str, u64)]) -> Map<String, Value> {
 fn write_line(out: &mut impl Write, message: &Value) {
     let line = format!("{message}\n");
     if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
-        exit(EXIT_FAILED);
+        end(EXIT_FAILED);
     }
 }
 
