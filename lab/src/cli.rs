@@ -167,7 +167,7 @@ pub struct ListArgs {
     after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars"
 )]
 pub struct DoctorArgs {
-    /// Measure the lab's own cost, and show that it catches contenders that break the contract (about a minute)
+    /// Measure the lab's own cost, and show that it catches contenders that break the contract (one to three minutes)
     #[arg(long)]
     pub self_test: bool,
 }

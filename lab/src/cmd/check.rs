@@ -24,6 +24,7 @@ use crate::trial::{self, RoleSpec, TrialSpec, setup};
 const SHORT: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
 /// Time for a probe: an interpreter may import for seconds.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
+const MARKS_HZ: u32 = 10;
 const SEED: u64 = 20_260_101;
 
 /// Checks contenders one after the other.
@@ -140,7 +141,7 @@ fn check(
         params: &params,
         seed: SEED,
         roles,
-        marks_hz: 10,
+        marks: trial::steady_marks(&params, MARKS_HZ),
         limits: TimeLimits::default(),
         extra_setup: true,
     };

@@ -12,8 +12,8 @@ use crate::doctor::{Grade, findings};
 use crate::stats::Verdict;
 
 const COST_SECONDS: f64 = 5.0;
-const MARKS_SECONDS: f64 = 1.0;
-const MARKS_BLOCKS: u32 = 15;
+const MARKS_PAIRS: u32 = 25;
+const MARKS_TRIALS: u32 = 6;
 
 /// Prints what was found; with `--self-test`, measures the lab itself.
 ///
@@ -71,12 +71,12 @@ fn self_test(cancel: &AtomicBool) -> Outcome {
     if cancelled() {
         return Ok(INTERRUPTED);
     }
-    good &= match self_test::marks(MARKS_BLOCKS, MARKS_SECONDS, cancel) {
+    good &= match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
         Ok(j) => verdict(
             j.verdict == Verdict::NoDifference,
             "marks at 10 Hz",
             &format!(
-                "{:.4}x the count without ({:.4} - {:.4}), {} blocks (within {} %)",
+                "{:.4}x the count without ({:.4} - {:.4}), {} pairs (within {} %)",
                 j.ratio,
                 j.low,
                 j.high,

@@ -20,7 +20,7 @@ use crate::protocol::{
 
 /// Name of the workload that a dummy plays, for the self-test.
 pub const WORKLOAD: &str = include_str!("dummy.toml");
-/// Steps of the counting loop that make one message.
+/// Steps of arithmetic that make one message: enough that the loop lives in registers.
 const STEPS_PER_MESSAGE: u64 = 1000;
 /// What the source says that it sent: more than any sink can count.
 const PLENTY: u64 = 1 << 52;
@@ -74,7 +74,7 @@ pub fn run(args: &DummyArgs) -> ExitCode {
         say(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault: args.fault, sink: setup.role == "sink", setup, steps: Arc::default() };
+    let dummy = Dummy { fault: args.fault, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -93,7 +93,7 @@ struct Dummy {
     fault: Option<Fault>,
     sink: bool,
     setup: Setup,
-    steps: Arc<AtomicU64>,
+    messages: Arc<AtomicU64>,
 }
 
 impl Dummy {
@@ -178,21 +178,28 @@ impl Dummy {
         say(&ContenderMessage::Verified(verified));
     }
 
-    /// Counts for good; the counter is written in one place, so a plain store does.
+    /// Works for good; the counter is written in one place, so a plain store does.
     fn spin(&self) {
-        let steps = Arc::clone(&self.steps);
+        let messages = Arc::clone(&self.messages);
         std::thread::spawn(move || {
-            let mut n = 0u64;
+            let (mut n, mut x) = (0u64, 1u64);
             loop {
+                for _ in 0..STEPS_PER_MESSAGE {
+                    // Marsaglia's xorshift64: each step needs the one before.
+                    x ^= x << 13;
+                    x ^= x >> 7;
+                    x ^= x << 17;
+                }
+                std::hint::black_box(x);
                 n += 1;
-                steps.store(n, Ordering::Relaxed);
+                messages.store(n, Ordering::Relaxed);
             }
         });
     }
 
     fn values(&self) -> BTreeMap<String, u64> {
         let messages = match (self.sink, self.fault) {
-            (true, _) => self.steps.load(Ordering::Relaxed) / STEPS_PER_MESSAGE,
+            (true, _) => self.messages.load(Ordering::Relaxed),
             (false, Some(Fault::Overclaim)) => 0,
             (false, _) => PLENTY,
         };

@@ -15,7 +15,7 @@ use crate::meter::monotonic_ns;
 use crate::metrics;
 use crate::protocol::limits::TimeLimits;
 use crate::stats::{Direction, Judgement, Rules, judge};
-use crate::store::Outcome;
+use crate::store::{Outcome, SampleKind};
 use crate::trial::{self, Progress, RoleSpec, TrialReport, TrialSpec};
 
 /// Share of one CPU that the lab may use while it measures.
@@ -24,6 +24,11 @@ pub const COST_MOST: f64 = 0.01;
 pub const MARKS_MOST: f64 = 0.01;
 /// Memory a dummy gets where it is to run out of it.
 const MEMORY_LIMIT_BYTES: u64 = 256 << 20;
+/// A part of the window with or without marks, and how many that are at 10 Hz.
+const SLICE: Duration = Duration::from_millis(400);
+const MARKS_IN_SLICE: u32 = 4;
+/// The window of a dummy that does something wrong.
+const FAULT_WINDOW: Duration = Duration::from_millis(500);
 /// What the roles owe comes quickly here, so that a fault shows quickly.
 const LIMITS: TimeLimits = TimeLimits {
     ready: Duration::from_secs(2),
@@ -66,7 +71,7 @@ pub fn workload() -> Workload {
 /// When no arena can be had.
 pub fn trial(
     fault: Option<Fault>,
-    marks_hz: u32,
+    marks: Vec<Duration>,
     seconds: f64,
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
@@ -96,7 +101,7 @@ pub fn trial(
         params: &params,
         seed: 1,
         roles: roles.collect(),
-        marks_hz,
+        marks,
         limits: LIMITS,
         extra_setup: false,
     };
@@ -109,7 +114,8 @@ pub fn trial(
 /// When no arena can be had, or the trial fails, in words.
 pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
     let (mut begin, mut end) = (None, None);
-    let report = trial(None, 10, seconds, cancel, &mut |p| match p {
+    let marks = (1..=10 * seconds as u32).map(|i| Duration::from_millis(100) * i).collect();
+    let report = trial(None, marks, seconds, cancel, &mut |p| match p {
         Progress::Measuring => begin = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
         Progress::Stopping => end = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
         _ => {}
@@ -139,36 +145,65 @@ fn threads_cpu_ns(process: &Process) -> u64 {
     tasks.flatten().filter_map(|t| t.schedstat().ok()).map(|s| s.sum_exec_runtime).sum()
 }
 
-/// Compares counting with marks at 10 Hz to counting without, in alternating pairs, until it is decided.
+/// Compares counting with marks at 10 Hz to counting without: slices of one trial in pairs, so that what drifts between
+/// trials (the machine by several per cent) cancels, and with the order turned from pair to pair. Trials of `pairs` are added
+/// until it is decided, at most `trials`.
 ///
 /// # Errors
 /// When no arena can be had, or a trial fails, in words.
-pub fn marks(most_blocks: u32, seconds: f64, cancel: &AtomicBool) -> Result<Judgement, String> {
-    let workload = workload();
-    let metric = workload.primary().ok_or("no primary metric")?;
-    let rate = |hz| -> Result<f64, String> {
-        let report = trial(None, hz, seconds, cancel, &mut |_| {}).map_err(|e| e.to_string())?;
-        metrics::of_trial(metric, &report.record).value.ok_or_else(|| format!("{:?}", report.record.outcome))
-    };
+pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, String> {
     let rules = Rules { margin: MARKS_MOST, ..Rules::default() };
     let mut logs = Vec::new();
-    loop {
-        // Alternating order: a drift in one direction cancels.
-        let (with, without) = if logs.len() % 2 == 0 {
-            let with = rate(10)?;
-            (with, rate(0)?)
-        } else {
-            let without = rate(0)?;
-            (rate(10)?, without)
-        };
-        logs.push((with / without).ln());
+    for done in 1.. {
+        logs.extend(log_ratios_of_marks(pairs, cancel)?);
         let judged = judge(&[("marks at 10 Hz".to_owned(), logs.clone())], Direction::Higher, &rules);
-        let Some(judgement) = judged.into_iter().next() else { return Err("nothing to judge".to_owned()) };
-        if crate::stats::decided(std::slice::from_ref(&judgement), &rules) || judgement.blocks >= most_blocks
-        {
+        let judgement = judged.into_iter().next().ok_or("nothing to judge")?;
+        if done >= trials || crate::stats::decided(std::slice::from_ref(&judgement), &rules) {
             return Ok(judgement);
         }
     }
+    Err("no trial was asked for".to_owned())
+}
+
+/// One trial: for each pair of slices the log of the rate with marks over the rate without.
+fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, String> {
+    let workload = workload();
+    let primary = workload.primary().ok_or("no primary metric")?;
+    let (marks, slices) = marks_in_slices(pairs);
+    let window = marks.last().map_or(0.0, Duration::as_secs_f64);
+    let report = trial(None, marks, window, cancel, &mut |_| {}).map_err(|e| e.to_string())?;
+    let record = report.record;
+    if record.outcome != Outcome::Ok {
+        return Err(format!("{:?}", record.outcome));
+    }
+    let rate = |(first, last): Slice| {
+        let mut slice = record.clone();
+        slice.samples.retain(|s| s.kind != SampleKind::Counter || s.mark == first || s.mark == last);
+        metrics::of_trial(primary, &slice).value
+    };
+    Ok(slices.iter().filter_map(|(with, without)| Some((rate(*with)? / rate(*without)?).ln())).collect())
+}
+
+/// The first and the last mark of a slice.
+type Slice = (u64, u64);
+
+/// When to mark, and for each pair its slice with marks inside and its slice without.
+fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
+    let mut marks = Vec::new();
+    let mut slices = Vec::new();
+    let mut begin = Duration::ZERO;
+    let mut slice = |marked: bool| {
+        let first = marks.len() as u64;
+        let inside = if marked { MARKS_IN_SLICE } else { 1 };
+        marks.extend((1..=inside).map(|i| begin + SLICE * i / inside));
+        begin += SLICE;
+        (first, marks.len() as u64)
+    };
+    for pair in 0..pairs {
+        let (a, b) = (slice(pair % 2 == 0), slice(pair % 2 == 1));
+        slices.push(if pair % 2 == 0 { (a, b) } else { (b, a) });
+    }
+    (marks, slices)
 }
 
 /// What the lab made of a fault: whether it named it, and how.
@@ -176,7 +211,13 @@ pub fn marks(most_blocks: u32, seconds: f64, cancel: &AtomicBool) -> Result<Judg
 /// # Errors
 /// When no arena can be had.
 pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
-    let report = trial(Some(fault), 10, 0.5, cancel, &mut |_| {})?;
+    let report = trial(
+        Some(fault),
+        vec![FAULT_WINDOW / 2, FAULT_WINDOW],
+        FAULT_WINDOW.as_secs_f64(),
+        cancel,
+        &mut |_| {},
+    )?;
     Ok(match report.record.outcome {
         Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
         Outcome::Skipped { reason, role } => {
@@ -191,5 +232,14 @@ mod tests {
     #[test]
     fn the_built_in_workload_is_valid() {
         assert_eq!(super::workload().roles, ["source", "sink"]);
+    }
+
+    #[test]
+    fn slices_share_their_ends_and_turn_their_order() {
+        let (marks, slices) = super::marks_in_slices(2);
+        assert_eq!(marks.len(), 10);
+        assert_eq!(marks[9], super::SLICE * 4);
+        assert!(marks.is_sorted());
+        assert_eq!(slices, [((0, 4), (4, 5)), ((6, 10), (5, 6))]);
     }
 }

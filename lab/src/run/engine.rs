@@ -322,7 +322,7 @@ impl Engine<'_> {
             params: &run.cells[cell].params,
             seed: plan::payload_seed(settings.seed, block),
             roles: roles(workload, &run.cells[cell], settings, builds, plan, &arena),
-            marks_hz: settings.marks_hz,
+            marks: trial::steady_marks(&run.cells[cell].params, settings.marks_hz),
             limits: TimeLimits::default().scaled(settings.time_limits),
             extra_setup: false,
         };

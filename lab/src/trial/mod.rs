@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use crate::arena::{Arena, LaunchSpec, Usage};
 use crate::manifest::{Params, Workload};
-use crate::meter::{Snapshot, monotonic_ns};
+use crate::meter::Snapshot;
 use crate::metrics::{self, CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
@@ -35,8 +35,8 @@ pub struct TrialSpec<'a> {
     pub seed: u64,
     /// How each role is started, in the workload's order.
     pub roles: Vec<RoleSpec>,
-    /// Marks a second while measuring; 0: only at the window's ends.
-    pub marks_hz: u32,
+    /// When to mark, from the window's begin and rising. There is always one at the begin; the last is the window's end.
+    pub marks: Vec<Duration>,
     /// Time a role has for what it owes.
     pub limits: TimeLimits,
     /// Fields to add to `setup`: a contender must ignore what it does not know.
@@ -241,26 +241,28 @@ fn conduct(
 fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.start(Phase::Measure);
     stage.meter(METER_BEGIN, false)?;
-    let window = seconds(spec.params, "seconds");
     stage.mark(0)?;
-    let begun = monotonic_ns();
-    let marks =
-        u64::from(spec.marks_hz).saturating_mul(u64::try_from(window.as_millis()).unwrap_or(0)) / 1000;
-    let marks = marks.max(1);
-    let step = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX) / marks;
-    for id in 1..=marks {
+    let begun = Instant::now();
+    for (i, due) in spec.marks.iter().enumerate() {
         // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left
         // out, so that slow answers do not stretch the window.
-        let due = begun + step * id;
-        if id < marks && monotonic_ns() >= due + step {
+        if spec.marks.get(i + 1).is_some_and(|next| begun.elapsed() >= *next) {
             continue;
         }
-        stage.sleep(Duration::from_nanos(due.saturating_sub(monotonic_ns())))?;
-        stage.mark(id)?;
+        stage.sleep(due.saturating_sub(begun.elapsed()))?;
+        stage.mark(i as u64 + 1)?;
     }
     stage.meter(METER_END, false)?;
     // Walking page tables takes its time from the contender: after the window.
     stage.meter(METER_DEEP, true)
+}
+
+/// Marks at a steady rate over the window of these parameters; at least one, at its end.
+#[must_use]
+pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
+    let window = seconds(params, "seconds");
+    let count = (window.as_secs_f64() * f64::from(marks_hz)).max(1.0) as u32;
+    (1..=count).map(|i| window * i / count).collect()
 }
 
 /// A parameter that is a length of time. Every workload has `seconds` and `warmup_seconds`.
