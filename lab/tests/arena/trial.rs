@@ -32,7 +32,7 @@ pub(crate) fn open(net: Net) -> Option<Arena> {
 }
 
 pub(crate) fn skip<T>(needed: &str) -> Option<T> {
-    assert!(std::env::var("NETDYNO_REQUIRE").is_err(), "needs {needed}");
+    assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {needed}");
     println!("skipped: needs {needed}");
     None
 }
