@@ -8,7 +8,7 @@ use super::model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, 
 use crate::manifest::{Metric, ParamValue, Params, Placement, Workload};
 use crate::metrics;
 use crate::stats;
-use crate::store::{CellRecord, CellStatus, Outcome, Run, StoreError, TrialRecord};
+use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 use crate::verdicts;
 
 /// A role whose CPUs are busy for at least this share of the window is what holds the pair back.
@@ -135,7 +135,7 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
     Cell {
         contender: record.contender().map(str::to_owned),
         roles: record.contenders.clone(),
-        label: label(record, workload),
+        label: record.label(&workload.roles),
         params: params_json(&record.params),
         ceiling: record.ceiling,
         status: record.status,
@@ -148,16 +148,6 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         implementations: record.implementations.clone(),
         notes,
     }
-}
-
-/// `pion`, or `pion > aiortc` in the order of the workload's roles.
-fn label(record: &CellRecord, workload: &Workload) -> String {
-    if let Some(one) = record.contender() {
-        return one.to_owned();
-    }
-    let names: Vec<&str> =
-        workload.roles.iter().filter_map(|r| record.contenders.get(r)).map(String::as_str).collect();
-    names.join(" > ")
 }
 
 fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {

@@ -276,9 +276,7 @@ impl Engine<'_> {
                 .collect();
             let trials = todo.len();
             for (trial, (position, cell)) in todo.into_iter().enumerate() {
-                let label = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>();
-                let label =
-                    if run.cells[cell].contender().is_some() { label[0].clone() } else { label.join(" > ") };
+                let label = run.cells[cell].label(&workload.roles);
                 let at = Position {
                     label: &label,
                     block,

@@ -96,6 +96,17 @@ impl CellRecord {
         let first = names.next()?;
         names.all(|n| n == first).then_some(first)
     }
+
+    /// `pion`, or `pion > aiortc` in the order of the workload's roles.
+    #[must_use]
+    pub fn label(&self, roles: &[String]) -> String {
+        if let Some(one) = self.contender() {
+            return one.to_owned();
+        }
+        let names: Vec<&str> =
+            roles.iter().filter_map(|r| self.contenders.get(r)).map(String::as_str).collect();
+        names.join(" > ")
+    }
 }
 
 /// How a cell stands.

@@ -64,6 +64,15 @@ fn a_role_that_fills_memory_is_ended_by_its_limit() {
 }
 
 #[test]
+fn a_failure_names_who_played_which_role() {
+    let bench = Bench::new(&[("good", None), ("liar", Some("wrong-digest"))]);
+    let seen = bench.netdyno(&["run", "dummy", "--matrix", "--max-blocks", "1"]);
+    // The lie is the sink's, the second role: in the order of the workload, not of the alphabet.
+    assert!(seen.stderr.contains("good > liar failed: the sink"), "{seen:?}");
+    assert!(!seen.stderr.contains("liar > good failed"), "{seen:?}");
+}
+
+#[test]
 fn check_passes_the_good_and_tells_the_bad() {
     let bench = Bench::new(&[("good", None), ("liar", Some("wrong-digest"))]);
     let good = bench.netdyno(&["check", "good"]);
