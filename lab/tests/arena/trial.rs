@@ -37,6 +37,11 @@ pub(crate) fn skip<T>(needed: &str) -> Option<T> {
     None
 }
 
+/// Whether the test may enter namespaces itself, or `None`: an unprivileged arena lets only its own agents in.
+pub(crate) fn as_root() -> Option<()> {
+    if nix::unistd::geteuid().is_root() { Some(()) } else { skip("root") }
+}
+
 /// A trial of one role, whose processes carry a mark by which they are found.
 pub(crate) struct Trial {
     pub(crate) arena: Arena,
