@@ -26,7 +26,8 @@ const BANNED: [&str; 9] = [
     concat!("proxy.golang", ".org"),
 ];
 /// Folders that are made, not written.
-const MADE: [&str; 6] = ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions"];
+const MADE: [&str; 8] =
+    ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
 /// Files that a tool writes, as templates too.
 const LOCK_FILES: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "requirements.txt", "go.mod"];
 /// What a path of this repository begins with, should the folder be gone one day too.
