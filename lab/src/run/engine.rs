@@ -91,12 +91,11 @@ impl Engine<'_> {
         let workload = Workload::parse(std::path::Path::new(&file), &run.header.manifest)
             .map_err(|errors| StoreError::Damaged(errors.iter().map(ToString::to_string).collect()))?;
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
-        let arena = Arena::open(&arena_spec(&run.header.settings))?.describe().to_owned();
-        if plan.warning.is_some() || arena != run.header.arena {
-            return Err(RunError::NotResumable(
-                run.header.id,
-                "began on other cores or another network than there are now".into(),
-            ));
+        // The settings hold the network that was really used: it is to be had again, or the run does not go on.
+        drop(Arena::open(&arena_spec(&run.header.settings))?);
+        if plan.warning.is_some() {
+            let why = "began with a core for each role, which are not there now".into();
+            return Err(RunError::NotResumable(run.header.id, why));
         }
         self.store.set_status(&run.header.id, RunStatus::Running, "")?;
         self.go_on(run, &workload, &plan)
