@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::build::{BuildError, Builder};
 use crate::cli::Format;
-use crate::manifest::{Catalog, ManifestError, Metric, Workload, find_root};
+use crate::manifest::{Catalog, ManifestError, find_root};
 use crate::report::{self, Report};
 use crate::store::{CellStatus, Run, StoreError};
 
@@ -79,18 +79,13 @@ pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
 /// A stored run in the format asked for.
 pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), StoreError> {
     let report = report::build(run)?;
-    let metrics = metrics_of(run);
+    let metrics = run.header.parsed_workload()?.metrics;
     let text = match format {
         Format::Table => report::terminal(&report, &metrics),
         Format::Json => report::json(&report),
         Format::Markdown => report::markdown(&report, &metrics),
     };
     Ok((report, text))
-}
-
-fn metrics_of(run: &Run) -> Vec<Metric> {
-    let file = format!("{}.toml", run.header.workload);
-    Workload::parse(std::path::Path::new(&file), &run.header.manifest).map_or(Vec::new(), |w| w.metrics)
 }
 
 /// The exit code that a report stands for.

@@ -1,7 +1,6 @@
 //! From a stored run to its report. Nothing is measured here and nothing remembered: the store is all it reads.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::format;
 use super::model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
@@ -19,11 +18,7 @@ const SATURATED: f64 = 0.9;
 /// # Errors
 /// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
 pub fn build(run: &Run) -> Result<Report, StoreError> {
-    let file = format!("{}.toml", run.header.workload);
-    let workload = Workload::parse(Path::new(&file), &run.header.manifest).map_err(|errors| {
-        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        StoreError::Damaged(all.join("; "))
-    })?;
+    let workload = run.header.parsed_workload()?;
     let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(run, m, &cells)).collect();
     Ok(Report {

@@ -87,9 +87,7 @@ impl Engine<'_> {
             return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it".into()));
         }
         // By the rules it began under: a checkout may have changed since.
-        let file = format!("{}.toml", run.header.workload);
-        let workload = Workload::parse(std::path::Path::new(&file), &run.header.manifest)
-            .map_err(|errors| StoreError::Damaged(errors.iter().map(ToString::to_string).collect()))?;
+        let workload = run.header.parsed_workload()?;
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
         // The settings hold the network that was really used: it is to be had again, or the run does not go on.
         drop(Arena::open(&arena_spec(&run.header.settings))?);

@@ -1,12 +1,14 @@
 //! What the store keeps.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::StoreError;
 use crate::host::Host;
-use crate::manifest::Params;
+use crate::manifest::{Params, Workload};
 use crate::protocol::Implementation;
 
 /// A run as it was asked for.
@@ -32,6 +34,20 @@ pub struct RunHeader {
     pub arena: String,
     /// What the reader should know: typed warnings in words.
     pub warnings: Vec<String>,
+}
+
+impl RunHeader {
+    /// The workload as it was when the run began.
+    ///
+    /// # Errors
+    /// When the stored manifest cannot be read: the store is damaged, or of a later netdyno.
+    pub fn parsed_workload(&self) -> Result<Workload, StoreError> {
+        let file = format!("{}.toml", self.workload);
+        Workload::parse(Path::new(&file), &self.manifest).map_err(|errors| {
+            let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            StoreError::Damaged(all.join("; "))
+        })
+    }
 }
 
 /// What was asked of a run.

@@ -192,6 +192,21 @@ impl Collected {
         }
     }
 
+    /// How many CPUs a role may use, beside what its meter reads.
+    pub(crate) fn cpus(&mut self, role: &RoleSpec) {
+        let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let count = role.launch.cpus.as_ref().map_or(all, Vec::len) as u64;
+        self.sample(
+            &role.name,
+            SampleKind::Meter,
+            METER_BEGIN,
+            0,
+            CPUS_ALLOWED,
+            Some(count),
+            "sched_setaffinity(2)",
+        );
+    }
+
     #[expect(clippy::too_many_arguments, reason = "one column of the store each")]
     fn sample(
         &mut self,
@@ -286,26 +301,5 @@ pub(crate) fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
         peer: role.peer,
         params,
         capture: false,
-    }
-}
-
-/// The meter's field that says how many CPUs a role may use.
-pub(crate) fn cpus_allowed(role: &RoleSpec) -> u64 {
-    let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    role.launch.cpus.as_ref().map_or(all, Vec::len) as u64
-}
-
-impl Collected {
-    pub(crate) fn cpus(&mut self, role: &RoleSpec) {
-        let count = cpus_allowed(role);
-        self.sample(
-            &role.name,
-            SampleKind::Meter,
-            METER_BEGIN,
-            0,
-            CPUS_ALLOWED,
-            Some(count),
-            "sched_setaffinity(2)",
-        );
     }
 }
