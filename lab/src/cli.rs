@@ -1,11 +1,13 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arena::Net;
 use crate::manifest::Placement;
+use crate::manifest::limits::MARKS_HZ_MAX;
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -45,6 +47,8 @@ pub enum Verb {
     New(NewArgs),
     /// Show a stored run again, computed anew from its samples
     Show(ShowArgs),
+    /// Draw a stored run: a metric against a parameter, or latency curves
+    Plot(PlotArgs),
     /// List the stored runs
     History(HistoryArgs),
     /// Print a JSON Schema: of reports, or of the contender protocol
@@ -85,6 +89,7 @@ pub enum Format {
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
   netdyno run datachannel --net veth,mtu=1500,rate=1gbit
+  netdyno run rtt --against c-blocking        each contender as ping and as pong, with the same peer
   netdyno run --resume                        go on with the newest unfinished run")]
 pub struct RunArgs {
     /// The workload, as `netdyno list` names it
@@ -104,6 +109,9 @@ pub struct RunArgs {
     /// Every contender of one role with every contender of the other
     #[arg(long)]
     pub matrix: bool,
+    /// Each contender in each role, with this one in the others: on which side is the cost?
+    #[arg(long, value_name = "CONTENDER", conflicts_with = "matrix")]
+    pub against: Option<String>,
     /// The contender that ratios are to [default: the workload's]
     #[arg(long, value_name = "CONTENDER")]
     pub baseline: Option<String>,
@@ -134,12 +142,12 @@ pub struct RunArgs {
     /// Multiply the time that a role has for each answer, on slow machines or for very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
-    /// Marks a second while measuring; 0: only at the window's ends
-    #[arg(long, value_name = "HZ", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub marks_hz: u32,
+    /// Marks a second while measuring; 0: only at the window's ends [default: the workload's]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
+    pub marks_hz: Option<u32>,
     /// Go on with an unfinished run, as it was asked for
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
-          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "seed", "baseline",
+          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "seed", "baseline",
               "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "time_limits",
               "marks_hz"])]
     pub resume: Option<String>,
@@ -215,6 +223,41 @@ pub struct ShowArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// `plot`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
+  netdyno plot last --x tasks c-epoll tokio
+  netdyno plot last --curve ping.latency --where rate=1000
+
+Lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load
+that was asked for.")]
+pub struct PlotArgs {
+    /// A run's id, the start of one, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Only these contenders [default: all of the run]
+    pub contenders: Vec<String>,
+    /// The parameter along the x axis
+    #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
+    pub x: Option<String>,
+    /// The metric along the y axis [default: the primary one]
+    #[arg(long, value_name = "METRIC", requires = "x")]
+    pub y: Option<String>,
+    /// Latency curves instead: a role and its histogram
+    #[arg(long, value_name = "ROLE.HISTOGRAM")]
+    pub curve: Option<String>,
+    /// Only cells with this value of a parameter
+    #[arg(long = "where", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
+    pub only: Vec<(String, String)>,
+    /// Headline of the picture [default: the run's]
+    #[arg(long)]
+    pub title: Option<String>,
+    /// The SVG file to write [default: RUN.svg]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `history`

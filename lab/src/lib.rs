@@ -16,6 +16,7 @@ pub mod cli;
 pub mod cmd;
 pub mod doctor;
 pub mod host;
+pub mod load;
 pub mod manifest;
 pub mod meter;
 pub mod metrics;

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Verb::Check(args) => cmd::exit(cmd::check::run(&args)),
         Verb::New(args) => cmd::exit(cmd::new::run(&args)),
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
+        Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),

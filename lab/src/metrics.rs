@@ -2,10 +2,10 @@
 //!
 //! All that is printed of a run is computed here and in [`crate::verdicts`], from the store's rows alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::manifest::{Metric, Source};
-use crate::stats::histogram::Latencies;
+use crate::stats::histogram::{HistogramError, Latencies};
 use crate::stats::quantile;
 use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
 
@@ -52,9 +52,10 @@ pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
     let samples = trial.samples.as_slice();
     match &metric.from {
         Source::Rate { role, counter } => rate(samples, role, counter),
+        Source::Count { role, counter } => count(samples, role, counter),
         Source::SetupQuantile { role, quantile } => setup_quantile(&[trial], role, *quantile),
-        Source::CpuPer { role, counter } => meter_per(samples, "cpu_ns", role, counter),
-        Source::MeterPer { field, role, counter } => meter_per(samples, field, role, counter),
+        Source::CpuPer { role, counter, of } => meter_per(samples, "cpu_ns", of.as_deref(), role, counter),
+        Source::MeterPer { field, role, counter } => meter_per(samples, field, None, role, counter),
         Source::Meter { field } => meter(samples, field),
         Source::Wire { field } => wire(samples, field),
         Source::WirePer { field, role, counter } => wire_per(samples, field, role, counter),
@@ -133,6 +134,13 @@ fn rate(samples: &[Sample], role: &str, counter: &str) -> Figure {
     }
 }
 
+fn count(samples: &[Sample], role: &str, counter: &str) -> Figure {
+    match counter_delta(samples, role, counter) {
+        Some((n, _)) => Figure::some(n, format!("counter {counter} of the {role}")),
+        None => Figure::none(format!("the {role} gave no two readings of counter {counter}")),
+    }
+}
+
 fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
     let values: Vec<u64> = trials
         .iter()
@@ -180,12 +188,13 @@ fn meter_delta(samples: &[Sample], role: &str, field: &str) -> Result<(f64, f64)
 }
 
 /// Both sides as rates: the meter's window and the counter's begin and end a little apart.
-fn meter_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figure {
+/// A meter's field over an increment of a counter: of all roles, or of one.
+fn meter_per(samples: &[Sample], field: &str, whose: Option<&str>, role: &str, counter: &str) -> Figure {
     let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
         return Figure::none(format!("counter {counter} of the {role} did not move"));
     };
     let mut figure = Figure::some(0.0, String::new());
-    for of_role in roles_with(samples, field) {
+    for of_role in roles_with(samples, field).into_iter().filter(|r| whose.is_none_or(|w| w == r)) {
         match meter_delta(samples, &of_role, field) {
             Ok((used, used_ns)) => {
                 let part = (used / used_ns) / (count / count_ns);
@@ -241,20 +250,37 @@ fn wire_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figur
 }
 
 fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
-    let all = trials.iter().flat_map(|t| &t.histograms).filter(|(r, n, _)| r == role && n == name);
-    let fault = |e| Figure::none(format!("histogram {name} of the {role}: {e}"));
-    let decoded: Vec<Latencies> = match all.map(|(_, _, data)| Latencies::decode(data)).collect() {
-        Ok(decoded) => decoded,
-        Err(e) => return fault(e),
-    };
-    let merged = match Latencies::merge(&decoded) {
+    let merged = match pooled(trials, role, name) {
         Ok(merged) => merged,
-        Err(e) => return fault(e),
+        Err(e) => return Figure::none(format!("histogram {name} of the {role}: {e}")),
     };
     match merged.and_then(|m| Some((m.quantile(q)?, m.count()))) {
         Some((v, count)) => Figure::some(v as f64, format!("{count} values, by the {role}")),
-        None => Figure::none(format!("the {role} gave no histogram {name}")),
+        None => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
     }
+}
+
+fn pooled(trials: &[&TrialRecord], role: &str, name: &str) -> Result<Option<Latencies>, HistogramError> {
+    let all = trials.iter().flat_map(|t| &t.histograms).filter(|(r, n, _)| r == role && n == name);
+    let decoded: Vec<Latencies> =
+        all.map(|(_, _, data)| Latencies::decode(data)).collect::<Result<_, _>>()?;
+    Latencies::merge(&decoded)
+}
+
+/// A pooled histogram's curve, as [`Latencies::curve`] gives it.
+pub type Curve = Vec<(f64, u64)>;
+
+/// The curves of a cell's pooled histograms by role and name. One that does not decode has none; its metric says why.
+#[must_use]
+pub fn curves(trials: &[&TrialRecord]) -> BTreeMap<(String, String), Curve> {
+    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
+    let names: BTreeSet<(&String, &String)> =
+        good.iter().flat_map(|t| &t.histograms).map(|(role, name, _)| (role, name)).collect();
+    let curve = |(role, name): (&String, &String)| {
+        let merged = pooled(&good, role, name).ok()??;
+        Some(((role.clone(), name.clone()), merged.curve()))
+    };
+    names.into_iter().filter_map(curve).collect()
 }
 
 fn median_of(figures: &[Figure]) -> Figure {

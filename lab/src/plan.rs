@@ -22,7 +22,19 @@ pub struct PlannedCell {
     pub ceiling: bool,
 }
 
-/// All cells: every set of parameters with every contender, or with every combination of roles.
+/// Who plays with whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Casting {
+    /// Each contender plays all roles.
+    #[default]
+    Alone,
+    /// Each contender of each role with each of the others.
+    Matrix,
+    /// Each contender in each role, with this one in the others: on which side is the cost?
+    Against(String),
+}
+
+/// All cells: every set of parameters with every cast.
 ///
 /// The ceiling, where there is one, plays all roles itself: it speaks no rival's wire format.
 #[must_use]
@@ -30,15 +42,25 @@ pub fn cells(
     roles: &[String],
     contenders: &[String],
     ceiling: Option<&str>,
-    matrix: bool,
+    casting: &Casting,
     params: &[Params],
 ) -> Vec<PlannedCell> {
     let alone = |name: &str| roles.iter().map(|r| (r.clone(), name.to_owned())).collect::<BTreeMap<_, _>>();
     let mut casts: Vec<(BTreeMap<String, String>, bool)> = Vec::new();
-    if matrix {
-        casts.extend(combinations(roles, contenders).into_iter().map(|c| (c, false)));
-    } else {
-        casts.extend(contenders.iter().map(|c| (alone(c), false)));
+    match casting {
+        Casting::Alone => casts.extend(contenders.iter().map(|c| (alone(c), false))),
+        Casting::Matrix => casts.extend(combinations(roles, contenders).into_iter().map(|c| (c, false))),
+        Casting::Against(fixed) => {
+            casts.push((alone(fixed), false));
+            for one in contenders.iter().filter(|c| *c != fixed) {
+                casts.push((alone(one), false));
+                for role in roles.iter().filter(|_| roles.len() > 1) {
+                    let mut cast = alone(fixed);
+                    cast.insert(role.clone(), one.clone());
+                    casts.push((cast, false));
+                }
+            }
+        }
     }
     casts.extend(ceiling.map(|c| (alone(c), true)));
     params
@@ -118,7 +140,13 @@ mod tests {
 
     #[test]
     fn a_run_has_every_contender_and_the_ceiling() {
-        let cells = cells(&names(&["a", "b"]), &names(&["x", "y"]), Some("top"), false, &[Params::default()]);
+        let cells = cells(
+            &names(&["a", "b"]),
+            &names(&["x", "y"]),
+            Some("top"),
+            &Casting::Alone,
+            &[Params::default()],
+        );
         assert_eq!(cells.len(), 3);
         assert!(cells[2].ceiling && cells[2].contenders["b"] == "top");
         assert_eq!(cells[0].contenders["a"], "x");
@@ -126,11 +154,27 @@ mod tests {
 
     #[test]
     fn a_matrix_has_every_combination() {
-        let cells = cells(&names(&["a", "b"]), &names(&["x", "y", "z"]), None, true, &[Params::default()]);
+        let cells = cells(
+            &names(&["a", "b"]),
+            &names(&["x", "y", "z"]),
+            None,
+            &Casting::Matrix,
+            &[Params::default()],
+        );
         let mut casts: Vec<_> = cells.iter().map(|c| c.contenders.clone()).collect();
         casts.sort();
         casts.dedup();
         assert_eq!(casts.len(), 9);
+    }
+
+    #[test]
+    fn one_side_is_fixed_in_turn() {
+        let against = Casting::Against("x".to_owned());
+        let cells =
+            cells(&names(&["a", "b"]), &names(&["x", "y", "z"]), None, &against, &[Params::default()]);
+        let casts: Vec<String> =
+            cells.iter().map(|c| format!("{} {}", c.contenders["a"], c.contenders["b"])).collect();
+        assert_eq!(casts, ["x x", "y y", "y x", "x y", "z z", "z x", "x z"]);
     }
 
     #[test]

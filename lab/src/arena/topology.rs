@@ -20,6 +20,17 @@ pub struct CpuPlan {
     pub warning: Option<String>,
 }
 
+impl CpuPlan {
+    /// Whether all roles have to share one CPU.
+    #[must_use]
+    pub fn on_one_cpu(&self) -> bool {
+        let mut cpus: Vec<usize> = self.roles.iter().flatten().copied().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus.len() == 1 && self.roles.len() > 1
+    }
+}
+
 /// The CPUs that this process may use, by physical core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::limits::RECORD_BYTES_MAX;
-use super::pip;
+use super::{java, pip};
 use crate::manifest::{Contender, Placeholder, Tool, substitute};
 
 /// What is known of a build; kept beside it as `build.json`, whose presence is what makes a build finished.
@@ -106,8 +106,9 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
     File::open(entry.join("build.json")).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
     let record: Record = serde_json::from_str(&text).ok()?;
     let whole = match contender.build.tool {
-        Tool::Cargo | Tool::Go => entry.join("files").join(&contender.name).is_file(),
+        Tool::Cargo | Tool::Cc | Tool::Go => entry.join("files").join(&contender.name).is_file(),
         Tool::Npm => entry.join("files/node_modules").is_dir() || contender.build.sdk.is_none(),
+        Tool::Java => java::runtime(entry).is_file(),
         // False also where the Python that the environment was made of is gone.
         Tool::Pip => pip::python(entry).is_file(),
         Tool::System => true,

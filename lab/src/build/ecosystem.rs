@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, cargo, go, job::Job, npm, pip, system};
+use super::{BuildError, cargo, cc, go, java, job::Job, npm, pip, system};
 use crate::manifest::{Contender, Tool};
 
 /// What the build needs of a tool.
@@ -32,7 +32,9 @@ pub(super) trait Ecosystem {
 pub(super) fn ecosystem(tool: Tool) -> &'static dyn Ecosystem {
     match tool {
         Tool::Cargo => &cargo::Cargo,
+        Tool::Cc => &cc::Cc,
         Tool::Go => &go::Go,
+        Tool::Java => &java::Java,
         Tool::Npm => &npm::Npm,
         Tool::Pip => &pip::Pip,
         Tool::System => &system::System,

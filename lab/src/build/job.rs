@@ -175,7 +175,7 @@ pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
 }
 
 /// A line as it is shown: without colours and control characters, and not too long.
-fn shown(line: &str) -> String {
+pub(super) fn shown(line: &str) -> String {
     let mut chars = line.chars();
     let mut text = String::new();
     while let Some(c) = chars.next() {

@@ -16,9 +16,11 @@
 mod availability;
 mod built;
 mod cargo;
+mod cc;
 mod ecosystem;
 mod error;
 mod go;
+mod java;
 mod job;
 mod key;
 pub mod limits;

@@ -7,15 +7,14 @@ use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 
+/// The flags of every installation.
+pub(super) const FLAGS: &[&str] = &["--require-hashes"];
+
 pub(super) struct Pip;
 
 impl Ecosystem for Pip {
     fn missing(&self, probe: &Probe<'_>) -> Option<Missing> {
-        let packages = || Missing::apt(&["python3", "python3-venv"]);
-        Missing::programs(&["python3"], packages).or_else(|| {
-            let absent = probe.denies("python3", &["-c", "import venv, ensurepip"]);
-            absent.then(|| Missing { reason: "python3 has no venv".to_owned(), remedy: packages() })
-        })
+        missing(probe)
     }
 
     fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
@@ -23,7 +22,7 @@ impl Ecosystem for Pip {
     }
 
     fn flags(&self) -> &'static [&'static str] {
-        &["--require-hashes"]
+        FLAGS
     }
 
     fn environment(&self) -> &'static [&'static str] {
@@ -40,18 +39,32 @@ impl Ecosystem for Pip {
         if let Some(sdk) = job.sdk {
             job.copy(sdk, &sdk_folder(job.entry))?;
         }
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
-        job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;
-        let mut install = Command::new(python(job.entry));
-        install
-            .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
-            .args(self.flags())
-            .args(["-r", self.lock_file().0])
-            .current_dir(job.files())
-            .env_remove("PYTHONPATH");
-        job.run("pip install", &mut install)
+        environment(job, self.lock_file().0)
     }
+}
+
+/// Makes the build's virtual environment and installs into it what a requirements file in `files` names.
+pub(super) fn environment(job: &mut Job<'_>, requirements: &str) -> Result<(), BuildError> {
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
+    job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;
+    let mut install = Command::new(python(job.entry));
+    install
+        .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
+        .args(FLAGS)
+        .args(["-r", requirements])
+        .current_dir(job.files())
+        .env_remove("PYTHONPATH");
+    job.run("pip install", &mut install)
+}
+
+/// What of Python itself is not installed.
+pub(super) fn missing(probe: &Probe<'_>) -> Option<Missing> {
+    let packages = || Missing::apt(&["python3", "python3-venv"]);
+    Missing::programs(&["python3"], packages).or_else(|| {
+        let absent = probe.denies("python3", &["-c", "import venv, ensurepip"]);
+        absent.then(|| Missing { reason: "python3 has no venv".to_owned(), remedy: packages() })
+    })
 }
 
 /// The Python of a build's virtual environment.

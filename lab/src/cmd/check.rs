@@ -9,13 +9,13 @@ use anstyle::AnsiColor;
 use super::{
     CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print,
 };
-use crate::arena::{Arena, ArenaSpec, Topology};
+use crate::arena::{Arena, ArenaSpec};
 use crate::build::{Availability, BuildEvent, Builder, Built};
 use crate::cli::CheckArgs;
-use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Placement, Workload};
+use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Workload, version_matches};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{ContenderMessage, LabMessage};
-use crate::run::role_spec;
+use crate::run::alone;
 use crate::store;
 use crate::trial::probe::{Probed, probe};
 use crate::trial::{self, RoleSpec, TrialSpec, setup};
@@ -126,15 +126,7 @@ fn check(
         }
     })?;
     let arena = Arena::best(&ArenaSpec::local(args.net.clone()))?;
-    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
-    let roles: Vec<RoleSpec> = workload
-        .roles
-        .iter()
-        .enumerate()
-        .filter_map(|(index, role)| {
-            role_spec(&built, &contender.name, role, index, cpus.roles.get(index).cloned(), None, &arena)
-        })
-        .collect();
+    let roles = alone(workload, &contender.name, &built, &arena)?;
     let params = params(workload)?;
     let mut spec = TrialSpec {
         workload,
@@ -190,7 +182,7 @@ fn whole_trial(
     for (role, implementation) in &report.implementations {
         let got = &implementation.version;
         checks.note(
-            got == wanted,
+            version_matches(wanted, got),
             &format!("the {role}'s version is the manifest's"),
             &format!("{got}, not {wanted}"),
         );

@@ -1,5 +1,6 @@
 //! `netdyno doctor`.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anstyle::{AnsiColor, Style};
@@ -7,6 +8,7 @@ use clap::ValueEnum;
 
 use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
 use crate::cli::DoctorArgs;
+use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
 use crate::doctor::{Grade, findings};
 use crate::stats::Verdict;
@@ -52,7 +54,35 @@ fn verdict(good: bool, what: &str, found: &str) -> bool {
     good
 }
 
-fn self_test(cancel: &AtomicBool) -> Outcome {
+/// Whether an effect of known size is found again with its size, in each workload that can put one in.
+fn resolution(cancel: &Arc<AtomicBool>) -> bool {
+    let catalog = match catalog() {
+        Ok(catalog) => catalog,
+        // The rest of the self-test needs no checkout.
+        Err(e) => {
+            print(&format!("skip  resolution: {e}\n"));
+            return true;
+        }
+    };
+    let found = builder(&catalog, cancel)
+        .map_err(|e| e.to_string())
+        .and_then(|builder| resolution::measure(&catalog, &builder, BLOCKS_MAX, cancel));
+    let shown = |i: &Injected| {
+        let good = i.is_found();
+        let found = format!(
+            "{} {} put in, {:.0} found ({:.0} - {:.0}), {} blocks",
+            i.value, i.unit, i.found.estimate, i.found.low, i.found.high, i.blocks
+        );
+        verdict(good, &format!("resolves {} of {}", i.metric, i.workload), &found)
+    };
+    match found {
+        // No short-circuit: every line is shown.
+        Ok(found) => found.iter().map(shown).filter(|good| !good).count() == 0,
+        Err(e) => verdict(false, "resolution", &e),
+    }
+}
+
+fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
     let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
     let mut good = true;
     let cost = self_test::cost(COST_SECONDS, cancel);
@@ -86,6 +116,10 @@ fn self_test(cancel: &AtomicBool) -> Outcome {
         ),
         Err(e) => verdict(false, "marks at 10 Hz", &e),
     };
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= resolution(cancel);
     for (fault, part) in CAUGHT {
         if cancelled() {
             return Ok(INTERRUPTED);

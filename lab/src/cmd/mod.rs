@@ -9,6 +9,7 @@ pub mod history;
 pub mod holder;
 pub mod list;
 pub mod new;
+pub mod plot;
 mod progress;
 pub mod run;
 pub mod schema;

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::progress::Progress;
 use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
 use crate::cli::{RunArgs, UNFINISHED};
+use crate::plan::Casting;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
 
@@ -49,6 +50,14 @@ pub fn run(args: &RunArgs) -> Outcome {
     Ok(code_of(&report))
 }
 
+fn casting(args: &RunArgs) -> Casting {
+    match &args.against {
+        Some(name) => Casting::Against(name.clone()),
+        None if args.matrix => Casting::Matrix,
+        None => Casting::Alone,
+    }
+}
+
 fn request(args: &RunArgs) -> Request {
     Request {
         workload: args.workload.clone().unwrap_or_default(),
@@ -56,7 +65,7 @@ fn request(args: &RunArgs) -> Request {
         preset: args.preset.clone(),
         set: args.set.clone(),
         sweep: args.sweep.clone(),
-        matrix: args.matrix,
+        casting: casting(args),
         baseline: args.baseline.clone(),
         budget_seconds: args.budget.map(|b| b.as_secs_f64()),
         max_blocks: args.max_blocks,

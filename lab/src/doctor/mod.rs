@@ -2,6 +2,7 @@
 
 mod findings;
 mod noise;
+pub mod resolution;
 pub mod self_test;
 
 pub use findings::{Finding, Grade, findings};

@@ -11,6 +11,8 @@ use super::read::{Problems, is_name};
 pub struct BuildSpec {
     /// The ecosystem's tool.
     pub tool: Tool,
+    /// The contender of the same workload whose sources and lock file it is built from, where it is a variant of it.
+    pub from: Option<String>,
     /// The folder of `contenders/sdk` that it uses.
     pub sdk: Option<String>,
     /// The binary, where its package has several: for cargo its name, for Go the folder below `cmd`.
@@ -29,8 +31,12 @@ pub struct BuildSpec {
 pub enum Tool {
     /// Rust's cargo.
     Cargo,
+    /// The C compiler.
+    Cc,
     /// The Go tool.
     Go,
+    /// The Java compiler; jars by Maven, the runtime by pip.
+    Java,
     /// Node's npm.
     Npm,
     /// Python's pip, in a virtual environment.
@@ -82,7 +88,8 @@ impl TryFrom<NeedFields> for Need {
 
 impl BuildSpec {
     pub(super) fn check(&self, problems: &mut Problems) {
-        for (field, name) in [("build.sdk", &self.sdk), ("build.bin", &self.bin)] {
+        for (field, name) in [("build.from", &self.from), ("build.sdk", &self.sdk), ("build.bin", &self.bin)]
+        {
             if let Some(name) = name {
                 problems.name(field, name);
             }
@@ -112,7 +119,7 @@ impl Tool {
     pub fn offers(self, placeholder: Placeholder) -> bool {
         match placeholder {
             Placeholder::Dir | Placeholder::Src => true,
-            Placeholder::Bin => matches!(self, Self::Cargo | Self::Go),
+            Placeholder::Bin => matches!(self, Self::Cargo | Self::Cc | Self::Go),
             Placeholder::Python => self == Self::Pip,
             Placeholder::Node => self == Self::Npm,
         }
@@ -122,7 +129,9 @@ impl Tool {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",
+            Self::Cc => "cc",
             Self::Go => "go",
+            Self::Java => "java",
             Self::Npm => "npm",
             Self::Pip => "pip",
             Self::System => "system",

@@ -94,6 +94,8 @@ impl Catalog {
         }
         match self.read_contender(workload, &file) {
             Ok(mut contender) => {
+                // The sources of the contender that it is a variant of, or its own.
+                let dir = contender.build.from.as_ref().map_or(dir.clone(), |from| dir.with_file_name(from));
                 contender.dir = self.root.join(dir);
                 self.contenders.insert((workload.to_owned(), name.to_owned()), contender);
             }
@@ -104,6 +106,14 @@ impl Catalog {
     fn read_contender(&self, workload: &str, file: &Path) -> Result<Contender, Vec<ManifestError>> {
         let text = read_text(&self.root, file).map_err(|e| vec![e])?;
         let contender = Contender::parse(file, &text)?;
+        if let Some(from) = &contender.build.from
+            && !self.root.join(file).with_file_name("..").join(from).join(MANIFEST).is_file()
+        {
+            let rule = format!("there is no contender \"{from}\" beside it");
+            let field = "build.from".to_owned();
+            let file = file.to_owned();
+            return Err(vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]);
+        }
         match self.workload(workload) {
             Ok(workload) => contender.check_against(workload, file, &text)?,
             // A broken workload has said so itself.

@@ -42,7 +42,7 @@ pub struct Contender {
     /// What it can do, in the words of the workload's `requires`.
     #[serde(default)]
     pub capabilities: BTreeMap<String, ParamValue>,
-    /// Its folder. Not in the file.
+    /// The folder that it is built from: its own, or the sibling that `build.from` names. Not in the file.
     #[serde(skip)]
     pub dir: PathBuf,
 }
@@ -63,8 +63,17 @@ pub enum Tuning {
 pub struct Implementation {
     /// The package, as its ecosystem names it.
     pub module: String,
-    /// Its version.
+    /// Its version; `toolchain` where the language's own library is under test: then it is what `ready` reports.
     pub version: String,
+}
+
+/// The version of what comes with the language itself.
+const TOOLCHAIN: &str = "toolchain";
+
+/// Whether a role may report a version, by the one that its manifest names.
+#[must_use]
+pub fn version_matches(manifest: &str, said: &str) -> bool {
+    manifest == TOOLCHAIN || manifest == said
 }
 
 impl Contender {

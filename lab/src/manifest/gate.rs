@@ -22,6 +22,9 @@ const HASH_BLOCK_BYTES: u64 = 64;
 pub struct Gate {
     /// The role that prints `verified`.
     pub role: String,
+    /// The roles that give a setup time for each connection; none named: all of them.
+    #[serde(default)]
+    pub setups: Vec<String>,
     /// The parameter that is the number of connections.
     pub streams: String,
     /// The parameter that is the number of messages on each connection.
@@ -34,6 +37,9 @@ pub struct Gate {
     /// Counters that must be 0 when the boolean parameter is true.
     #[serde(default)]
     pub zero_if: IndexMap<String, Vec<String>>,
+    /// Counters that may fall again, as gaps do when what was missing arrives late. All others only rise.
+    #[serde(default)]
+    pub settling: Vec<String>,
     /// Counters of that role's result that another role's may not fall below: nobody receives what was not sent.
     #[serde(default)]
     pub at_most: Vec<AtMost>,
@@ -111,6 +117,12 @@ impl Gate {
         Ok(Expected { digest: hex(&digest), messages: count, bytes: count * length as u64 })
     }
 
+    /// Whether a role owes a setup time for each connection.
+    #[must_use]
+    pub fn wants_setups(&self, role: &str) -> bool {
+        self.setups.is_empty() || self.setups.iter().any(|r| r == role)
+    }
+
     /// The counters of the role's result that must be 0 with these parameters.
     pub fn zero_counters(&self, params: &Params) -> Vec<&str> {
         let conditional = self.zero_if.iter().filter(|(name, _)| params.boolean(name) == Some(true));
@@ -124,6 +136,9 @@ impl Gate {
         problems: &mut Problems,
     ) {
         problems.known("gate.role", "role", &self.role, roles);
+        for (i, role) in self.setups.iter().enumerate() {
+            problems.known(&format!("gate.setups[{i}]"), "role", role, roles);
+        }
         let counts = [
             ("streams", &self.streams),
             ("messages", &self.messages),

@@ -12,6 +12,10 @@ pub const FOLDERS_MAX: usize = 512;
 pub const BLOCKS_MAX: u32 = 100_000;
 /// The longest budget of a preset, in seconds: a week.
 pub const BUDGET_SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
+/// Marks a second where nothing says otherwise.
+pub const MARKS_HZ_DEFAULT: u32 = 10;
+/// The most marks a second.
+pub const MARKS_HZ_MAX: u32 = 1000;
 /// The most bytes that the gate's expected digest may be computed over. At this much it takes some seconds.
 pub const GATE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 /// The largest seed: what a JSON number holds in every language.

@@ -54,6 +54,13 @@ pub enum Source {
         /// Which counter.
         counter: String,
     },
+    /// A counter's difference between two marks.
+    Count {
+        /// Whose counter.
+        role: String,
+        /// Which counter.
+        counter: String,
+    },
     /// A quantile of the role's `setup_ns`.
     SetupQuantile {
         /// Whose setup times.
@@ -61,12 +68,14 @@ pub enum Source {
         /// From 0 to 1.
         quantile: f64,
     },
-    /// CPU time of all roles in the window, in ns, for one increment of a counter.
+    /// CPU time in the window, in ns, for one increment of a counter.
     CpuPer {
         /// Whose counter.
         role: String,
         /// Which counter.
         counter: String,
+        /// Whose CPU time, where it is not that of all roles: one that spins by contract would hide the others.
+        of: Option<String>,
     },
     /// A field of each role's meter, and the sum over the roles.
     Meter {
@@ -112,6 +121,7 @@ impl Source {
     pub fn role(&self) -> Option<&str> {
         match self {
             Self::Rate { role, .. }
+            | Self::Count { role, .. }
             | Self::SetupQuantile { role, .. }
             | Self::CpuPer { role, .. }
             | Self::MeterPer { role, .. }
@@ -125,6 +135,7 @@ impl Source {
     pub fn counter(&self) -> Option<&str> {
         match self {
             Self::Rate { counter, .. }
+            | Self::Count { counter, .. }
             | Self::CpuPer { counter, .. }
             | Self::MeterPer { counter, .. }
             | Self::WirePer { counter, .. } => Some(counter),
@@ -143,8 +154,14 @@ impl Metric {
         problems.not_empty(&format!("{at}.unit"), &self.unit);
         let (kind, quantile) = match &self.from {
             Source::Rate { .. } => ("rate", None),
+            Source::Count { .. } => ("count", None),
             Source::SetupQuantile { quantile, .. } => ("setup_quantile", Some(quantile)),
-            Source::CpuPer { .. } => ("cpu_per", None),
+            Source::CpuPer { of, .. } => {
+                if let Some(of) = of {
+                    problems.known(&format!("{at}.from.cpu_per.of"), "role", of, roles);
+                }
+                ("cpu_per", None)
+            }
             Source::Meter { field } => {
                 problems.known(&format!("{at}.from.meter.field"), "meter field", field, METER_FIELDS);
                 ("meter", None)

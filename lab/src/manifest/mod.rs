@@ -20,11 +20,11 @@ mod workload;
 
 pub use build_spec::{BuildSpec, Need, Tool};
 pub use catalog::{Catalog, find_root};
-pub use contender::{Contender, Implementation, Tuning};
+pub use contender::{Contender, Implementation, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub(crate) use gate::hex;
 pub use gate::{AtMost, Expected, Gate};
 pub use metric::{Better, METER_FIELDS, Metric, Source, WIRE_FIELDS};
 pub use params::{ParamKind, ParamSpec, ParamValue, Params};
 pub use role::{Placeholder, RoleSpec, substitute};
-pub use workload::{Placement, Preset, Workload};
+pub use workload::{Detect, Offered, Placement, Preset, Workload};

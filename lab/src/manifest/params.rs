@@ -56,6 +56,8 @@ pub struct ParamSpec {
     pub choices: Vec<ParamValue>,
     /// The unit, for people.
     pub unit: Option<String>,
+    /// What 0 stands for, where it is not the least but the absence of a limit: it sorts above all other values.
+    pub zero: Option<String>,
     /// Whether it stands in a report's headline.
     #[serde(default)]
     pub headline: bool,

@@ -6,7 +6,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX};
+use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
 use super::read::{Problems, decode};
 use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
 
@@ -40,10 +40,43 @@ pub struct Workload {
     pub requires: IndexMap<String, BTreeMap<String, String>>,
     /// The correctness gate.
     pub gate: Gate,
+    /// The load that a parameter asks for, where one does.
+    pub offered: Option<Offered>,
+    /// Parameters that may not be above a value where the roles share one CPU: one that spins would take it from the
+    /// other.
+    #[serde(default)]
+    pub one_cpu_max: IndexMap<String, ParamValue>,
+    /// An effect that can be put in, to see that it is found again.
+    pub detect: Option<Detect>,
+    /// Marks a second in the window, unless told otherwise; 0: at its ends only.
+    #[serde(default = "marks_hz_default")]
+    pub marks_hz: u32,
     /// The metrics, in the order of the table.
     pub metrics: Vec<Metric>,
     /// The presets, in the order of the file.
     pub presets: IndexMap<String, Preset>,
+}
+
+/// A load that is asked for, and what counts how much of it was done.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offered {
+    /// The parameter: increments a second; 0 asks for nothing.
+    pub param: String,
+    /// The role that generates it.
+    pub role: String,
+    /// Its counter of what was done.
+    pub counter: String,
+}
+
+/// A known effect on the primary metric, in its unit: what the lab must find again, with its size.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detect {
+    /// The parameter that puts it in; 0 puts in nothing.
+    pub param: String,
+    /// Its values.
+    pub values: Vec<ParamValue>,
 }
 
 /// A named choice of parameters and effort.
@@ -55,6 +88,9 @@ pub struct Preset {
     /// The parameters that differ from their defaults.
     #[serde(default)]
     pub params: IndexMap<String, ParamValue>,
+    /// Values to measure at: for each table every combination of its lists; the tables one after the other.
+    #[serde(default)]
+    pub sweep: Vec<IndexMap<String, Vec<ParamValue>>>,
     /// How the roles share the cores, where the preset says so.
     pub placement: Option<Placement>,
     /// The least number of blocks before a verdict.
@@ -151,8 +187,31 @@ impl Workload {
         self.check_params(problems);
         self.check_requires(problems);
         self.gate.check(&self.roles, &self.params, problems);
+        self.check_load(problems);
         self.check_metrics(problems);
         self.check_presets(problems);
+    }
+
+    fn check_load(&mut self, problems: &mut Problems) {
+        if let Some(offered) = &self.offered {
+            problems.known("offered.param", "parameter", &offered.param, self.params.keys());
+            problems.known("offered.role", "role", &offered.role, &self.roles);
+            problems.not_empty("offered.counter", &offered.counter);
+        }
+        if let Some(detect) = &mut self.detect {
+            if detect.values.is_empty() {
+                problems.push("detect.values", "must have at least one value");
+            }
+            for value in &mut detect.values {
+                settle_value("detect.values", &detect.param, value, &self.params, problems);
+            }
+        }
+        for (param, value) in &mut self.one_cpu_max {
+            settle_value(&format!("one_cpu_max.{param}"), param, value, &self.params, problems);
+        }
+        if self.marks_hz > MARKS_HZ_MAX {
+            problems.push("marks_hz", format!("must be at most {MARKS_HZ_MAX}"));
+        }
     }
 
     fn check_params(&mut self, problems: &mut Problems) {
@@ -212,11 +271,18 @@ impl Workload {
             problems.name(&at, name);
             problems.not_empty(&format!("{at}.about"), &preset.about);
             for (param, value) in &mut preset.params {
-                let at = format!("{at}.params.{param}");
-                match self.params.get(param).map(|spec| spec.check(value.clone())) {
-                    None => problems.known(&at, "parameter", param, self.params.keys()),
-                    Some(Err(rule)) => problems.push(at, rule),
-                    Some(Ok(checked)) => *value = checked,
+                settle_value(&format!("{at}.params.{param}"), param, value, &self.params, problems);
+            }
+            for (i, axes) in preset.sweep.iter_mut().enumerate() {
+                for (param, values) in axes {
+                    let at = format!("{at}.sweep[{i}].{param}");
+                    problems.entries(&at, values.len());
+                    if values.is_empty() {
+                        problems.push(at.as_str(), "must have at least one value");
+                    }
+                    for value in values {
+                        settle_value(&at, param, value, &self.params, problems);
+                    }
                 }
             }
             if preset.min_blocks == 0 {
@@ -232,6 +298,25 @@ impl Workload {
             }
         }
     }
+}
+
+/// Gives a value the type of its parameter, or notes why it cannot have it.
+fn settle_value(
+    at: &str,
+    param: &str,
+    value: &mut ParamValue,
+    params: &IndexMap<String, ParamSpec>,
+    problems: &mut Problems,
+) {
+    match params.get(param).map(|spec| spec.check(value.clone())) {
+        None => problems.known(at, "parameter", param, params.keys()),
+        Some(Err(rule)) => problems.push(at, rule),
+        Some(Ok(checked)) => *value = checked,
+    }
+}
+
+fn marks_hz_default() -> u32 {
+    MARKS_HZ_DEFAULT
 }
 
 /// Notes names that are malformed or stand twice.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::format;
-use super::model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
-use crate::manifest::{Metric, ParamValue, Params, Placement, Workload};
+use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+use crate::load::{self, Load};
+use crate::manifest::{Metric, ParamSpec, ParamValue, Params, Placement, Workload};
 use crate::metrics;
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
@@ -72,7 +73,7 @@ fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
         for (name, spec) in workload.params.iter().filter(|(_, s)| s.headline) {
             let same = groups.iter().all(|(p, _)| p.get(name) == first.get(name));
             match first.get(name) {
-                Some(value) if same => parts.push(param(name, value, spec.unit.as_deref())),
+                Some(value) if same => parts.push(param(name, value, spec)),
                 _ => parts.push(format!("{name} varies")),
             }
         }
@@ -88,8 +89,9 @@ fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
 }
 
 /// A parameter for people: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
-fn param(name: &str, value: &ParamValue, unit: Option<&str>) -> String {
-    match (value, unit) {
+fn param(name: &str, value: &ParamValue, spec: &ParamSpec) -> String {
+    match (value, spec.unit.as_deref()) {
+        (ParamValue::Integer(0), _) if spec.zero.is_some() => spec.zero.clone().unwrap_or_default(),
         (ParamValue::Boolean(true), _) => name.to_owned(),
         (ParamValue::Boolean(false), _) => format!("not {name}"),
         (ParamValue::Integer(n), Some("bytes")) => {
@@ -127,6 +129,7 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
     let mut notes: Vec<String> = trials.iter().flat_map(|t| t.notes.iter().cloned()).collect();
     notes.sort();
     notes.dedup();
+    let load = load::of_cell(workload, &record.params, &trials);
     Cell {
         contender: record.contender().map(str::to_owned),
         roles: record.contenders.clone(),
@@ -138,7 +141,14 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         remedy: record.remedy.clone(),
         trials: u32::try_from(good).unwrap_or(u32::MAX),
         metrics: workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect(),
-        bottleneck: bottleneck(workload, &trials, run.header.settings.placement == Placement::Shared),
+        bottleneck: bottleneck(
+            workload,
+            &trials,
+            load.as_ref(),
+            run.header.settings.placement == Placement::Shared,
+        ),
+        load,
+        curves: curves(&trials),
         builds: record.builds.clone(),
         implementations: record.implementations.clone(),
         notes,
@@ -181,13 +191,41 @@ fn with_ceiling(run: &Run, workload: &Workload, mut cells: Vec<Cell>) -> Vec<Cel
     cells
 }
 
-/// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was.
-fn bottleneck(workload: &Workload, trials: &[&TrialRecord], shared: bool) -> String {
+fn curves(trials: &[&TrialRecord]) -> BTreeMap<String, Vec<CurvePoint>> {
+    let points = |curve: Vec<(f64, u64)>| {
+        curve.into_iter().map(|(quantile, value)| CurvePoint { quantile, value }).collect()
+    };
+    metrics::curves(trials)
+        .into_iter()
+        .map(|((role, name), curve)| (format!("{role}.{name}"), points(curve)))
+        .collect()
+}
+
+/// Says whether a load that was asked for was held, and what held the cell back.
+fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>, shared: bool) -> String {
+    // What paces a load is busy with that: it is no sign of who was slow, unless it could not keep up.
+    let pacing = workload.offered.as_ref().filter(|_| load.is_some_and(|l| l.held)).map(|o| o.role.as_str());
+    let busy = busiest(workload, trials, pacing, shared);
+    match load {
+        None => busy,
+        Some(load) if load.held => format!("rate held, {busy}"),
+        Some(load) => format!(
+            "rate not held: {} of {}, {busy}",
+            format::value(load.achieved, "1/s"),
+            format::value(load.offered, "1/s")
+        ),
+    }
+}
+
+/// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was. A role that
+/// paces a load is left out.
+fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, shared: bool) -> String {
     let share = |role: &String| {
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
         metrics::median(&shares).map(|s| (role.clone(), s))
     };
-    let shares: Vec<(String, f64)> = workload.roles.iter().filter_map(share).collect();
+    let roles = workload.roles.iter().filter(|r| pacing != Some(r.as_str()));
+    let shares: Vec<(String, f64)> = roles.filter_map(share).collect();
     if shares.is_empty() {
         return "not measured".to_owned();
     }

@@ -6,6 +6,7 @@ mod build;
 mod format;
 mod markdown;
 mod model;
+pub mod plot;
 mod table;
 mod terminal;
 
@@ -15,7 +16,7 @@ mod tests;
 pub use build::build;
 pub use format::{bytes, value};
 pub use markdown::{markdown, table as markdown_table};
-pub use model::{Cell, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 pub use terminal::{grid, plain, terminal};
 
 /// The JSON Schema of a report.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
+use crate::load::Load;
 use crate::protocol::Implementation;
 use crate::store::{BuildRecord, CellStatus, RunStatus};
 
@@ -93,6 +94,10 @@ pub struct Cell {
     pub trials: u32,
     /// Figures by metric.
     pub metrics: BTreeMap<String, MetricValue>,
+    /// The load that was asked for, where one was, and what was done of it.
+    pub load: Option<Load>,
+    /// Latency curves of the pooled trials, by role and histogram: `ping.latency`.
+    pub curves: BTreeMap<String, Vec<CurvePoint>>,
     /// What held it back, as far as it shows.
     pub bottleneck: String,
     /// How each contender was built.
@@ -101,6 +106,15 @@ pub struct Cell {
     pub implementations: BTreeMap<String, Implementation>,
     /// What was seen beside the figures.
     pub notes: Vec<String>,
+}
+
+/// A point of a latency curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Share of the values that are not above `value`, from 0 to 1.
+    pub quantile: f64,
+    /// The value, in the histogram's unit.
+    pub value: u64,
 }
 
 /// A figure.

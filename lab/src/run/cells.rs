@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::arena::{Arena, CpuPlan, LaunchSpec, Side};
+use crate::arena::{Arena, ArenaError, CpuPlan, LaunchSpec, Side, Topology};
 use crate::build::Built;
-use crate::manifest::{Contender, Tuning, Workload};
+use crate::manifest::{Contender, Placement, Tuning, Workload, version_matches};
 use crate::protocol::Implementation;
 use crate::store::{BuildRecord, CellRecord, CellStatus, Outcome, Run, Settings};
 use crate::trial::RoleSpec;
@@ -20,6 +20,20 @@ pub(super) fn cannot(
         return Some((format!("{} does not play the role {role}", contender.name), String::new()));
     }
     contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
+}
+
+/// Why the workload cannot be done with these parameters where the roles share one CPU, if it cannot.
+pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String, String)> {
+    workload.one_cpu_max.iter().find_map(|(name, most)| {
+        let value = cell.params.number(name)?;
+        (value > most.number()?).then(|| {
+            let reason = format!(
+                "{name}={value} with both roles on one CPU: above {most} the one that waits for its time takes it \
+                 from the other"
+            );
+            (reason, format!("give it a second CPU, or --set {name}={most}"))
+        })
+    })
 }
 
 pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
@@ -44,7 +58,8 @@ pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implement
     said.iter().find_map(|(role, implementation)| {
         let manifest = cell.builds.get(cell.contenders.get(role)?)?;
         let (said, wanted) = (&implementation.version, &manifest.version);
-        (said != wanted).then(|| format!("the {role} says it is version {said}, its manifest says {wanted}"))
+        (!version_matches(wanted, said))
+            .then(|| format!("the {role} says it is version {said}, its manifest says {wanted}"))
     })
 }
 
@@ -90,8 +105,25 @@ pub(super) fn roles(
     workload.roles.iter().enumerate().filter_map(spec).collect()
 }
 
+/// How the roles are started where one contender plays all of them, each on a core of its own.
+///
+/// # Errors
+/// When the CPUs of this machine cannot be told.
+pub(crate) fn alone(
+    workload: &Workload,
+    contender: &str,
+    built: &Built,
+    arena: &Arena,
+) -> Result<Vec<RoleSpec>, ArenaError> {
+    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    let spec = |(index, role): (usize, &String)| {
+        role_spec(built, contender, role, index, cpus.roles.get(index).cloned(), None, arena)
+    };
+    Ok(workload.roles.iter().enumerate().filter_map(spec).collect())
+}
+
 /// How one role is started; none if the contender does not play it.
-pub(crate) fn role_spec(
+fn role_spec(
     built: &Built,
     contender: &str,
     role: &str,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::cells::{cannot, note_build, note_outcome, roles, wrong_version};
+use super::cells::{cannot, crowded, note_build, note_outcome, roles, wrong_version};
 use super::{Display, Position, Resolved};
 use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
@@ -114,7 +114,7 @@ impl Engine<'_> {
                 implementations: BTreeMap::new(),
             })
             .collect();
-        self.leave_out(&resolved.workload, &mut cells)?;
+        self.leave_out(&resolved.workload, plan, &mut cells)?;
         let started_at = Timestamp::now();
         // What is recorded is what is used, not what was wished for.
         let mut settings = resolved.settings.clone();
@@ -155,7 +155,12 @@ impl Engine<'_> {
     }
 
     /// Marks the cells that cannot run as skipped: before anything is built.
-    fn leave_out(&mut self, workload: &Workload, cells: &mut [CellRecord]) -> Result<(), RunError> {
+    fn leave_out(
+        &mut self,
+        workload: &Workload,
+        plan: &CpuPlan,
+        cells: &mut [CellRecord],
+    ) -> Result<(), RunError> {
         let mut known: BTreeMap<String, Availability> = BTreeMap::new();
         for cell in cells {
             for (role, name) in &cell.contenders {
@@ -164,7 +169,8 @@ impl Engine<'_> {
                     known.entry(name.clone()).or_insert_with(|| self.builder.availability(contender));
                 let why = match availability {
                     Availability::Unavailable { reason, remedy } => Some((reason.clone(), remedy.clone())),
-                    Availability::Available => cannot(contender, workload, role, cell),
+                    Availability::Available => cannot(contender, workload, role, cell)
+                        .or_else(|| plan.on_one_cpu().then(|| crowded(workload, cell)).flatten()),
                 };
                 if let Some((reason, remedy)) = why {
                     cell.status = CellStatus::Skipped;

@@ -8,7 +8,7 @@ mod cells;
 mod engine;
 mod request;
 
-pub(crate) use cells::role_spec;
+pub(crate) use cells::alone;
 pub use engine::{Ended, Engine, RunError};
 pub use request::{Request, Resolved};
 

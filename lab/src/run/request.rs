@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::arena::Net;
-use crate::manifest::{Catalog, ManifestError, ParamValue, Params, Placement, Workload};
-use crate::plan::{self, CELLS_MAX, PlannedCell};
+use crate::manifest::{Catalog, ManifestError, ParamValue, Params, Placement, Preset, Workload};
+use crate::plan::{self, CELLS_MAX, Casting, PlannedCell};
 use crate::store::Settings;
 
 /// Preset of a run that names none, where the workload has it.
@@ -27,8 +27,8 @@ pub struct Request {
     pub set: Vec<(String, String)>,
     /// Swept parameters as typed, values separated by commas.
     pub sweep: Vec<(String, String)>,
-    /// Every contender of one role with every one of the other.
-    pub matrix: bool,
+    /// Who plays with whom.
+    pub casting: Casting,
     /// Baseline.
     pub baseline: Option<String>,
     /// Seconds of measuring at the most.
@@ -50,7 +50,7 @@ pub struct Request {
     /// Factor on the time limits of the protocol.
     pub time_limits: f64,
     /// Marks a second.
-    pub marks_hz: u32,
+    pub marks_hz: Option<u32>,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -84,10 +84,10 @@ impl Request {
         let (contenders, ceiling) = self.cast(catalog, &workload)?;
         let baseline = match &self.baseline {
             Some(name) => Some(catalog.contender(&workload.name, name)?.name.clone()),
-            None => workload.baseline.clone(),
+            None => self.against().or(workload.baseline.as_ref()).cloned(),
         };
-        let params = self.parameter_sets(&workload, &base)?;
-        let cells = plan::cells(&workload.roles, &contenders, ceiling.as_deref(), self.matrix, &params);
+        let params = self.parameter_sets(&workload, preset, &base)?;
+        let cells = plan::cells(&workload.roles, &contenders, ceiling.as_deref(), &self.casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
@@ -106,7 +106,7 @@ impl Request {
             margin: MARGIN,
             precision: self.precision,
             time_limits: self.time_limits,
-            marks_hz: self.marks_hz,
+            marks_hz: self.marks_hz.unwrap_or(workload.marks_hz),
             memory_limit_bytes: self.memory_limit_bytes,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, command: self.command })
@@ -130,14 +130,45 @@ impl Request {
             }
         }
         // Ratios need their baseline in every block.
-        if let Some(name) = self.baseline.as_ref().filter(|b| !contenders.contains(b)) {
-            contenders.push(catalog.contender(&workload.name, name)?.name.clone());
+        for name in self.baseline.as_ref().into_iter().chain(self.against()) {
+            let name = catalog.contender(&workload.name, name)?.name.clone();
+            if !contenders.contains(&name) {
+                contenders.push(name);
+            }
         }
         let ceiling = workload.ceiling.clone().filter(|_| !self.no_ceiling);
         Ok((contenders, ceiling.filter(|c| catalog.contender(&workload.name, c).is_ok())))
     }
 
-    fn parameter_sets(&self, workload: &Workload, base: &Params) -> Result<Vec<Params>, ManifestError> {
+    fn against(&self) -> Option<&String> {
+        if let Casting::Against(name) = &self.casting { Some(name) } else { None }
+    }
+
+    /// What to measure at: the values typed, or those of the preset, but for a parameter that was set by hand.
+    fn parameter_sets(
+        &self,
+        workload: &Workload,
+        preset: Option<&Preset>,
+        base: &Params,
+    ) -> Result<Vec<Params>, ManifestError> {
+        let presets = preset.filter(|p| self.sweep.is_empty() && !p.sweep.is_empty());
+        if let Some(preset) = presets {
+            let mut sets: Vec<Params> = Vec::new();
+            for table in &preset.sweep {
+                let set = |name: &String| self.set.iter().any(|(n, _)| n == name);
+                let axes: Vec<_> = table
+                    .iter()
+                    .filter(|(name, _)| !set(name))
+                    .map(|(n, v)| (n.clone(), v.clone()))
+                    .collect();
+                for params in plan::sweep(base, &axes) {
+                    if !sets.contains(&params) {
+                        sets.push(params);
+                    }
+                }
+            }
+            return Ok(sets);
+        }
         let axes = self
             .sweep
             .iter()

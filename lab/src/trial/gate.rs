@@ -9,8 +9,6 @@ use crate::store::SampleKind;
 /// Share of the payload that the wire must have shown: the meter's window is a little wider than the counters', so
 /// an honest pair is always above 1.
 const CARRIED_LEAST: f64 = 0.98;
-/// Counters that may fall again: a gap closes when what was missing arrives late.
-const SETTLING: [&str; 1] = ["gaps"];
 
 /// Who did not do the work, and how that shows.
 pub(super) struct Broken {
@@ -24,10 +22,11 @@ fn broken(role: &str, reason: String) -> Checked {
     Err(Broken { role: role.to_owned(), reason: format!("gate: {reason}") })
 }
 
-/// Every role must tell the setup time of every connection: the best one alone is not the job's.
+/// Every role that owes setup times must tell that of every connection: the best one alone is not the job's.
 pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
-    let streams = spec.params.count(&spec.workload.gate.streams).unwrap_or(0);
-    for role in &spec.roles {
+    let gate = &spec.workload.gate;
+    let streams = spec.params.count(&gate.streams).unwrap_or(0);
+    for role in spec.roles.iter().filter(|r| gate.wants_setups(&r.name)) {
         let told =
             collected.samples.iter().filter(|s| s.kind == SampleKind::Setup && s.role == role.name).count();
         if told as u64 != streams {
@@ -79,17 +78,17 @@ pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
             _ => return broken(&gate.role, format!("a result has no counter {counter}")),
         }
     }
-    never_above_result(collected)?;
+    never_above_result(&gate.settling, collected)?;
     carried(spec, collected)
 }
 
-/// Counters only rise: no mark may have shown more than the end.
-fn never_above_result(collected: &Collected) -> Checked {
+/// Counters only rise: no mark may have shown more than the end, but of those that settle.
+fn never_above_result(settling: &[String], collected: &Collected) -> Checked {
     for sample in collected.samples.iter().filter(|s| s.kind == SampleKind::Counter) {
         let end = collected.results.get(&sample.role).and_then(|r| r.values.get(&sample.name));
         if let (Some(marked), Some(end)) = (sample.value, end)
             && marked > *end
-            && !SETTLING.contains(&sample.name.as_str())
+            && !settling.contains(&sample.name)
         {
             return broken(
                 &sample.role,

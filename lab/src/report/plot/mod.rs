@@ -1,0 +1,251 @@
+//! Plots of a stored run, as SVG: a metric against a parameter, or latency curves. Nothing is drawn that the report does
+//! not hold.
+
+mod draw;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::format;
+use super::model::{Cell, CurvePoint, Report};
+use crate::manifest::{ManifestError, Metric, ParamSpec, Workload};
+use crate::store::CellStatus;
+
+pub use draw::svg;
+
+/// What to plot of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Parameters that cells must have, as typed.
+    pub only: Vec<(String, String)>,
+    /// Contenders; none: all.
+    pub contenders: Vec<String>,
+}
+
+/// A plot, before it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Its headline.
+    pub title: String,
+    /// Below the x axis.
+    pub x_label: String,
+    /// Places on the x axis, and what stands below them.
+    pub x_ticks: Vec<(f64, String)>,
+    /// Beside the y axis.
+    pub y_label: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// One a contender.
+    pub series: Vec<Series>,
+}
+
+/// The points of one contender, in rising x.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<Point>,
+    /// Whether points are marked, or only joined.
+    pub marked: bool,
+}
+
+/// One point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Where on the x axis.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// The least and the greatest of the trials.
+    pub range: (f64, f64),
+    /// False where a load that was asked for was not held: drawn hollow.
+    pub held: bool,
+}
+
+/// Why there is nothing to plot. The caller's.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlotError {
+    /// An unknown parameter, metric or contender, or a value out of range.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// Several cells of a contender would stand at one place.
+    #[error("cells differ in {0} too: choose one with --where {0}=VALUE")]
+    Ambiguous(String),
+    /// No cell is left.
+    #[error("no measured cell is left to plot")]
+    Empty,
+    /// No cell has this curve.
+    #[error("no cell has the curve {wanted}; known: {known}")]
+    NoCurve {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+/// A metric against a parameter, a line a contender.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn against(
+    report: &Report,
+    workload: &Workload,
+    x: &str,
+    y: &str,
+    selection: &Selection,
+) -> Result<Plot, PlotError> {
+    let spec = workload.param(x)?;
+    let metric = workload.metric(y)?;
+    let cells = selected(report, workload, selection)?;
+    no_other_difference(&cells, Some(x))?;
+    let mut places: Vec<&Value> = cells.iter().filter_map(|c| c.params.get(x)).collect();
+    places.sort_by(|a, b| rank(spec, a).total_cmp(&rank(spec, b)));
+    places.dedup();
+    let place = |cell: &Cell| places.iter().position(|p| Some(*p) == cell.params.get(x));
+    let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for cell in &cells {
+        let Some((i, figure)) = place(cell).zip(cell.metrics.get(y)) else { continue };
+        let Some(value) = figure.value.filter(|v| *v > 0.0) else { continue };
+        let range = figure.samples.iter().fold((value, value), |(a, b), s| (a.min(*s), b.max(*s)));
+        let held = cell.load.is_none_or(|load| load.held);
+        series.entry(&cell.label).or_default().push(Point { x: i as f64, y: value, range, held });
+    }
+    let series = in_order(series, true);
+    let x_ticks = places.iter().enumerate().map(|(i, v)| (i as f64, shown(spec, v))).collect();
+    let unit = spec.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
+    finish(report, metric, series, x_ticks, format!("{x}{unit}"), metric.label.clone())
+}
+
+/// Latency curves: the share of values on the x axis, in nines, and a line a contender.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn curves(
+    report: &Report,
+    workload: &Workload,
+    name: &str,
+    selection: &Selection,
+) -> Result<Plot, PlotError> {
+    let cells = selected(report, workload, selection)?;
+    no_other_difference(&cells, None)?;
+    let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for cell in &cells {
+        let points = cell.curves.get(name).into_iter().flatten().filter(|p| p.value > 0);
+        let held = cell.load.is_none_or(|load| load.held);
+        let point = |p: &CurvePoint| {
+            let y = p.value as f64;
+            Point { x: nines(p.quantile), y, range: (y, y), held }
+        };
+        series.entry(&cell.label).or_default().extend(points.map(point));
+    }
+    series.retain(|_, points| !points.is_empty());
+    if series.is_empty() {
+        let mut known: Vec<&str> = cells.iter().flat_map(|c| c.curves.keys()).map(String::as_str).collect();
+        known.sort_unstable();
+        known.dedup();
+        return Err(PlotError::NoCurve { wanted: name.to_owned(), known: known.join(", ") });
+    }
+    let ticks =
+        [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
+    let x_ticks = ticks.map(|(x, text)| (x, text.to_owned())).to_vec();
+    let primary = workload.primary().ok_or(PlotError::Empty)?;
+    finish(
+        report,
+        primary,
+        in_order(series, false),
+        x_ticks,
+        "share of the values".to_owned(),
+        name.to_owned(),
+    )
+}
+
+fn finish(
+    report: &Report,
+    metric: &Metric,
+    series: Vec<Series>,
+    x_ticks: Vec<(f64, String)>,
+    x_label: String,
+    y_label: String,
+) -> Result<Plot, PlotError> {
+    if series.is_empty() {
+        return Err(PlotError::Empty);
+    }
+    let unit = metric.unit.clone();
+    Ok(Plot { title: report.run.headline.clone(), x_label, x_ticks, y_label, unit, series })
+}
+
+fn in_order(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
+    let one = |(name, mut points): (&str, Vec<Point>)| {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series { name: name.to_owned(), points, marked }
+    };
+    series.into_iter().map(one).collect()
+}
+
+/// The measured cells that have what is asked for.
+fn selected<'a>(
+    report: &'a Report,
+    workload: &Workload,
+    selection: &Selection,
+) -> Result<Vec<&'a Cell>, PlotError> {
+    let mut wanted = Vec::new();
+    for (name, text) in &selection.only {
+        wanted.push((name, serde_json::json!(workload.parse_param(name, text)?)));
+    }
+    for name in &selection.contenders {
+        if !report.cells.iter().any(|c| c.label == *name) {
+            let known = report.cells.iter().map(|c| &c.label);
+            return Err(ManifestError::unknown("contender of this run", name, known).into());
+        }
+    }
+    let fits = |c: &&Cell| {
+        c.status == CellStatus::Ok
+            && wanted.iter().all(|(name, value)| c.params.get(*name) == Some(value))
+            && (selection.contenders.is_empty() || selection.contenders.contains(&c.label))
+    };
+    let cells: Vec<&Cell> = report.cells.iter().filter(fits).collect();
+    if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
+}
+
+/// Two cells of a contender may differ in `x` alone, and in how long was measured.
+fn no_other_difference(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
+    const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
+    let first = cells.first().ok_or(PlotError::Empty)?;
+    for (name, value) in &first.params {
+        let differs = cells.iter().any(|c| c.params.get(name) != Some(value));
+        if differs && Some(name.as_str()) != x && !EFFORT.contains(&name.as_str()) {
+            return Err(PlotError::Ambiguous(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Where a value stands among the others. What means "no limit" stands above all.
+fn rank(spec: &ParamSpec, value: &Value) -> f64 {
+    match value.as_f64() {
+        Some(0.0) if spec.zero.is_some() => f64::INFINITY,
+        Some(number) => number,
+        None => 0.0,
+    }
+}
+
+fn shown(spec: &ParamSpec, value: &Value) -> String {
+    match (value, value.as_f64(), &spec.zero) {
+        (_, Some(0.0), Some(zero)) => zero.clone(),
+        (_, Some(number), _) if number >= 1e3 => format::value(number, "1/s").replace("/s", ""),
+        (Value::String(text), ..) => text.clone(),
+        (other, ..) => other.to_string(),
+    }
+}
+
+/// 0.9 is one nine, 0.99 two. The last value of all, which no share of nines has, stands at the end of the axis.
+fn nines(quantile: f64) -> f64 {
+    const MOST: f64 = 5.0;
+    if quantile >= 1.0 { MOST } else { (-(1.0 - quantile).log10()).clamp(0.0, MOST) }
+}
+
+#[cfg(test)]
+mod tests;
