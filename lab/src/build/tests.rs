@@ -283,6 +283,26 @@ fn go_builds() {
 }
 
 #[test]
+fn cc_builds() {
+    let main = "#include <stdio.h>\n#include \"word.h\"\nint main(void) { puts(word()); }\n";
+    let files = [("contender.toml", "# what is pinned stands here\n"), ("main.c", main)];
+    let repository = Repository::new("tool = \"cc\"\nsdk = \"c\"", "[\"{bin}\"]", &files);
+    repository.write("contenders/sdk/c/word.h", "const char *word(void);\n");
+    repository.write("contenders/sdk/c/word.c", "const char *word(void) { return \"c\"; }\n");
+    // What is in a folder below is no part of the program: two mains would not link.
+    repository.write("contenders/sdk/c/tests/main.c", "int main(void) { return 1; }\n");
+    if !have(&repository, "cc and pkg-config") {
+        return;
+    }
+    let built = repository.build().unwrap();
+    assert_eq!(output(&built), "c\n");
+    assert_eq!(built.record.inputs, ["contenders/w/tiny", "contenders/sdk/c"]);
+    assert!(repository.build().unwrap().cached);
+    repository.write("contenders/sdk/c/word.c", "const char *word(void) { return \"changed\"; }\n");
+    assert_eq!(output(&repository.build().unwrap()), "changed\n");
+}
+
+#[test]
 fn npm_builds() {
     let package = "{\"name\": \"tiny\", \"version\": \"1.0.0\"}";
     let lock = "{\"name\": \"tiny\", \"version\": \"1.0.0\", \"lockfileVersion\": 3, \"requires\": true, \

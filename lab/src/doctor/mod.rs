@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Programs whose version stands in every result, and how to ask them.
-const TOOLCHAINS: [(&str, &str); 8] = [
+const TOOLCHAINS: [(&str, &str); 9] = [
     ("rustc", "--version"),
     ("cargo", "--version"),
     ("go", "version"),
@@ -20,6 +20,7 @@ const TOOLCHAINS: [(&str, &str); 8] = [
     ("python3", "--version"),
     ("cc", "--version"),
     ("cmake", "--version"),
+    ("javac", "-version"),
 ];
 
 /// The toolchains found, by program: the first line of what each says of itself.

@@ -64,6 +64,100 @@ fn a_matrix_and_a_sweep_have_all_cells() {
 }
 
 #[test]
+fn one_peer_for_all_has_each_contender_in_each_role() {
+    let bench = two();
+    let arguments = ["run", "dummy", "--against", "two", "--max-blocks", "1", "--set", "seconds=0.2"];
+    let seen = bench.netdyno(&arguments);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let report = bench.last();
+    let labels: Vec<&str> =
+        report["cells"].as_array().unwrap().iter().map(|c| c["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["two", "one", "one > two", "two > one"]);
+    let baselines: Vec<&str> =
+        report["verdicts"].as_array().unwrap().iter().map(|v| v["baseline"].as_str().unwrap()).collect();
+    assert!(!baselines.is_empty() && baselines.iter().all(|b| *b == "two"), "{baselines:?}");
+}
+
+#[test]
+fn a_preset_may_sweep_and_be_narrowed_by_hand() {
+    let bench = two();
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    let preset = "[presets.curve]\nabout = \"two streams, then sizes\"\nmin_blocks = 1\nmax_blocks = 1\n\
+                  budget_seconds = 60\nparams = { seconds = 0.2 }\n\
+                  sweep = [{ streams = [1, 2] }, { streams = [2], message_bytes = [64, 128] }]\n";
+    bench.write("workloads/dummy.toml", &format!("{manifest}\n{preset}"));
+    let cells = |more: &[&str]| {
+        let mut arguments = vec!["run", "dummy", "one", "--preset", "curve"];
+        arguments.extend(more);
+        let seen = bench.netdyno(&arguments);
+        assert_eq!(seen.code, 0, "{seen:?}");
+        let report = bench.last();
+        let pair = |c: &serde_json::Value| {
+            (c["params"]["streams"].as_i64().unwrap(), c["params"]["message_bytes"].as_i64().unwrap())
+        };
+        report["cells"].as_array().unwrap().iter().map(pair).collect::<Vec<_>>()
+    };
+    // What stands in both tables is measured once.
+    assert_eq!(cells(&[]), [(1, 64), (2, 64), (2, 128)]);
+    assert_eq!(cells(&["--set", "streams=3"]), [(3, 64), (3, 128)]);
+    assert_eq!(cells(&["--sweep", "streams=4,5"]), [(4, 64), (5, 64)]);
+}
+
+#[test]
+fn a_load_that_is_not_held_is_said_and_drawn() {
+    let bench = two();
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    // More than anything can count.
+    let offered = "[params.rate]\nkind = \"integer\"\ndefault = 1000000000000\nabout = \"load\"\n\
+                   [offered]\nparam = \"rate\"\nrole = \"sink\"\ncounter = \"messages\"\n";
+    bench.write("workloads/dummy.toml", &format!("{manifest}\n{offered}"));
+    let arguments = ["run", "dummy", "--sweep", "rate=0,1000000000000", "--max-blocks", "1"];
+    let seen = bench.netdyno(&arguments);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("rate not held: "), "{seen:?}");
+    let report = bench.last();
+    let held: Vec<_> = report["cells"].as_array().unwrap().iter().map(|c| &c["load"]["held"]).collect();
+    assert_eq!(
+        held,
+        [
+            &serde_json::json!(null),
+            &serde_json::json!(null),
+            &serde_json::json!(false),
+            &serde_json::json!(false)
+        ]
+    );
+    let file = bench.path("plot.svg");
+    let seen = bench.netdyno(&["plot", "last", "--x", "rate", "-o", file.to_str().unwrap()]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("1000"), "{svg}");
+    let seen = bench.netdyno(&["plot", "last", "--x", "rat"]);
+    assert!(seen.code == 2 && seen.stderr.contains("did you mean \"rate\"?"), "{seen:?}");
+}
+
+#[test]
+fn one_cpu_for_both_roles_is_said() {
+    let bench = two();
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    bench.write("workloads/dummy.toml", &format!("{manifest}\n[one_cpu_max]\nstreams = 2\n"));
+    let arguments = ["run", "dummy", "one", "--sweep", "streams=2,3", "--max-blocks", "1"];
+    let command = bench.command(&arguments);
+    let mut pinned = std::process::Command::new("taskset");
+    pinned.args(["-c", "0"]).arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        pinned.env(key, value.unwrap_or_default());
+    }
+    if which::which("taskset").is_err() {
+        crate::bench::skip("taskset(1)");
+        return;
+    }
+    let seen = Seen::of(&pinned.output().unwrap());
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("streams=3 with both roles on one CPU"), "{seen:?}");
+    assert!(seen.stdout.contains("--set streams=2"), "{seen:?}");
+}
+
+#[test]
 fn a_killed_run_keeps_its_trials_and_goes_on() {
     let bench = two();
     // On the host's network, as where a private one is not permitted: it is not in the way of going on.

@@ -25,6 +25,8 @@ fn names_and_values() {
         (&["run", "--resume", "2031"], "no run"),
         (&["check", "bad"], "unknown contender"),
         (&["show"], "no run"),
+        (&["plot", "last", "--x", "streams"], "no run"),
+        (&["run", "dummy", "--against", "god"], "did you mean \"good\"?"),
         (&["new", "--workload", "dummy", "--language", "cobol", "x"], "unknown language"),
     ] {
         check(&bench, arguments, 2, part);
@@ -70,7 +72,7 @@ fn an_unwritable_store_or_cache() {
 #[test]
 fn help_has_examples_and_completions_are_scripts() {
     let bench = Bench::new(&[]);
-    for verb in ["run", "list", "doctor", "check", "new", "show"] {
+    for verb in ["run", "list", "doctor", "check", "new", "show", "plot"] {
         check(&bench, &[verb, "--help"], 0, "Example");
     }
     check(&bench, &["completions", "bash"], 0, "_netdyno");

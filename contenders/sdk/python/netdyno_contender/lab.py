@@ -6,7 +6,7 @@ import os
 import platform
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 PROTOCOL_VERSION = 1
 MAX_LINE_BYTES = 1 << 20  # the newline left out
@@ -42,9 +42,10 @@ class Signal:
 
 @dataclass(frozen=True)
 class Start:
-    """Begin a phase: each at most once, in the order of PHASES."""
+    """Begin a phase: each at most once, in the order of PHASES. `at_ns` is when that was read."""
 
     phase: str
+    at_ns: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Lab:
         if index < self._next_phase:
             raise ValueError(f"phase {phase!r} is out of order")
         self._next_phase = index + 1
-        return Start(phase)
+        return Start(phase, now_ns())
 
     def _read_message(self):
         line = self._read_line()

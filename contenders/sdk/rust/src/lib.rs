@@ -5,6 +5,7 @@
 //! | read the lab's lines and print the answers ([`Lab`]) | open a socket or choose a runtime |
 //! | make, check and count the payload ([`payload`]) | know a library that is measured |
 //! | keep the books of a `datachannel` role ([`datachannel`]; a task a connection with the feature `tokio`) | change how a library is used |
+//! | keep the books of an `rtt` role, and drive its lanes (`rtt`, with the feature of that name) | |
 //!
 //! ```no_run
 //! use netdyno_contender::{Event, Lab};
@@ -28,6 +29,8 @@
 pub mod datachannel;
 mod lab;
 pub mod payload;
+#[cfg(feature = "rtt")]
+pub mod rtt;
 mod tally;
 #[cfg(feature = "tokio")]
 pub mod tokio;

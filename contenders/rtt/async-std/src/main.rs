@@ -1,0 +1,116 @@
+//! The `rtt` workload on async-std by its documented entry points, `task::block_on` and `task::spawn`: a task for each
+//! lane, connection and background task.
+
+mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use async_std::io::{ReadExt, WriteExt};
+use async_std::net::{TcpListener, TcpStream, UdpSocket};
+use async_std::task;
+use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Timer, Transport};
+use netdyno_contender::{Lab, lock_version};
+
+use crate::wire::{Tcp, Udp};
+
+fn main() {
+    let role = rtt::connect();
+    let lab = role.job().lab;
+    lab.ready("async-std", lock_version(include_str!("../Cargo.lock"), "async-std"), "async-std");
+    if let Role::Ping(ping) = role {
+        // Blocks, and so comes before the runtime.
+        ping.peer();
+    }
+    if let Err(error) = task::block_on(run(role)) {
+        lab.failed(error);
+    }
+}
+
+/// Ends with an error only.
+async fn run(role: &'static Role) -> io::Result<()> {
+    match role {
+        Role::Ping(ping) => ask(ping),
+        Role::Pong(pong) => answer(pong).await?,
+    }
+    rtt::background(role.job(), &Clock, |work| drop(task::spawn(rtt::work(work, Clock)))).await;
+    std::future::pending().await
+}
+
+/// The runtime's ways to wait.
+struct Clock;
+
+impl Timer for Clock {
+    async fn yield_now(&self) {
+        task::yield_now().await;
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        task::sleep(duration).await;
+    }
+}
+
+/// Runs `body` as a task of its own; an error ends the process.
+fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + Send + 'static) {
+    task::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) });
+}
+
+fn ask(ping: &'static Ping) {
+    let peer = ping.peer();
+    for i in 0..ping.job.outstanding {
+        spawn(ping.job.lab, run_lane(ping, i, peer));
+    }
+}
+
+async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
+    let (job, lane) = (&ping.job, ping.lane(i));
+    match job.transport {
+        Transport::Udp => rtt::drive(lane, Udp::connect(job, peer).await?, Clock).await,
+        Transport::Tcp => rtt::drive(lane, Tcp::connect(job, peer).await?, Clock).await,
+    }
+}
+
+async fn answer(pong: &'static Pong) -> io::Result<()> {
+    let job = &pong.job;
+    match job.transport {
+        Transport::Udp => {
+            let socket = UdpSocket::bind(job.local()).await?;
+            pong.bound(socket.local_addr()?);
+            spawn(job.lab, echo_datagrams(socket, pong.echo(0), vec![0; job.buffer_bytes()]));
+        }
+        Transport::Tcp => {
+            let listener = TcpListener::bind(job.local()).await?;
+            pong.bound(listener.local_addr()?);
+            spawn(job.lab, accept(pong, listener));
+        }
+    }
+    Ok(())
+}
+
+async fn echo_datagrams(socket: UdpSocket, mut echo: Echo, mut buffer: Vec<u8>) -> io::Result<()> {
+    loop {
+        let (length, from) = socket.recv_from(&mut buffer).await?;
+        echo.answer(&buffer[..length]);
+        socket.send_to(&buffer[..length], from).await?;
+    }
+}
+
+async fn accept(pong: &'static Pong, listener: TcpListener) -> io::Result<()> {
+    let job = &pong.job;
+    for i in 0..job.outstanding {
+        let (stream, _) = listener.accept().await?;
+        let message = vec![0; job.message_bytes];
+        spawn(job.lab, async move { rtt::until_hang_up(echo_stream(stream, pong.echo(i), message).await) });
+    }
+    Ok(())
+}
+
+async fn echo_stream(mut stream: TcpStream, mut echo: Echo, mut message: Vec<u8>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        stream.read_exact(&mut message).await?;
+        echo.answer(&message);
+        stream.write_all(&message).await?;
+    }
+}

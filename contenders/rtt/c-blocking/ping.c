@@ -1,0 +1,93 @@
+/* ping: a thread a lane, the main thread for the first. */
+#include "roles.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/time.h>
+
+enum { STACK_BYTES = 128 << 10 };
+
+/* UDP only: the wait for an echo ends now and then, to see whether it is lost. */
+static void set_receive_timeout(int fd) {
+    const struct timeval timeout = {.tv_usec = ND_LOOK_MS * 1000};
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) != 0)
+        nd_failed("SO_RCVTIMEO: %s", strerror(errno));
+}
+
+/* Until the request is settled. */
+static void await_echo(struct nd_lane *lane) {
+    const bool tcp = lane->rtt->tcp;
+    const size_t wanted = lane->rtt->message_bytes + !tcp;
+    for (;;) {
+        ssize_t got = recv(lane->fd, lane->echo, wanted, tcp ? MSG_WAITALL : 0);
+        uint64_t at_ns = nd_now_ns();
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            if (nd_lane_give_up(lane, at_ns))
+                return;
+        } else if (got < 0 || (tcp && got == 0)) {
+            nd_failed("lane %u: recv: %s", lane->stream, got < 0 ? strerror(errno) : "closed");
+        } else if (nd_lane_take(lane, lane->echo, (size_t)got, at_ns)) {
+            return;
+        }
+    }
+}
+
+static void request(struct nd_lane *lane, uint64_t sent_ns) {
+    const size_t length = lane->rtt->message_bytes;
+    if (send(lane->fd, lane->request, length, 0) != (ssize_t)length)
+        nd_failed("lane %u: send: %s", lane->stream, strerror(errno));
+    nd_lane_sent(lane, sent_ns);
+    await_echo(lane);
+}
+
+/* Returns the time at which it returns. */
+static uint64_t wait_until_due(const struct nd_lane *lane) {
+    const struct nd_rtt *rtt = lane->rtt;
+    uint64_t now_ns = nd_now_ns();
+    if (rtt->timer_pacing && !nd_lane_is_due(lane, now_ns)) {
+        const struct timespec due = {.tv_sec = (time_t)(lane->due_ns / ND_NS_PER_S),
+                                     .tv_nsec = (long)(lane->due_ns % ND_NS_PER_S)};
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+            ;
+        return nd_now_ns();
+    }
+    while (!nd_lane_is_due(lane, now_ns)) {
+        if (rtt->outstanding > 1)
+            sched_yield();
+        now_ns = nd_now_ns();
+    }
+    return now_ns;
+}
+
+static void *run_lane(void *argument) {
+    struct nd_lane *lane = argument;
+    if (!lane->rtt->tcp)
+        set_receive_timeout(lane->fd);
+    nd_lane_begin(lane);
+    while (nd_lane_verifying(lane))
+        request(lane, nd_now_ns());
+    nd_lane_verified(lane);
+    nd_rtt_await(lane->rtt, ND_PHASE_WARMUP);
+    nd_lane_begin(lane);
+    for (;;)
+        request(lane, wait_until_due(lane));
+    return NULL;
+}
+
+void run_ping(struct nd_rtt *rtt) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    nd_ping_open(rtt);
+    nd_rtt_await(rtt, ND_PHASE_VERIFY);
+    rtt->several_writers = rtt->outstanding > 1;
+    for (uint32_t i = 1; i < rtt->outstanding; i++) {
+        pthread_t thread;
+        int error = pthread_create(&thread, &small, run_lane, &rtt->lanes[i]);
+        if (error != 0)
+            nd_failed("a thread for lane %u: %s", i, strerror(error));
+    }
+    run_lane(&rtt->lanes[0]);
+    __builtin_unreachable();
+}

@@ -1,0 +1,90 @@
+/* pong: UDP on the main thread, TCP on a thread a connection. */
+#include "roles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 128 << 10 };
+
+static noreturn void echo_datagrams(struct nd_rtt *rtt, int fd) {
+    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX];
+    for (;;) {
+        struct sockaddr_storage from;
+        socklen_t from_length = sizeof from;
+        ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
+        if (got < 0) {
+            if (!nd_pong_error_is_harmless(errno))
+                nd_failed("recvfrom: %s", strerror(errno));
+            continue;
+        }
+        nd_pong_delay(rtt);
+        ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
+        if (sent == got)
+            nd_pong_sent(rtt, (size_t)got);
+        else if (!nd_pong_error_is_harmless(errno))
+            nd_failed("sendto: %s", strerror(errno));
+    }
+}
+
+struct connection {
+    struct nd_rtt *rtt;
+    int fd;
+};
+
+static void *echo_stream(void *argument) {
+    struct connection connection = *(struct connection *)argument;
+    struct nd_rtt *rtt = connection.rtt;
+    const size_t length = rtt->message_bytes;
+    free(argument);
+    uint8_t *message = malloc(length);
+    if (message == NULL)
+        nd_failed("no memory for a connection");
+    errno = 0;
+    while (recv(connection.fd, message, length, MSG_WAITALL) == (ssize_t)length) {
+        nd_pong_delay(rtt);
+        if (send(connection.fd, message, length, 0) != (ssize_t)length)
+            break;
+        nd_pong_sent(rtt, length);
+        errno = 0;
+    }
+    /* ping has gone: that ends this connection, not pong. */
+    if (!nd_pong_error_is_harmless(errno))
+        nd_failed("a connection: %s", strerror(errno));
+    close(connection.fd);
+    free(message);
+    return NULL;
+}
+
+static noreturn void accept_streams(struct nd_rtt *rtt, int listener) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
+    rtt->several_writers = rtt->outstanding > 1;
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (!nd_pong_error_is_harmless(errno))
+                nd_failed("accept: %s", strerror(errno));
+            continue;
+        }
+        nd_pong_accepted(fd);
+        struct connection *connection = malloc(sizeof *connection);
+        if (connection == NULL)
+            nd_failed("no memory for a connection");
+        *connection = (struct connection){rtt, fd};
+        pthread_t thread;
+        int error = pthread_create(&thread, &small, echo_stream, connection);
+        if (error != 0)
+            nd_failed("a thread for a connection: %s", strerror(error));
+    }
+}
+
+void run_pong(struct nd_rtt *rtt) {
+    int fd = nd_pong_open(rtt);
+    if (rtt->tcp)
+        accept_streams(rtt, fd);
+    echo_datagrams(rtt, fd);
+}

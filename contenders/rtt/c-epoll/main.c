@@ -1,0 +1,13 @@
+/* The rtt workload over non-blocking sockets and epoll. */
+#include "roles.h"
+
+#include <gnu/libc-version.h>
+
+int main(void) {
+    static struct nd_rtt rtt;
+    nd_rtt_setup(&rtt);
+    nd_rtt_ready(&rtt, "epoll", gnu_get_libc_version(), true);
+    if (rtt.ping)
+        run_ping(&rtt);
+    run_pong(&rtt);
+}

@@ -1,0 +1,33 @@
+#ifndef RING_H
+#define RING_H
+
+#include "rtt.h"
+
+#include <liburing.h>
+
+/* Makes the ring of this role; where the kernel has none for us, the role is unsupported. */
+void ring_open(struct io_uring *ring, const struct nd_rtt *rtt);
+/* The version of the library that is loaded. */
+const char *ring_version(void);
+
+/* A request knows what it is by its key: who it is for, and what it does. */
+enum ring_operation { RING_RECEIVE, RING_SEND, RING_ACCEPT, RING_PACER, RING_LOOK };
+enum { RING_OPERATION_BITS = 3 };
+
+static inline uint64_t ring_key(uint32_t index, enum ring_operation operation) {
+    return (uint64_t)index << RING_OPERATION_BITS | operation;
+}
+static inline uint32_t ring_index(uint64_t key) {
+    return (uint32_t)(key >> RING_OPERATION_BITS);
+}
+static inline enum ring_operation ring_operation(uint64_t key) {
+    return key & ((1 << RING_OPERATION_BITS) - 1);
+}
+
+/* The next free entry; there are enough for whatever is asked for between two submissions. */
+struct io_uring_sqe *ring_entry(struct io_uring *ring);
+
+noreturn void run_ping(struct nd_rtt *rtt, struct io_uring *ring);
+noreturn void run_pong(struct nd_rtt *rtt, struct io_uring *ring);
+
+#endif

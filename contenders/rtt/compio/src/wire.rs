@@ -1,0 +1,87 @@
+//! The sockets of ping. compio takes a buffer and gives it back: each socket has one for sending and one for receiving.
+
+use std::io;
+use std::mem::take;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use compio::BufResult;
+use compio::io::{AsyncReadExt, AsyncWriteExt};
+use compio::net::{TcpStream, UdpSocket};
+use netdyno_contender::rtt::{Job, TICK, Wire};
+
+use crate::inbox::{Inbox, Tick};
+
+pub struct Udp<R, F> {
+    socket: Rc<UdpSocket>,
+    request: Vec<u8>,
+    inbox: Inbox<R, F>,
+}
+
+pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
+    let socket = Rc::new(UdpSocket::bind(job.local()).await?);
+    socket.connect(peer).await?;
+    let tick = Rc::<Tick>::default();
+    compio::runtime::spawn(ring(Rc::clone(&tick))).detach();
+    let receiver = Rc::clone(&socket);
+    let inbox = Inbox::new(vec![0; job.buffer_bytes()], tick, move |buffer| {
+        let socket = Rc::clone(&receiver);
+        async move { socket.recv(buffer).await.into() }
+    });
+    Ok(Udp { socket, request: vec![0; job.message_bytes], inbox })
+}
+
+async fn ring(tick: Rc<Tick>) {
+    loop {
+        compio::time::sleep(TICK).await;
+        tick.ring();
+    }
+}
+
+impl<R, F> Wire for Udp<R, F>
+where
+    R: Fn(Vec<u8>) -> F,
+    F: Future<Output = (io::Result<usize>, Vec<u8>)>,
+{
+    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.request.copy_from_slice(message);
+        let BufResult(sent, request) = self.socket.send(take(&mut self.request)).await;
+        self.request = request;
+        sent.map(drop)
+    }
+
+    async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
+        self.inbox.next().await
+    }
+}
+
+pub struct Tcp {
+    stream: TcpStream,
+    request: Vec<u8>,
+    echo: Vec<u8>,
+}
+
+impl Tcp {
+    pub async fn connect(job: &Job, peer: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(peer).await?;
+        stream.set_nodelay(true)?;
+        let (request, echo) = (vec![0; job.message_bytes], vec![0; job.message_bytes]);
+        Ok(Self { stream, request, echo })
+    }
+}
+
+impl Wire for Tcp {
+    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.request.copy_from_slice(message);
+        let BufResult(sent, request) = self.stream.write_all(take(&mut self.request)).await;
+        self.request = request;
+        sent.map(drop)
+    }
+
+    /// Fills the buffer to its capacity, which is that of `vec!`: exact.
+    async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
+        let BufResult(filled, echo) = self.stream.read_exact(take(&mut self.echo)).await;
+        self.echo = echo;
+        filled.map(|_| Some(&self.echo[..]))
+    }
+}

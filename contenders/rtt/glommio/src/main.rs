@@ -1,0 +1,135 @@
+//! The `rtt` workload on glommio: a task for each lane, connection and background task, all on one `LocalExecutor` with
+//! defaults. What sends and receives has a task queue of its own, whose latency matters.
+
+mod inbox;
+mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::panic::catch_unwind;
+use std::time::Duration;
+
+use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use glommio::net::{TcpListener, TcpStream, UdpSocket};
+use glommio::timer::sleep;
+use glommio::{Latency, LocalExecutorBuilder, Shares, executor, spawn_local, spawn_local_into};
+use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Timer, Transport};
+use netdyno_contender::{Lab, lock_version};
+
+use crate::wire::{Tcp, connect_udp};
+
+/// How long tasks may run before glommio looks for what has arrived, as long as a lane or an echo loop is ready.
+const LATENCY: Duration = Duration::from_micros(50);
+
+fn main() {
+    let role = rtt::connect();
+    let lab = role.job().lab;
+    // glommio panics where io_uring is refused, and returns an error where it may lock too little memory.
+    let local = match catch_unwind(|| LocalExecutorBuilder::default().make()) {
+        Ok(Ok(local)) => local,
+        Ok(Err(error)) => lab.unsupported(error),
+        Err(_) => lab.unsupported("no io_uring, or one that lacks what glommio needs"),
+    };
+    lab.ready("glommio", lock_version(include_str!("../Cargo.lock"), "glommio"), "glommio");
+    if let Role::Ping(ping) = role {
+        // Blocks, and so comes before the runtime's work.
+        ping.peer();
+    }
+    if let Err(error) = local.run(run(role)) {
+        lab.failed(error);
+    }
+}
+
+/// Ends with an error only.
+async fn run(role: &'static Role) -> io::Result<()> {
+    let queue = executor().create_task_queue(Shares::default(), Latency::Matters(LATENCY), "network");
+    // A task that is spawned from there stays in that queue.
+    spawn_local_into(async { start(role) }, queue)?.await?;
+    rtt::background(role.job(), &Clock, |work| drop(spawn_local(rtt::work(work, Clock)).detach())).await;
+    std::future::pending().await
+}
+
+fn start(role: &'static Role) -> io::Result<()> {
+    match role {
+        Role::Ping(ping) => ask(ping),
+        Role::Pong(pong) => answer(pong)?,
+    }
+    Ok(())
+}
+
+/// The runtime's ways to wait.
+struct Clock;
+
+impl Timer for Clock {
+    async fn yield_now(&self) {
+        executor().yield_now().await;
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        sleep(duration).await;
+    }
+}
+
+/// Runs `body` as a task of its own; an error ends the process.
+fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
+    spawn_local(async move { body.await.unwrap_or_else(|error| lab.failed(error)) }).detach();
+}
+
+fn ask(ping: &'static Ping) {
+    let peer = ping.peer();
+    for i in 0..ping.job.outstanding {
+        spawn(ping.job.lab, run_lane(ping, i, peer));
+    }
+}
+
+async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
+    let (job, lane) = (&ping.job, ping.lane(i));
+    match job.transport {
+        Transport::Udp => rtt::drive(lane, connect_udp(job, peer).await?, Clock).await,
+        Transport::Tcp => rtt::drive(lane, Tcp::connect(job, peer).await?, Clock).await,
+    }
+}
+
+fn answer(pong: &'static Pong) -> io::Result<()> {
+    let job = &pong.job;
+    match job.transport {
+        Transport::Udp => {
+            let socket = UdpSocket::bind(job.local())?;
+            pong.bound(socket.local_addr()?);
+            spawn(job.lab, echo_datagrams(socket, pong.echo(0), vec![0; job.buffer_bytes()]));
+        }
+        Transport::Tcp => {
+            let listener = TcpListener::bind(job.local())?;
+            pong.bound(listener.local_addr()?);
+            spawn(job.lab, accept(pong, listener));
+        }
+    }
+    Ok(())
+}
+
+async fn echo_datagrams(socket: UdpSocket, mut echo: Echo, mut buffer: Vec<u8>) -> io::Result<()> {
+    loop {
+        let (length, from) = socket.recv_from(&mut buffer).await?;
+        echo.answer(&buffer[..length]);
+        socket.send_to(&buffer[..length], from).await?;
+    }
+}
+
+async fn accept(pong: &'static Pong, listener: TcpListener) -> io::Result<()> {
+    let job = &pong.job;
+    for i in 0..job.outstanding {
+        let stream = listener.accept().await?;
+        let message = vec![0; job.message_bytes];
+        spawn(job.lab, async move { rtt::until_hang_up(echo_stream(stream, pong.echo(i), message).await) });
+    }
+    Ok(())
+}
+
+async fn echo_stream(mut stream: TcpStream, mut echo: Echo, mut message: Vec<u8>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        stream.read_exact(&mut message).await?;
+        echo.answer(&message);
+        stream.write_all(&message).await?;
+    }
+}

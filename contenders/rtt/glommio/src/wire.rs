@@ -1,0 +1,80 @@
+//! The sockets of ping.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use glommio::net::{TcpStream, UdpSocket};
+use glommio::timer::sleep;
+use netdyno_contender::rtt::{Job, TICK, Wire};
+
+use crate::inbox::{Inbox, Tick};
+
+pub struct Udp<R, F> {
+    socket: Rc<UdpSocket>,
+    inbox: Inbox<R, F>,
+}
+
+pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
+    let socket = Rc::new(UdpSocket::bind(job.local())?);
+    socket.connect(peer).await?;
+    let tick = Rc::<Tick>::default();
+    glommio::spawn_local(ring(Rc::clone(&tick))).detach();
+    let receiver = Rc::clone(&socket);
+    // glommio reserves as much for each receive: no more than shows a message as too long.
+    let inbox = Inbox::new(vec![0; job.message_bytes + 1], tick, move |mut buffer| {
+        let socket = Rc::clone(&receiver);
+        async move {
+            let length = socket.recv(&mut buffer).await;
+            (length.map_err(io::Error::from), buffer)
+        }
+    });
+    Ok(Udp { socket, inbox })
+}
+
+async fn ring(tick: Rc<Tick>) {
+    loop {
+        sleep(TICK).await;
+        tick.ring();
+    }
+}
+
+impl<R, F> Wire for Udp<R, F>
+where
+    R: Fn(Vec<u8>) -> F,
+    F: Future<Output = (io::Result<usize>, Vec<u8>)>,
+{
+    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.socket.send(message).await?;
+        Ok(())
+    }
+
+    async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
+        self.inbox.next().await
+    }
+}
+
+pub struct Tcp {
+    stream: TcpStream,
+    message: Vec<u8>,
+}
+
+impl Tcp {
+    pub async fn connect(job: &Job, peer: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(peer).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, message: vec![0; job.message_bytes] })
+    }
+}
+
+impl Wire for Tcp {
+    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.stream.write_all(message).await
+    }
+
+    async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
+        self.stream.read_exact(&mut self.message).await?;
+        Ok(Some(&self.message))
+    }
+}

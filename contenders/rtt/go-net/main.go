@@ -1,0 +1,42 @@
+// Command go is Go's package net as a contender of the rtt workload, in both roles: its blocking calls, and a goroutine
+// for each lane, connection and background task. The runtime chooses how many threads run them.
+//
+// Go's yield, runtime.Gosched, does not look at the network while anything is runnable. So where as many lanes spin as
+// there are processors (GOMAXPROCS), the echo of a further lane waits for the runtime's monitor, up to 10 ms. Pacing by
+// timer, one lane, or a rate that leaves no time to spin does not have that.
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"runtime"
+	"strings"
+
+	"netdyno.dev/contender"
+	"netdyno.dev/contender/rtt"
+)
+
+func main() {
+	lab, setup := contender.Connect()
+	if setup.Workload != "rtt" || (setup.Role != "ping" && setup.Role != "pong") {
+		lab.Unsupported(fmt.Sprintf("workload %q, role %q", setup.Workload, setup.Role))
+	}
+	params, err := rtt.ReadParams(setup)
+	if err != nil {
+		lab.Failed(err.Error())
+	}
+	local, err := netip.ParseAddr(setup.Local)
+	if err != nil {
+		lab.Failed("local: " + err.Error())
+	}
+	peer, err := netip.ParseAddr(setup.Peer)
+	if err != nil {
+		lab.Failed("peer: " + err.Error())
+	}
+	lab.Ready("Go net", strings.TrimPrefix(runtime.Version(), "go"))
+	if setup.Role == "ping" {
+		newPinger(lab, setup, params, local, peer).serve()
+	} else {
+		newPonger(lab, params, local).serve()
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"netdyno.dev/contender"
+	"netdyno.dev/contender/rtt"
+)
+
+const (
+	helloTimeout = 10 * time.Second
+	// lookNs is how often a lane at least looks for a lost datagram; halfway there the deadline is set anew.
+	lookNs = int64(100 * time.Millisecond)
+)
+
+// pinger has a connected socket, and a goroutine, for each lane.
+type pinger struct {
+	lab         *contender.Lab
+	params      rtt.Params
+	local, peer netip.Addr
+	ping        *rtt.Ping
+}
+
+func newPinger(lab *contender.Lab, setup contender.Setup, params rtt.Params, local, peer netip.Addr) *pinger {
+	return &pinger{lab: lab, params: params, local: local, peer: peer, ping: rtt.NewPing(setup, params)}
+}
+
+func (p *pinger) serve() {
+	p.ping.Serve(p.lab, func(port uint16) {
+		go p.run(netip.AddrPortFrom(p.peer, port))
+	})
+}
+
+// run opens the lanes, one after the other, and starts them all.
+func (p *pinger) run(pong netip.AddrPort) {
+	var sockets []*socket
+	var setupNs []uint64
+	for i, lane := range p.ping.Lanes() {
+		begunNs := rtt.NowNs()
+		socket, err := p.open(lane, pong)
+		if err != nil {
+			p.lab.Failed(fmt.Sprintf("lane %d: %v", i, err))
+		}
+		sockets = append(sockets, socket)
+		setupNs = append(setupNs, uint64(rtt.NowNs()-begunNs))
+	}
+	for i, socket := range sockets {
+		go func() {
+			p.lab.Failed(fmt.Sprintf("lane %d: %v", i, socket.run()))
+		}()
+	}
+	p.lab.Connected(setupNs)
+}
+
+// open makes a socket and waits for the echo of its hello.
+func (p *pinger) open(lane *rtt.Lane, pong netip.AddrPort) (*socket, error) {
+	one := &socket{lane: lane, udp: p.params.UDP(), echo: make([]byte, p.params.MessageBytes)}
+	from := netip.AddrPortFrom(p.local, 0)
+	var err error
+	if one.udp {
+		// A byte more than an echo has: a longer datagram is to be seen as one.
+		one.echo = make([]byte, p.params.MessageBytes+1)
+		one.conn, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(pong))
+	} else {
+		// The package turns TCP_NODELAY on by itself.
+		one.conn, err = net.DialTCP("tcp", net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(pong))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = one.conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return nil, err
+	}
+	if _, err = one.conn.Write(p.ping.Hello()); err != nil {
+		return nil, err
+	}
+	bytes, err := one.receive()
+	if err != nil {
+		return nil, err
+	}
+	if err = p.ping.CheckHello(one.echo[:bytes]); err != nil {
+		return nil, err
+	}
+	return one, one.conn.SetReadDeadline(time.Time{})
+}
+
+// socket is a lane's.
+type socket struct {
+	lane       *rtt.Lane
+	conn       net.Conn
+	udp        bool
+	echo       []byte
+	deadlineNs int64 // of reading, where it is UDP
+}
+
+func (s *socket) run() error {
+	for {
+		request := s.lane.Next()
+		sentNs := s.lane.Wait()
+		if s.udp && s.deadlineNs-sentNs < lookNs/2 {
+			if err := s.look(sentNs, sentNs+lookNs); err != nil {
+				return err
+			}
+			sentNs = rtt.NowNs()
+		}
+		if _, err := s.conn.Write(request); err != nil {
+			return err
+		}
+		s.lane.Sent(sentNs)
+		if err := s.await(); err != nil {
+			return err
+		}
+	}
+}
+
+// await receives until the request has its echo, or is lost.
+func (s *socket) await() error {
+	for {
+		bytes, err := s.receive()
+		nowNs := rtt.NowNs()
+		if s.udp && errors.Is(err, os.ErrDeadlineExceeded) {
+			if s.lane.Lost(nowNs) {
+				return nil
+			}
+			err = s.look(nowNs, min(nowNs+lookNs, s.lane.TimeoutNs()))
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if done, err := s.lane.Take(s.echo[:bytes], nowNs); done || err != nil {
+			return err
+		}
+	}
+}
+
+// receive waits for a datagram, or for a message's length of the stream.
+func (s *socket) receive() (bytes int, err error) {
+	if s.udp {
+		return s.conn.Read(s.echo)
+	}
+	return io.ReadFull(s.conn, s.echo)
+}
+
+// look has reading return at a time, to see whether the request is lost.
+func (s *socket) look(nowNs, deadlineNs int64) error {
+	s.deadlineNs = deadlineNs
+	return s.conn.SetReadDeadline(time.Now().Add(time.Duration(deadlineNs - nowNs)))
+}

@@ -1,0 +1,184 @@
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import netdyno.Lab;
+import netdyno.rtt.Lane;
+import netdyno.rtt.Params;
+import netdyno.rtt.Ping;
+import netdyno.rtt.Schedule;
+
+/** Ping on one thread: it waits in a selector for echoes, and as pacing says for what is due. */
+final class NioPing extends Ping {
+    private static final long NS_PER_MS = 1_000_000;
+
+    private final Link[] links;
+    private final Selector selector;
+    private final Consumer<SelectionKey> handler = this::handle;
+    private volatile Thread waiter;
+
+    private Schedule schedule;
+    private long dueNumber; // the first request that is not due yet, over all lanes
+    private long dueNs; // when it will be
+    private long nowNs; // the clock as last read
+    private int busy; // lanes that have a request under way
+
+    NioPing(Lab lab, Params params) {
+        super(lab, params, false);
+        links = new Link[params.outstanding()];
+        try {
+            selector = Selector.open();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public Thread thread(Runnable work) {
+        return Main.thread(work);
+    }
+
+    @Override
+    protected void open(Lane lane, InetSocketAddress pong) throws IOException {
+        links[lane.stream] = Link.open(lane, params.tcp(), pong, selector);
+    }
+
+    @Override
+    protected void send(Lane lane, ByteBuffer message) throws IOException {
+        links[lane.stream].sendAll(message);
+    }
+
+    @Override
+    protected long receive(Lane lane) throws IOException {
+        Link link = links[lane.stream];
+        link.clear();
+        long atNs = Link.NOTHING;
+        while (atNs == Link.NOTHING) {
+            selector.select(key -> { });
+            atNs = link.receive();
+        }
+        return atNs;
+    }
+
+    @Override
+    protected void run(Schedule schedule) throws IOException {
+        waiter = Thread.currentThread();
+        this.schedule = schedule;
+        dueNs = schedule.t0Ns();
+        if (params.closedLoop()) {
+            for (Link link : links) {
+                begin(link);
+                link.send(link.lane.request());
+            }
+        }
+        long lookNs = schedule.t0Ns() + LOOK_MS * NS_PER_MS;
+        while (!stopped()) {
+            if (params.closedLoop()) {
+                select(LOOK_MS);
+            } else {
+                sendWhatIsDue();
+                await();
+            }
+            if (nowNs >= lookNs && !params.tcp()) {
+                lookNs = nowNs + LOOK_MS * NS_PER_MS;
+                look();
+            }
+        }
+    }
+
+    @Override
+    protected void wake() {
+        selector.wakeup();
+        LockSupport.unpark(waiter);
+    }
+
+    private void sendWhatIsDue() throws IOException {
+        nowNs = System.nanoTime();
+        while (dueNs <= nowNs) {
+            Link link = links[(int) (dueNumber % links.length)];
+            long due = dueNs;
+            dueNs = schedule.dueNs(++dueNumber);
+            // A busy lane sends it when its echo has come.
+            if (!link.busy) {
+                begin(link);
+                link.send(link.lane.request(due));
+            }
+        }
+    }
+
+    /**
+     * Waits until something is due or an echo comes. A selector's time limit has whole milliseconds: it is rounded up,
+     * and used only where echoes may come; where none can, the thread is parked, which is as precise as the system is.
+     */
+    private void await() throws IOException {
+        if (busy == links.length) {
+            select(LOOK_MS);
+        } else if (!params.timer()) {
+            if (busy > 0) {
+                selector.selectNow(handler);
+            } else {
+                Thread.onSpinWait();
+            }
+        } else if (busy > 0) {
+            select(Math.min(LOOK_MS, (dueNs - nowNs + NS_PER_MS - 1) / NS_PER_MS));
+        } else {
+            LockSupport.parkNanos(dueNs - nowNs);
+        }
+    }
+
+    private void select(long limitMs) throws IOException {
+        if (selector.select(handler, limitMs) == 0) {
+            nowNs = System.nanoTime();
+        }
+    }
+
+    private void handle(SelectionKey key) {
+        Link link = (Link) key.attachment();
+        try {
+            if (key.isWritable()) {
+                link.handleWritable();
+            }
+            long atNs = key.isReadable() ? link.receive() : Link.NOTHING;
+            if (atNs != Link.NOTHING) {
+                nowNs = atNs;
+                Lane.Echo echo = link.lane.take(atNs);
+                link.clear();
+                if (echo == Lane.Echo.AWAITED) {
+                    next(link);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Goes on with the lane's next request, if it is due. */
+    private void next(Link link) throws IOException {
+        link.busy = false;
+        busy--;
+        if (params.closedLoop()) {
+            begin(link);
+            link.send(link.lane.request());
+        } else if (link.lane.number() < dueNumber) {
+            begin(link);
+            link.send(link.lane.request(schedule.dueNs(link.lane.number())));
+        }
+    }
+
+    private void begin(Link link) {
+        link.busy = true;
+        busy++;
+    }
+
+    private void look() throws IOException {
+        for (Link link : links) {
+            if (link.lane.lose(nowNs)) {
+                next(link);
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import netdyno.rtt.Role;
+
+/** Java's virtual threads as a contender of the rtt workload, in both roles. */
+public final class Main {
+    private Main() {}
+
+    public static void main(String[] args) {
+        Role.play("java.lang.Thread, virtual", VirtualPing::new, VirtualPong::new);
+    }
+}

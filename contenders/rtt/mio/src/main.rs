@@ -1,0 +1,41 @@
+//! The `rtt` workload on mio: one thread with one `Poll` for all sockets of a role. mio has no tasks and no timers: the
+//! background tasks are threads, and what is due comes by the timeout of `Poll`.
+
+mod link;
+mod ping;
+mod pong;
+
+use std::io;
+
+use mio::Poll;
+use netdyno_contender::lock_version;
+use netdyno_contender::rtt::{self, Role, Transport, background_threads, spawn_thread};
+
+/// Events taken from the kernel at once, as in the library's examples.
+const EVENTS: usize = 1024;
+
+fn main() {
+    let role = rtt::connect();
+    let job = role.job();
+    job.lab.ready("mio", lock_version(include_str!("../Cargo.lock"), "mio"), "mio");
+    if job.tasks > 0 {
+        spawn_thread(job.lab, move || {
+            background_threads(job);
+            Ok(())
+        });
+    }
+    if let Err(error) = run(role) {
+        job.lab.failed(error);
+    }
+}
+
+/// Ends with an error only.
+fn run(role: &'static Role) -> io::Result<()> {
+    let poll = Poll::new()?;
+    match (role, role.job().transport) {
+        (Role::Ping(ping), Transport::Udp) => ping::over_udp(ping, poll),
+        (Role::Ping(ping), Transport::Tcp) => ping::over_tcp(ping, poll),
+        (Role::Pong(pong), Transport::Udp) => pong::over_udp(pong, poll),
+        (Role::Pong(pong), Transport::Tcp) => pong::over_tcp(pong, poll),
+    }
+}

@@ -1,0 +1,29 @@
+// Datagrams by node:dgram. An error of a socket has no listener, and so ends the process as failed.
+import { createSocket } from "node:dgram";
+import { isIPv6 } from "node:net";
+import { nowNs } from "netdyno-contender/rtt";
+
+const bound = ({ local }) =>
+  new Promise((resolve) => {
+    const socket = createSocket(isIPv6(local) ? "udp6" : "udp4");
+    socket.bind(0, local, () => resolve(socket));
+  });
+
+/** A connected socket for a lane of ping. */
+export async function dial(setup, port, receive) {
+  const socket = await bound(setup);
+  socket.on("message", (message) => receive(message, nowNs()));
+  await new Promise((resolve) => socket.connect(port, setup.peer, resolve));
+  return (message) => socket.send(message);
+}
+
+/** The one socket of pong. */
+export async function listen(setup, pong) {
+  const socket = await bound(setup);
+  socket.on("message", (message, from) => {
+    pong.delay();
+    socket.send(message, from.port, from.address);
+    pong.sent(message.length);
+  });
+  return socket.address().port;
+}

@@ -1,0 +1,129 @@
+/* What both roles of `rtt` share: parameters, phases, counters. */
+#include "rtt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So far from every time that nothing lies in a window which begins there. */
+#define NOT_YET_NS (UINT64_C(1) << 63)
+
+static void take_signal(void *self, const json_t *body) {
+    struct nd_rtt *rtt = self;
+    json_int_t port = json_integer_value(json_object_get(body, "port"));
+    if (!rtt->ping || port < 1 || port > UINT16_MAX)
+        nd_failed("signal: no port, or not for this role");
+    pthread_mutex_lock(&rtt->lock);
+    rtt->port = (uint16_t)port;
+    pthread_cond_broadcast(&rtt->changed);
+    pthread_mutex_unlock(&rtt->lock);
+}
+
+static void take_start(void *self, enum nd_phase phase, uint64_t at_ns) {
+    struct nd_rtt *rtt = self;
+    if (phase == ND_PHASE_MEASURE)
+        atomic_store_explicit(&rtt->measure_at_ns, at_ns, memory_order_relaxed);
+    pthread_mutex_lock(&rtt->lock);
+    if (phase == ND_PHASE_WARMUP)
+        rtt->warmup_at_ns = at_ns;
+    atomic_store_explicit(&rtt->phase, phase, memory_order_release);
+    pthread_cond_broadcast(&rtt->changed);
+    pthread_mutex_unlock(&rtt->lock);
+    if (phase == ND_PHASE_WARMUP)
+        nd_tasks_start();
+}
+
+static size_t read_values(void *self, struct nd_value *values) {
+    struct nd_rtt *rtt = self;
+    const struct {
+        const char *name;
+        const nd_counter *counter;
+        bool of_pong;
+    } all[] = {
+        {"requests", &rtt->requests, false}, {"messages", &rtt->messages, true}, {"bytes", &rtt->bytes, true},
+        {"lost", &rtt->lost, false},         {"late", &rtt->late, false},        {"strange", &rtt->strange, false},
+        {"task_runs", &rtt->task_runs, true},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (rtt->ping || all[i].of_pong)
+            values[count++] = (struct nd_value){all[i].name, nd_read(all[i].counter)};
+    return count;
+}
+
+static void put_histogram(json_t *object, const char *name, const struct nd_histogram *histogram) {
+    char *text = nd_histogram_encode(histogram);
+    json_object_set_new(object, name, json_string(text));
+    free(text);
+}
+
+static json_t *histograms(void *self) {
+    const struct nd_rtt *rtt = self;
+    json_t *object = json_object();
+    nd_tasks_stop();
+    if (rtt->ping) {
+        put_histogram(object, "latency", rtt->latency);
+        if (rtt->rate_per_s > 0) {
+            put_histogram(object, "service", rtt->service);
+            put_histogram(object, "lateness", rtt->lateness);
+        }
+    }
+    return object;
+}
+
+static bool choose(const struct nd_setup *setup, const char *name, const char *yes, const char *no) {
+    const char *text = nd_param_text(setup, name);
+    if (strcmp(text, yes) != 0 && strcmp(text, no) != 0)
+        nd_unsupported("%s %.32s", name, text);
+    return strcmp(text, yes) == 0;
+}
+
+static struct nd_histogram *new_histogram(void) {
+    struct nd_histogram *histogram = calloc(1, sizeof *histogram);
+    if (histogram == NULL)
+        nd_failed("no memory for a histogram");
+    return histogram;
+}
+
+void nd_rtt_setup(struct nd_rtt *rtt) {
+    memset(rtt, 0, sizeof *rtt);
+    const struct nd_setup *setup = &rtt->setup;
+    nd_connect(&rtt->setup);
+    rtt->ping = strcmp(setup->role, "ping") == 0;
+    if (strcmp(setup->workload, "rtt") != 0)
+        nd_unsupported("the workload %.64s", setup->workload);
+    if (!rtt->ping && strcmp(setup->role, "pong") != 0)
+        nd_unsupported("the role %.64s", setup->role);
+    rtt->tcp = choose(setup, "transport", "tcp", "udp");
+    rtt->timer_pacing = choose(setup, "pacing", "timer", "spin");
+    rtt->message_bytes = (uint32_t)nd_param_integer(setup, "message_bytes", ND_HEADER_BYTES, ND_MESSAGE_BYTES_MAX);
+    rtt->outstanding = (uint32_t)nd_param_integer(setup, "outstanding", 1, ND_LANES_MAX);
+    rtt->tasks = (uint32_t)nd_param_integer(setup, "tasks", 0, ND_TASKS_MAX);
+    rtt->rate_per_s = nd_param_integer(setup, "rate", 0, ND_NS_PER_S);
+    rtt->verify_messages = nd_param_integer(setup, "verify_messages", 1, UINT32_MAX);
+    rtt->echo_delay_ns = nd_param_integer(setup, "echo_delay_ns", 0, ND_NS_PER_S);
+    rtt->timeout_ns = nd_param_integer(setup, "timeout_ms", 1, UINT32_MAX) * ND_NS_PER_MS;
+    rtt->window_ns = (uint64_t)(nd_param_number(setup, "seconds", 0.0, 1e6) * (double)ND_NS_PER_S);
+    rtt->measure_at_ns = NOT_YET_NS;
+    pthread_mutex_init(&rtt->lock, NULL);
+    pthread_cond_init(&rtt->changed, NULL);
+    if (rtt->ping) {
+        rtt->latency = new_histogram();
+        rtt->service = new_histogram();
+        rtt->lateness = new_histogram();
+    }
+}
+
+void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version, bool threads) {
+    if (threads)
+        nd_tasks_prepare(rtt->tasks, &rtt->task_runs);
+    rtt->role = (struct nd_role){rtt, take_signal, take_start, read_values, histograms};
+    nd_ready(name, version);
+    nd_follow(&rtt->role);
+}
+
+void nd_rtt_await(struct nd_rtt *rtt, enum nd_phase phase) {
+    pthread_mutex_lock(&rtt->lock);
+    while (!nd_rtt_reached(rtt, phase))
+        pthread_cond_wait(&rtt->changed, &rtt->lock);
+    pthread_mutex_unlock(&rtt->lock);
+}

@@ -1,0 +1,82 @@
+package rtt
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"netdyno.dev/contender"
+)
+
+// Pong is the role that echoes: what is counted of it.
+type Pong struct {
+	params Params
+	tasks  tasks
+	lock   sync.Mutex // over the list, not over what is counted
+	books  []*Echoes
+}
+
+// Echoes counts the messages that one goroutine sends back. Any may read it.
+type Echoes struct {
+	delayNs         int64
+	messages, bytes atomic.Uint64
+	_               [64]byte // keeps what other cores write off this cache line
+}
+
+// NewPong has not counted anything yet.
+func NewPong(params Params) *Pong {
+	return &Pong{params: params, tasks: newTasks(params.Tasks)}
+}
+
+// Echoes opens the books of a goroutine that sends back.
+func (p *Pong) Echoes() *Echoes {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	book := &Echoes{delayNs: p.params.EchoDelayNs}
+	p.books = append(p.books, book)
+	return book
+}
+
+// Delay is called between receiving a message and sending it back.
+func (e *Echoes) Delay() {
+	if e.delayNs == 0 {
+		return
+	}
+	for end := NowNs() + e.delayNs; NowNs() < end; {
+	}
+}
+
+// Sent counts a message as sent back.
+func (e *Echoes) Sent(bytes int) {
+	e.messages.Add(1)
+	e.bytes.Add(uint64(bytes))
+}
+
+// Serve tells ping the port, and takes the lab's events until stop.
+func (p *Pong) Serve(lab *contender.Lab, port uint16) {
+	lab.Signal("ping", map[string]uint16{"port": port})
+	lab.Connected([]uint64{})
+	for {
+		switch event := lab.Next().(type) {
+		case contender.Start:
+			if event.Phase == "warmup" {
+				p.tasks.start()
+			}
+		case contender.Mark:
+			lab.Counters(event, p.values())
+		case contender.Stop:
+			lab.Result(p.values(), nil)
+			return
+		}
+	}
+}
+
+func (p *Pong) values() contender.Values {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	var messages, bytes uint64
+	for _, book := range p.books {
+		messages += book.messages.Load()
+		bytes += book.bytes.Load()
+	}
+	return contender.Values{"messages": messages, "bytes": bytes, "task_runs": p.tasks.runs()}
+}

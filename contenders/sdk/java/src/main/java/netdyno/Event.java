@@ -1,0 +1,23 @@
+package netdyno;
+
+import com.google.gson.JsonElement;
+
+/** A line from the lab after setup. */
+public sealed interface Event {
+    /** The phases, in the order in which they are started, each at most once. */
+    enum Phase {
+        VERIFY, WARMUP, MEASURE
+    }
+
+    /** A message from another role, forwarded word for word. */
+    record Signal(String from, JsonElement body) implements Event {}
+
+    /** Begin a phase. */
+    record Start(Phase phase) implements Event {}
+
+    /** Answer with the counters at once. */
+    record Mark(long id) implements Event {}
+
+    /** Send the result and end. */
+    record Stop() implements Event {}
+}

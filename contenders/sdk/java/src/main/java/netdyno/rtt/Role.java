@@ -1,0 +1,76 @@
+package netdyno.rtt;
+
+import com.google.gson.JsonElement;
+import java.io.IOException;
+import java.util.Map;
+import java.util.function.BiFunction;
+import netdyno.Event;
+import netdyno.Lab;
+
+/** One role of the rtt workload, told by the thread that reads from the lab. */
+public interface Role {
+    /** Called once, after `ready`. */
+    void begin() throws IOException;
+
+    void signal(JsonElement body);
+
+    void start(Event.Phase phase);
+
+    Map<String, Long> values();
+
+    /** Ends the traffic; the values are final then. Returns the histograms. */
+    Map<String, String> stop() throws IOException;
+
+    /** Starts a thread, in the form that this contender has for concurrent work; it must not keep the process alive. */
+    Thread thread(Runnable work);
+
+    /** Plays the role that the lab asks for, and ends the process. `name`: of what is under test, a part of Java itself. */
+    static void play(String name, BiFunction<Lab, Params, Role> ping, BiFunction<Lab, Params, Role> pong) {
+        Lab lab = Lab.connect();
+        if (!lab.setup().workload().equals("rtt")) {
+            throw lab.unsupported("workload " + lab.setup().workload());
+        }
+        BiFunction<Lab, Params, Role> maker = switch (lab.setup().role()) {
+            case "ping" -> ping;
+            case "pong" -> pong;
+            default -> throw lab.unsupported("role " + lab.setup().role());
+        };
+        // A thread that dies of a defect must not leave the lab waiting.
+        Thread.setDefaultUncaughtExceptionHandler((thread, e) -> lab.failed(thread.getName() + ": " + e));
+        try {
+            Role role = maker.apply(lab, Params.of(lab.setup().params()));
+            lab.ready(name, System.getProperty("java.version"));
+            role.begin();
+            serve(lab, role);
+        } catch (IllegalArgumentException | IOException e) {
+            throw lab.failed(e.getMessage());
+        }
+        System.exit(0);
+    }
+
+    private static void serve(Lab lab, Role role) throws IOException {
+        while (true) {
+            Event event = lab.next();
+            if (event instanceof Event.Signal signal) {
+                role.signal(signal.body());
+            } else if (event instanceof Event.Start start) {
+                role.start(start.phase());
+            } else if (event instanceof Event.Mark mark) {
+                lab.counters(mark, role.values());
+            } else {
+                Map<String, String> histograms = role.stop();
+                lab.result(role.values(), histograms);
+                return;
+            }
+        }
+    }
+
+    /** Waits for a thread's end, but not for ever. */
+    static void join(Thread thread, long limitMs) {
+        try {
+            thread.join(limitMs);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What all lanes of ping share, and ping's side of the lab.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use serde::Deserialize;
+
+use super::histograms::Histograms;
+use super::job::{NEVER, bounded};
+use super::schedule::Schedule;
+use super::{Job, Lane, Pacing};
+use crate::{Digest, Event, Gate, Lab, Phase, Setup, SetupTimes, end, now_ns};
+
+/// A lane is set up by one thing only: the echo of its hello.
+const HELLO_ECHOED: u8 = 1;
+/// Beyond these a schedule, the gate or a wait makes no sense; the workload's own bounds are tighter.
+const MAX_RATE: u64 = 1_000_000_000;
+const MAX_VERIFY_MESSAGES: u64 = 1 << 32;
+const MAX_TIMEOUT_MS: u64 = 3_600_000;
+
+/// A lane's counters, alone on their cache lines. Only the lane writes them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Slot {
+    pub(super) requests: AtomicU64,
+    pub(super) messages: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) late: AtomicU64,
+    pub(super) strange: AtomicU64,
+}
+
+/// What pong says.
+#[derive(Deserialize)]
+struct Listening {
+    port: u16,
+}
+
+/// The role that sends requests and takes the echoes.
+#[derive(Debug)]
+pub struct Ping {
+    /// What both roles are told.
+    pub job: Job,
+    pub(super) pacing: Pacing,
+    pub(super) seed: u64,
+    pub(super) verify_messages: u64,
+    pub(super) timeout_ns: u64,
+    rate: u64,
+    window_ns: u64,
+    peer_ip: IpAddr,
+    peer: OnceLock<SocketAddr>,
+    verifying: AtomicBool,
+    measure_ns: AtomicU64,
+    slots: Box<[Slot]>,
+    histograms: Histograms,
+    setup_times: SetupTimes,
+    gate: Gate,
+}
+
+impl Ping {
+    pub(super) fn new(lab: Lab, setup: &Setup) -> Self {
+        let (job, params) = (Job::new(lab, setup), &setup.params);
+        let pacing = match params.text("pacing").as_str() {
+            "spin" => Pacing::Spin,
+            "timer" => Pacing::Timer,
+            other => lab.unsupported(format!("the pacing `{other}`")),
+        };
+        let (lanes, rate) = (job.outstanding, bounded(lab, setup, "rate", 0, MAX_RATE));
+        Self {
+            pacing,
+            seed: setup.seed,
+            verify_messages: bounded(lab, setup, "verify_messages", 1, MAX_VERIFY_MESSAGES),
+            timeout_ns: bounded(lab, setup, "timeout_ms", 1, MAX_TIMEOUT_MS) * 1_000_000,
+            rate,
+            // A cast of a float saturates.
+            window_ns: (params.float("seconds") * 1e9) as u64,
+            peer_ip: setup.peer,
+            peer: OnceLock::new(),
+            verifying: AtomicBool::new(false),
+            measure_ns: AtomicU64::new(NEVER),
+            slots: (0..lanes).map(|_| Slot::default()).collect(),
+            histograms: Histograms::new(lanes, rate > 0),
+            setup_times: SetupTimes::new(lanes, HELLO_ECHOED),
+            gate: Gate::new(lanes),
+            job,
+        }
+    }
+
+    /// Where pong is. Waits until it has said so: a blocking call, for after `ready` and before the runtime's work.
+    pub fn peer(&self) -> SocketAddr {
+        *self.peer.wait()
+    }
+
+    /// The lane of this number, whose socket is about to be created: its setup time runs. Once a lane.
+    pub fn lane(&'static self, number: usize) -> Lane {
+        self.setup_times.created(number);
+        Lane::new(self, number)
+    }
+
+    pub(super) fn handle(&self, event: Event) {
+        let lab = self.job.lab;
+        match event {
+            Event::Signal { body, .. } => match serde_json::from_value(body) {
+                Ok(Listening { port }) => {
+                    if self.peer.set(SocketAddr::new(self.peer_ip, port)).is_err() {
+                        lab.failed("a second signal with pong's port");
+                    }
+                }
+                Err(error) => lab.failed(format!("a signal is not understood: {error}")),
+            },
+            Event::Start(Phase::Verify) => {
+                self.gate.started(&lab);
+                self.verifying.store(true, Relaxed);
+            }
+            Event::Start(Phase::Warmup) => self.job.begin_warmup(),
+            Event::Start(Phase::Measure) => self.measure_ns.store(now_ns(), Relaxed),
+            Event::Mark { id } => lab.counters(id, &self.values()),
+            Event::Stop => {
+                let values = self.values();
+                match self.histograms.encode() {
+                    Ok(histograms) => lab.result_with(&values, &histograms),
+                    Err(reason) => lab.failed(reason),
+                }
+                end(0);
+            }
+        }
+    }
+
+    pub(super) fn verifying(&self) -> bool {
+        self.verifying.load(Relaxed)
+    }
+
+    /// When a lane's request of this number, counted from the warm-up on, is due; none before the warm-up.
+    pub(super) fn due_ns(&self, lane: usize, number: u64) -> Option<u64> {
+        let t0_ns = self.job.warmup_ns();
+        if t0_ns == NEVER || self.rate == 0 {
+            return (t0_ns != NEVER).then_some(0);
+        }
+        let (lanes, lane) = (self.slots.len() as u64, lane as u64);
+        Some(t0_ns + Schedule { rate: self.rate, lanes, lane }.due_ns(number))
+    }
+
+    pub(super) fn slot(&self, lane: usize) -> &Slot {
+        &self.slots[lane]
+    }
+
+    pub(super) fn set_up(&self, lane: usize) {
+        self.setup_times.met(&self.job.lab, lane, HELLO_ECHOED);
+    }
+
+    /// An echo was taken: a sample if that was within the window.
+    pub(super) fn record(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64) {
+        let elapsed_ns = echo_ns.checked_sub(self.measure_ns.load(Relaxed));
+        if elapsed_ns.is_some_and(|elapsed_ns| elapsed_ns < self.window_ns) {
+            self.histograms.record(lane, due_ns, sent_ns, echo_ns);
+        }
+    }
+
+    /// A lane is through `verify`: all that it has taken yet are echoes of this phase.
+    pub(super) fn verified(&self, lane: usize, digest: &Digest) {
+        let messages = self.slot(lane).messages.load(Relaxed);
+        self.gate.passed(&self.job.lab, digest, messages, messages * self.job.message_bytes as u64);
+    }
+
+    fn values(&self) -> [(&'static str, u64); 7] {
+        let sum = |counter: fn(&Slot) -> &AtomicU64| {
+            self.slots.iter().map(|slot| counter(slot).load(Relaxed)).sum()
+        };
+        let messages: u64 = sum(|slot| &slot.messages);
+        [
+            ("requests", sum(|slot| &slot.requests)),
+            ("messages", messages),
+            ("bytes", messages * self.job.message_bytes as u64),
+            ("lost", sum(|slot| &slot.lost)),
+            ("late", sum(|slot| &slot.late)),
+            ("strange", sum(|slot| &slot.strange)),
+            ("task_runs", self.job.task_runs()),
+        ]
+    }
+
+    #[cfg(test)]
+    pub(super) fn measure_ns(&self) -> u64 {
+        self.measure_ns.load(Relaxed)
+    }
+
+    /// Echoes in the histograms.
+    #[cfg(test)]
+    pub(super) fn samples(&self) -> u64 {
+        self.histograms.samples()
+    }
+}
