@@ -139,6 +139,9 @@ pub struct RunArgs {
     /// Memory a role may take: `2GiB`, `512MiB` [default: none]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory_limit: Option<u64>,
+    /// Keep idle CPUs from sleeping, so that waking them is not in the latencies; needs root
+    #[arg(long)]
+    pub awake: bool,
     /// Multiply the time that a role has for each answer, on slow machines or for very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
@@ -148,7 +151,7 @@ pub struct RunArgs {
     /// Go on with an unfinished run, as it was asked for
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "seed", "baseline",
-              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "time_limits",
+              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "time_limits",
               "marks_hz"])]
     pub resume: Option<String>,
     /// How to print the report

@@ -1,12 +1,11 @@
 //! The harness resolves a microsecond: delays of 1, 2 and 5 us put into the echo are found again, each with its size in
 //! the interval. Alone in its program, since whatever runs beside it would be measured too.
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use netdyno_lab::arena::{ArenaSpec, LocalLauncher, Net};
 use netdyno_lab::build::{Availability, Builder};
 use netdyno_lab::doctor::resolution;
 use netdyno_lab::manifest::Catalog;
@@ -28,7 +27,9 @@ fn injected_delays_are_found_with_their_size() {
         println!("skipped: needs a core for each role");
         return;
     }
-    let found = resolution::measure(&catalog, &builder, resolution::BLOCKS_MAX, &cancel).unwrap();
+    let launcher = Arc::new(LocalLauncher::with_executable(env!("CARGO_BIN_EXE_netdyno")));
+    let arena = ArenaSpec { net: Net::Loopback, launcher };
+    let found = resolution::measure(&catalog, &builder, &arena, resolution::BLOCKS_MAX, &cancel).unwrap();
     let values: Vec<f64> = found.iter().map(|i| i.value).collect();
     assert_eq!(values, [1000.0, 2000.0, 5000.0]);
     for injected in &found {

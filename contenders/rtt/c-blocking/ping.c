@@ -60,14 +60,17 @@ static uint64_t wait_until_due(const struct nd_lane *lane) {
     return now_ns;
 }
 
-static void *run_lane(void *argument) {
-    struct nd_lane *lane = argument;
+static void verify(struct nd_lane *lane) {
     if (!lane->rtt->tcp)
         set_receive_timeout(lane->fd);
     nd_lane_begin(lane);
     while (nd_lane_verifying(lane))
         request(lane, nd_now_ns());
     nd_lane_verified(lane);
+}
+
+static void *run_lane(void *argument) {
+    struct nd_lane *lane = argument;
     nd_rtt_await(lane->rtt, ND_PHASE_WARMUP);
     nd_lane_begin(lane);
     for (;;)
@@ -80,7 +83,6 @@ void run_ping(struct nd_rtt *rtt) {
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     nd_ping_open(rtt);
-    nd_rtt_await(rtt, ND_PHASE_VERIFY);
     rtt->several_writers = rtt->outstanding > 1;
     for (uint32_t i = 1; i < rtt->outstanding; i++) {
         pthread_t thread;
@@ -88,6 +90,10 @@ void run_ping(struct nd_rtt *rtt) {
         if (error != 0)
             nd_failed("a thread for lane %u: %s", i, strerror(error));
     }
+    nd_rtt_await(rtt, ND_PHASE_VERIFY);
+    /* One after the other: all at once could overflow pong's one socket, and verify may lose nothing. */
+    for (uint32_t i = 0; i < rtt->outstanding; i++)
+        verify(&rtt->lanes[i]);
     run_lane(&rtt->lanes[0]);
     __builtin_unreachable();
 }

@@ -50,7 +50,7 @@ static void queue_request(struct loop *loop, struct nd_lane *lane, uint64_t now_
 static void settled(struct loop *loop, struct nd_lane *lane, uint64_t now_ns) {
     loop->awaiting--;
     if (loop->verify && !nd_lane_verifying(lane)) {
-        nd_lane_verified(lane);
+        nd_schedule_verified(&loop->schedule, lane);
         loop->verified++;
     } else if (nd_lane_is_due(lane, now_ns)) {
         queue_request(loop, lane, now_ns);

@@ -1,4 +1,5 @@
 /* pong: polls its sockets and the background tasks. */
+#include "poller.h"
 #include "roles.h"
 
 #include <errno.h>
@@ -30,62 +31,92 @@ static void echo_datagram(struct nd_rtt *rtt, int fd) {
         nd_failed("sendto: %s", strerror(errno));
 }
 
-static bool accept_into(struct connection *connection, struct nd_rtt *rtt, int listener) {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+struct streams {
+    struct nd_rtt *rtt;
+    int listener;
+    struct poller poller;
+    struct connection *connections; /* poller.count of them */
+    uint32_t sending;               /* connections whose socket had no room for all of an echo */
+};
+
+/* Until all are there: ping opens no more. */
+static void accept_one(struct streams *streams) {
+    struct connection *connection = &streams->connections[streams->poller.count];
+    int fd = accept4(streams->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
         if (!nd_pong_error_is_harmless(errno))
             nd_failed("accept: %s", strerror(errno));
-        return false;
+        return;
     }
     nd_pong_accepted(fd);
-    nd_wire_init(&connection->wire, rtt, fd);
-    connection->message = malloc(rtt->message_bytes);
+    nd_wire_init(&connection->wire, streams->rtt, fd);
+    connection->message = malloc(streams->rtt->message_bytes);
     if (connection->message == NULL)
         nd_failed("no memory for a connection");
     connection->open = true;
-    return true;
+    poller_add(&streams->poller, fd);
 }
 
-/* False once ping has gone, which ends this connection, not pong. */
-static bool serve(struct nd_rtt *rtt, struct connection *connection) {
+/* ping has gone: that ends this connection, not pong. */
+static void end(struct connection *connection) {
+    if (!nd_pong_error_is_harmless(errno))
+        nd_failed("a connection: %s", strerror(errno));
+    close(connection->wire.fd);
+    connection->open = false;
+}
+
+static void send_some(struct streams *streams, struct connection *connection) {
     struct nd_wire *wire = &connection->wire;
-    if (!wire->sending) {
-        ssize_t got = nd_wire_receive(wire, connection->message);
-        if (got == ND_WIRE_NOTHING)
-            return true;
-        if (got == ND_WIRE_ENDED)
-            return false;
-        nd_pong_delay(rtt);
+    streams->sending -= wire->sending;
+    if (!nd_wire_send(wire, connection->message)) {
+        end(connection);
+        return;
     }
-    if (!nd_wire_send(wire, connection->message))
-        return false;
+    streams->sending += wire->sending;
     if (!wire->sending)
-        nd_pong_sent(rtt, wire->message_bytes);
-    return true;
+        nd_pong_sent(streams->rtt, wire->message_bytes);
+}
+
+static void try_stream(struct streams *streams, struct connection *connection) {
+    if (!connection->open || connection->wire.sending) /* reads no further before the echo is out */
+        return;
+    ssize_t got = nd_wire_receive(&connection->wire, connection->message);
+    if (got == ND_WIRE_ENDED)
+        end(connection);
+    if (got < 0)
+        return;
+    nd_pong_delay(streams->rtt);
+    send_some(streams, connection);
+}
+
+static void echo_streams(struct streams *streams) {
+    if (streams->poller.count < streams->rtt->outstanding)
+        accept_one(streams);
+    for (uint32_t i = 0; streams->sending > 0 && i < streams->poller.count; i++)
+        if (streams->connections[i].open && streams->connections[i].wire.sending)
+            send_some(streams, &streams->connections[i]);
+    uint32_t count = poller_ask(&streams->poller);
+    for (uint32_t i = 0; i < count; i++)
+        try_stream(streams, &streams->connections[streams->poller.keys[i]]);
 }
 
 void run_pong(struct nd_rtt *rtt) {
+    static struct streams streams;
     struct nd_wire socket;
     struct nd_polled_tasks tasks;
-    struct connection *connections = calloc(rtt->outstanding, sizeof *connections);
-    uint32_t accepted = 0;
-    if (connections == NULL)
-        nd_failed("no memory for %u connections", rtt->outstanding);
     nd_polled_tasks_init(&tasks, rtt->tasks, &rtt->task_runs);
     nd_wire_init(&socket, rtt, nd_pong_open(rtt));
+    streams.rtt = rtt;
+    streams.listener = socket.fd;
+    streams.connections = calloc(rtt->outstanding, sizeof *streams.connections);
+    if (streams.connections == NULL)
+        nd_failed("no memory for %u connections", rtt->outstanding);
+    poller_init(&streams.poller, rtt->outstanding);
     for (;;) {
-        if (!rtt->tcp)
+        if (rtt->tcp)
+            echo_streams(&streams);
+        else
             echo_datagram(rtt, socket.fd);
-        else if (accepted < rtt->outstanding && accept_into(&connections[accepted], rtt, socket.fd))
-            accepted++;
-        for (uint32_t i = 0; i < accepted; i++) {
-            if (connections[i].open && !serve(rtt, &connections[i])) {
-                if (!nd_pong_error_is_harmless(errno))
-                    nd_failed("a connection: %s", strerror(errno));
-                close(connections[i].wire.fd);
-                connections[i].open = false;
-            }
-        }
         if (nd_rtt_reached(rtt, ND_PHASE_WARMUP))
             nd_polled_tasks_run(&tasks);
     }

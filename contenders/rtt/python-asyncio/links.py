@@ -1,4 +1,4 @@
-"""Ping's sockets: a protocol for each lane, which hands every message to `on_message`, with the time it was received."""
+"""Ping's sockets: a protocol for each lane, which hands every message to `on_message`, with when it was received."""
 
 import asyncio
 from time import monotonic_ns

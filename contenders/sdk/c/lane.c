@@ -123,6 +123,7 @@ void nd_schedule_begin(struct nd_schedule *schedule, struct nd_rtt *rtt) {
         .sequence = first->sequence,
         .due_ns = first->due_ns,
         .paced = rtt->rate_per_s > 0 && !nd_lane_verifying(first),
+        .verify = nd_lane_verifying(first),
     };
 }
 
@@ -135,8 +136,14 @@ static void advance(struct nd_schedule *schedule) {
     }
     if (schedule->paced)
         schedule->due_ns = due_ns(rtt, schedule->number);
-    else if (schedule->stream == 0)
+    else if (schedule->stream == 0 || schedule->verify)
         schedule->due_ns = UINT64_MAX;
+}
+
+void nd_schedule_verified(struct nd_schedule *schedule, struct nd_lane *lane) {
+    nd_lane_verified(lane);
+    if (schedule->stream != 0)
+        schedule->due_ns = 0;
 }
 
 struct nd_lane *nd_schedule_next(struct nd_schedule *schedule, uint64_t now_ns) {

@@ -100,7 +100,7 @@ void nd_lane_sent(struct nd_lane *lane, uint64_t sent_ns);
 bool nd_lane_take(struct nd_lane *lane, const uint8_t *message, size_t length, uint64_t at_ns);
 /* True if the request under way is lost, and thereby settled. */
 bool nd_lane_give_up(struct nd_lane *lane, uint64_t now_ns);
-/* This lane has its verify behind it; the last one prints `verified`. */
+/* This lane has its verify behind it, and the next may begin; the last one prints `verified`. */
 void nd_lane_verified(struct nd_lane *lane);
 
 /* The order in which requests fall due over all lanes, for a contender with one thread for them. */
@@ -110,13 +110,17 @@ struct nd_schedule {
     uint64_t sequence;       /* of the next request, on its lane */
     uint32_t stream;         /* its lane */
     bool paced;              /* requests fall due by the clock; else only the first of each lane */
+    bool verify;
 };
 
-/* Begins every lane as well. */
+/* Begins every lane as well. In verify the lanes come one after the other: all at once, many lanes or long messages would
+ * overflow pong's one socket, and verify may lose nothing. */
 void nd_schedule_begin(struct nd_schedule *schedule, struct nd_rtt *rtt);
 /* The next lane whose request is due now and which awaits no echo, or NULL. A lane that is settled when its request is
  * due already (nd_lane_is_due) sends at once and does not come up here. */
 struct nd_lane *nd_schedule_next(struct nd_schedule *schedule, uint64_t now_ns);
+/* This lane has its verify behind it: the next one is due. The last one prints `verified`. */
+void nd_schedule_verified(struct nd_schedule *schedule, struct nd_lane *lane);
 static inline bool nd_lane_is_due(const struct nd_lane *lane, uint64_t now_ns) {
     return lane->due_ns <= now_ns;
 }

@@ -12,6 +12,7 @@
 //! agent ends, its supervisor sees the end of its lifeline; the network goes with the last process in it.
 
 mod agent;
+mod awake;
 mod cgroup;
 mod error;
 mod hierarchy;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 pub use agent::run as run_agent;
+pub use awake::Awake;
 pub use error::ArenaError;
 pub use holder::run as run_holder;
 pub use launcher::{Launcher, LocalLauncher, Verb};

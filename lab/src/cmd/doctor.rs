@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 
 use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
+use crate::arena::{ArenaSpec, Net};
 use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
@@ -64,9 +65,9 @@ fn resolution(cancel: &Arc<AtomicBool>) -> bool {
             return true;
         }
     };
-    let found = builder(&catalog, cancel)
-        .map_err(|e| e.to_string())
-        .and_then(|builder| resolution::measure(&catalog, &builder, BLOCKS_MAX, cancel));
+    let found = builder(&catalog, cancel).map_err(|e| e.to_string()).and_then(|builder| {
+        resolution::measure(&catalog, &builder, &ArenaSpec::local(Net::Loopback), BLOCKS_MAX, cancel)
+    });
     let shown = |i: &Injected| {
         let good = i.is_found();
         let found = format!(

@@ -75,6 +75,7 @@ fn request(args: &RunArgs) -> Request {
         net: args.net.clone(),
         no_ceiling: args.no_ceiling,
         memory_limit_bytes: args.memory_limit,
+        awake: args.awake,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),

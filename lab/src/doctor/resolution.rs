@@ -1,12 +1,12 @@
 //! The lab's resolving power on this machine: an effect of known size is put in, and must be found again with its size.
 //!
 //! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
-//! random order. The difference to "without" within a block has an interval that holds at any stopping time.
+//! random order; "without" pays for putting in, too. The difference to that within a block has an interval that holds at any stopping time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arena::{Arena, ArenaSpec, Net};
+use crate::arena::{Arena, ArenaSpec};
 use crate::build::{Builder, Built};
 use crate::manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
 use crate::protocol::limits::TimeLimits;
@@ -61,6 +61,7 @@ impl Injected {
 pub fn measure(
     catalog: &Catalog,
     builder: &Builder,
+    arena: &ArenaSpec,
     blocks_max: u32,
     cancel: &AtomicBool,
 ) -> Result<Vec<Injected>, String> {
@@ -73,7 +74,7 @@ pub fn measure(
         };
         let contender = catalog.contender(&workload.name, ceiling).map_err(|e| e.to_string())?;
         let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
-        let bench = Bench { workload, built: &built, primary, cancel };
+        let bench = Bench { workload, built: &built, primary, arena, cancel };
         all.extend(bench.measure(detect, blocks_max)?);
     }
     Ok(all)
@@ -83,12 +84,13 @@ struct Bench<'a> {
     workload: &'a Workload,
     built: &'a Built,
     primary: &'a Metric,
+    arena: &'a ArenaSpec,
     cancel: &'a AtomicBool,
 }
 
 impl Bench<'_> {
     fn measure(&self, detect: &Detect, blocks_max: u32) -> Result<Vec<Injected>, String> {
-        let mut values = vec![ParamValue::Integer(0)];
+        let mut values = vec![detect.from.clone()];
         values.extend(detect.values.iter().cloned());
         let mut differences: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for block in 0..blocks_max {
@@ -114,6 +116,7 @@ impl Bench<'_> {
 
     fn found(&self, values: &[ParamValue], differences: &BTreeMap<usize, Vec<f64>>) -> Vec<Injected> {
         let alpha = ALPHA / differences.len().max(1) as f64;
+        let size = |value: &ParamValue| value.number().unwrap_or(0.0);
         let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
         differences
             .iter()
@@ -121,7 +124,7 @@ impl Bench<'_> {
                 workload: self.workload.name.clone(),
                 metric: self.primary.label.clone(),
                 unit: self.primary.unit.clone(),
-                value: values[*index].number().unwrap_or(0.0),
+                value: size(&values[*index]) - size(&values[0]),
                 found: confidence_sequence(differences, alpha).unwrap_or(unbounded),
                 blocks: differences.len(),
             })
@@ -135,7 +138,7 @@ impl Bench<'_> {
         for (name, seconds) in WINDOWS {
             params.0.insert(name.to_owned(), ParamValue::Number(seconds));
         }
-        let arena = Arena::best(&ArenaSpec::local(Net::Loopback)).map_err(|e| e.to_string())?;
+        let arena = Arena::best(self.arena).map_err(|e| e.to_string())?;
         let name = self.workload.ceiling.as_deref().unwrap_or_default();
         let spec = TrialSpec {
             workload: self.workload,

@@ -73,8 +73,10 @@ pub struct Offered {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detect {
-    /// The parameter that puts it in; 0 puts in nothing.
+    /// The parameter that puts it in.
     pub param: String,
+    /// Its value that puts in next to nothing, but what putting in costs.
+    pub from: ParamValue,
     /// Its values.
     pub values: Vec<ParamValue>,
 }
@@ -202,6 +204,7 @@ impl Workload {
             if detect.values.is_empty() {
                 problems.push("detect.values", "must have at least one value");
             }
+            settle_value("detect.from", &detect.param, &mut detect.from, &self.params, problems);
             for value in &mut detect.values {
                 settle_value("detect.values", &detect.param, value, &self.params, problems);
             }

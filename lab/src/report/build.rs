@@ -80,6 +80,9 @@ fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
     }
     parts.push(run.header.settings.net.to_string());
     parts.push(placement(run.header.settings.placement).1.to_owned());
+    if run.header.settings.awake {
+        parts.push("CPUs kept awake".to_owned());
+    }
     let plural = if blocks == 1 { "" } else { "s" };
     parts.push(match run.stopped_because.as_str() {
         "" => format!("{blocks} block{plural} so far"),

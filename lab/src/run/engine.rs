@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::cells::{cannot, crowded, note_build, note_outcome, roles, wrong_version};
 use super::{Display, Position, Resolved};
-use crate::arena::{Arena, ArenaError, ArenaSpec, CpuPlan, Net, Topology};
+use crate::arena::{Arena, ArenaError, ArenaSpec, Awake, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
 use crate::host::Host;
 use crate::manifest::{Catalog, ManifestError, Placement, Workload};
@@ -67,6 +67,7 @@ impl Engine<'_> {
     /// # Errors
     /// When it could not begin, or the store failed meanwhile.
     pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
+        let _awake = resolved.settings.awake.then(Awake::hold).transpose()?;
         let arena = Arena::best(&arena_spec(&resolved.settings))?;
         let plan =
             Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
@@ -91,6 +92,7 @@ impl Engine<'_> {
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
         // The settings hold the network that was really used: it is to be had again, or the run does not go on.
         drop(Arena::open(&arena_spec(&run.header.settings))?);
+        let _awake = run.header.settings.awake.then(Awake::hold).transpose()?;
         if plan.warning.is_some() {
             let why = "began with a core for each role, which are not there now".into();
             return Err(RunError::NotResumable(run.header.id, why));

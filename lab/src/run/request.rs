@@ -47,6 +47,8 @@ pub struct Request {
     pub no_ceiling: bool,
     /// Memory a role may take.
     pub memory_limit_bytes: Option<u64>,
+    /// Keep idle CPUs from sleeping.
+    pub awake: bool,
     /// Factor on the time limits of the protocol.
     pub time_limits: f64,
     /// Marks a second.
@@ -108,6 +110,7 @@ impl Request {
             time_limits: self.time_limits,
             marks_hz: self.marks_hz.unwrap_or(workload.marks_hz),
             memory_limit_bytes: self.memory_limit_bytes,
+            awake: self.awake,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, command: self.command })
     }

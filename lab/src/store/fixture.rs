@@ -64,6 +64,7 @@ fn header() -> RunHeader {
             time_limits: 1.0,
             marks_hz: 10,
             memory_limit_bytes: None,
+            awake: false,
         },
         host: Host::detect(BTreeMap::new()),
         arena: "made up".to_owned(),

@@ -81,6 +81,9 @@ pub struct Settings {
     pub marks_hz: u32,
     /// Memory a role may take, in bytes.
     pub memory_limit_bytes: Option<u64>,
+    /// Idle CPUs are kept from sleeping.
+    #[serde(default)]
+    pub awake: bool,
 }
 
 /// One thing to measure: who plays which role, with which parameters.

@@ -209,10 +209,29 @@ static void test_closed_loop(void) {
     static struct nd_rtt rtt;
     struct nd_schedule schedule;
     make(&rtt, 0, 2);
+    pass_verify(&lanes[0]);
+    pass_verify(&lanes[1]);
     nd_schedule_begin(&schedule, &rtt);
     CHECK(nd_schedule_next(&schedule, 1) == &lanes[0], "lane 0");
     CHECK(nd_schedule_next(&schedule, 1) == &lanes[1], "lane 1");
     CHECK(nd_schedule_next(&schedule, UINT64_MAX - 1) == NULL && schedule.due_ns == UINT64_MAX, "no more");
+}
+
+/* In verify a lane begins when the one before it is through, with a rate or without. */
+static void test_verify_is_one_lane_after_the_other(void) {
+    for (uint64_t rate = 0; rate <= 1000; rate += 1000) {
+        static struct nd_rtt rtt;
+        struct nd_schedule schedule;
+        make(&rtt, rate, 3);
+        nd_schedule_begin(&schedule, &rtt);
+        for (int i = 0; i < 2; i++) {
+            CHECK(nd_schedule_next(&schedule, 1) == &lanes[i], "lane %d", i);
+            CHECK(nd_schedule_next(&schedule, UINT64_MAX - 1) == NULL, "lane %d is not alone", i);
+            pass_verify(&lanes[i]);
+            nd_schedule_verified(&schedule, &lanes[i]);
+        }
+        CHECK(nd_schedule_next(&schedule, 1) == &lanes[2], "the last lane");
+    }
 }
 
 static void test_polled_tasks(void) {
@@ -237,6 +256,7 @@ int main(void) {
     test_due();
     test_late_lane();
     test_closed_loop();
+    test_verify_is_one_lane_after_the_other();
     test_polled_tasks();
     return 0;
 }

@@ -1,4 +1,4 @@
-"""A histogram of durations in ns: three significant digits, from 1 ns to 60 s, in HdrHistogram's layout and V2 encoding.
+"""A histogram of durations in ns, up to 60 s, to three significant digits: HdrHistogram's layout and V2 encoding.
 
 Written here because the package of that name keeps its counts in C, and a call of it takes longer than an addition.
 """

@@ -187,8 +187,8 @@ fn a_broken_workload_says_where_and_why() {
         ),
         ("[offered]\nparam = \"pairs\"\nrole = \"c\"\ncounter = \"n\"", "offered.role: unknown role \"c\""),
         ("[one_cpu_max]\npairs = 0", "one_cpu_max.pairs: 0 is too small"),
-        ("[detect]\nparam = \"pairs\"\nvalues = [5, 101]", "detect.values: 101 is too large"),
-        ("[detect]\nparam = \"pairs\"\nvalues = []", "detect.values: must have at least one value"),
+        ("[detect]\nparam = \"pairs\"\nfrom = 1\nvalues = [5, 101]", "detect.values: 101 is too large"),
+        ("[detect]\nparam = \"pairs\"\nfrom = 1\nvalues = []", "detect.values: must have at least one value"),
     ] {
         let with = format!("[params.warmup_seconds]{}", "");
         let error_of = shown(workload(&WORKLOAD.replacen(&with, &format!("{added}\n{with}"), 1)));

@@ -63,7 +63,7 @@ impl Lane {
         if self.sequence == HELLO {
             write_header(&mut self.message, 0, HELLO);
         } else if self.sequence < ping.verify_messages {
-            if !ping.verifying() {
+            if !ping.verifying(self.stream) {
                 return None;
             }
             fill(&mut self.message, ping.seed, stream, self.sequence);

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use serde::Deserialize;
 
@@ -18,6 +18,11 @@ const HELLO_ECHOED: u8 = 1;
 const MAX_RATE: u64 = 1_000_000_000;
 const MAX_VERIFY_MESSAGES: u64 = 1 << 32;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
+
+/// What may be under way in `verify`, and what a datagram takes of a socket's buffer beside its bytes, about: together
+/// they stay below the default size of pong's.
+const VERIFY_BYTES: usize = 64 << 10;
+const DATAGRAM_BYTES: usize = 1 << 10;
 
 /// A lane's counters, alone on their cache lines. Only the lane writes them.
 #[derive(Debug, Default)]
@@ -50,6 +55,9 @@ pub struct Ping {
     peer_ip: IpAddr,
     peer: OnceLock<SocketAddr>,
     verifying: AtomicBool,
+    /// Lanes that are through `verify`, and how many may be in it at a time.
+    verified: AtomicUsize,
+    turns: usize,
     measure_ns: AtomicU64,
     slots: Box<[Slot]>,
     histograms: Histograms,
@@ -77,6 +85,8 @@ impl Ping {
             peer_ip: setup.peer,
             peer: OnceLock::new(),
             verifying: AtomicBool::new(false),
+            verified: AtomicUsize::new(0),
+            turns: (VERIFY_BYTES / (job.message_bytes + DATAGRAM_BYTES)).max(1),
             measure_ns: AtomicU64::new(NEVER),
             slots: (0..lanes).map(|_| Slot::default()).collect(),
             histograms: Histograms::new(lanes, rate > 0),
@@ -126,8 +136,9 @@ impl Ping {
         }
     }
 
-    pub(super) fn verifying(&self) -> bool {
-        self.verifying.load(Relaxed)
+    /// Whether it is this lane's turn in `verify`: all at once would overrun pong's socket.
+    pub(super) fn verifying(&self, lane: usize) -> bool {
+        self.verifying.load(Relaxed) && lane < self.verified.load(Relaxed) + self.turns
     }
 
     /// When a lane's request of this number, counted from the warm-up on, is due; none before the warm-up.
@@ -159,6 +170,7 @@ impl Ping {
     /// A lane is through `verify`: all that it has taken yet are echoes of this phase.
     pub(super) fn verified(&self, lane: usize, digest: &Digest) {
         let messages = self.slot(lane).messages.load(Relaxed);
+        self.verified.fetch_add(1, Relaxed);
         self.gate.passed(&self.job.lab, digest, messages, messages * self.job.message_bytes as u64);
     }
 

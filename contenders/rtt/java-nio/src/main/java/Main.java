@@ -5,7 +5,7 @@ public final class Main {
     private Main() {}
 
     public static void main(String[] args) {
-        Role.play("java.nio", NioPing::new, NioPong::new);
+        Role.play("java.nio", Role.javaVersion(), NioPing::new, NioPong::new);
     }
 
     /** Background tasks are platform threads: without virtual ones Java has no other form. */

@@ -5,6 +5,6 @@ public final class Main {
     private Main() {}
 
     public static void main(String[] args) {
-        Role.play("java.lang.Thread, virtual", VirtualPing::new, VirtualPong::new);
+        Role.play("java.lang.Thread, virtual", Role.javaVersion(), VirtualPing::new, VirtualPong::new);
     }
 }

@@ -7,7 +7,8 @@ import java.util.Optional;
  * Starts virtual threads.
  *
  * <p>They are looked up once, by name: what is compiled here is for Java 17, the newest that a stable distribution's
- * compiler may know, and they came with Java 21. The runtime is newer. How a thread was started makes no difference later.
+ * compiler may know, and they came with Java 21. The runtime is newer. It makes no difference later how a thread was
+ * started.
  */
 final class Virtual {
     private static final Optional<MethodHandle> START = find();

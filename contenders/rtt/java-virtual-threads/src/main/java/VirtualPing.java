@@ -12,11 +12,11 @@ import netdyno.rtt.Ping;
 import netdyno.rtt.Schedule;
 
 /**
- * Ping with a virtual thread for each lane, which sends, blocks until the echo is there, and waits for what is due next.
+ * Ping with a virtual thread for each lane, which sends, blocks until the echo is there, and waits for what is due.
  *
- * <p>A channel's blocking calls have no time limit, and one on a socket would cost a timer a request. Instead one thread
- * looks at all lanes every 100 ms; where an echo is overdue, it has the next request sent by another thread, while the
- * lane's own stays where it is: waiting for an echo.
+ * <p>A channel's blocking calls have no time limit, and a socket's limit would cost a timer a request. Instead one
+ * thread looks at all lanes every 100 ms; where an echo is overdue, it has the next request sent by another thread,
+ * while the lane's own stays where it is: waiting for an echo.
  */
 final class VirtualPing extends Ping {
     /** A part of the traffic. */

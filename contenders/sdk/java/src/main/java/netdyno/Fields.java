@@ -9,7 +9,7 @@ import java.net.UnknownHostException;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** The fields of a JSON object by type and bounds; what is wrong with one is an IllegalArgumentException that names it. */
+/** The fields of a JSON object by type and bounds. An IllegalArgumentException names the one that is wrong. */
 public record Fields(JsonObject object) {
     /** Numbers alone: of a name, the class library would ask the network. */
     private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\\w+)?");

@@ -94,7 +94,7 @@ public final class Lab {
         throw new IllegalArgumentException("phase " + name + " is unknown or out of order");
     }
 
-    /** Skips this role or these parameters and ends the process. Only before `ready`. */
+    /** Skips this role or these parameters and ends the process. Only before {@code ready}. */
     public IllegalStateException unsupported(String reason) {
         send("unsupported", Map.of("reason", reason));
         return leave(EXIT_UNSUPPORTED, reason);

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** What every message holds: a header, and in verify the body that follows from the seed. All numbers are big endian. */
+/** What every message holds: a header, and in verify the body that follows from the seed; numbers are big endian. */
 public final class Payload {
     /** Sequence u64, stream u32, zero u32. */
     public static final int HEADER_BYTES = 16;

@@ -13,8 +13,10 @@ public final class Tasks {
     private final CountDownLatch begun = new CountDownLatch(1);
     private volatile boolean ended;
 
-    /** Makes them all; `start` gives each a thread of its own, which must not keep the process alive. They wait there: to
-     * start a thread takes long once thousands run. */
+    /**
+     * Makes them all; {@code start} gives each a thread of its own, which must not keep the process alive. They wait
+     * there until {@link #begin}: to start a thread takes long once thousands run.
+     */
     public void make(int count, Consumer<Runnable> start) {
         for (int i = 0; i < count; i++) {
             start.accept(new Task(i + 1));

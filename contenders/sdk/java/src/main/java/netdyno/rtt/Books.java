@@ -29,7 +29,7 @@ public final class Books {
     private volatile long fromNs = Long.MAX_VALUE;
     private volatile long untilNs = Long.MAX_VALUE;
 
-    /** `shared`: lanes are on threads of their own, which record at the same time. */
+    /** {@code shared}: lanes are on threads of their own, which record at the same time. */
     Books(Params params, boolean shared) {
         this.params = params;
         latency = histogram(shared);

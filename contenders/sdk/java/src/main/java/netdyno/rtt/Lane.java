@@ -8,8 +8,8 @@ import netdyno.Payload;
 /**
  * One lane: at most one request under way, and the echo that it awaits.
  *
- * <p>One thread at a time sends for a lane and one receives. Whoever takes the awaited echo, by {@link #take} or by {@link
- * #lose}, may send the next request.
+ * <p>One thread at a time sends for a lane and one receives. Whoever takes the awaited echo, by {@link #take} or by
+ * {@link #lose}, may send the next request.
  */
 public final class Lane {
     /** What an echo turned out to be. */

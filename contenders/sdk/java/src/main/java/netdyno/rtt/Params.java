@@ -4,7 +4,7 @@ import java.util.List;
 import netdyno.Fields;
 import netdyno.Payload;
 
-/** The parameters of the rtt workload that a contender needs. `tcp` else UDP, `timer` else spin. */
+/** The parameters of the rtt workload that a contender needs. {@code tcp} else UDP, {@code timer} else spin. */
 public record Params(boolean tcp, boolean timer, int messageBytes, long ratePerS, int outstanding, int tasks,
         long echoDelayNs, long timeoutNs, long measureNs, int verifyMessages) {
     private static final int MAX_MESSAGE_BYTES = 60_000;

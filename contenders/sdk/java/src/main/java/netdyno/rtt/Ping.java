@@ -36,7 +36,7 @@ public abstract class Ping implements Role {
     private long t0Ns; // written before warmup is counted down
     private Thread thread;
 
-    /** `shared`: lanes are on threads of their own. */
+    /** {@code shared}: lanes are on threads of their own. */
     protected Ping(Lab lab, Params params, boolean shared) {
         this.lab = lab;
         this.params = params;

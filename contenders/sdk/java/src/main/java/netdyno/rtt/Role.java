@@ -9,7 +9,7 @@ import netdyno.Lab;
 
 /** One role of the rtt workload, told by the thread that reads from the lab. */
 public interface Role {
-    /** Called once, after `ready`. */
+    /** Called once, after {@code ready}. */
     void begin() throws IOException;
 
     void signal(JsonElement body);
@@ -24,8 +24,14 @@ public interface Role {
     /** Starts a thread, in the form that this contender has for concurrent work; it must not keep the process alive. */
     Thread thread(Runnable work);
 
-    /** Plays the role that the lab asks for, and ends the process. `name`: of what is under test, a part of Java itself. */
-    static void play(String name, BiFunction<Lab, Params, Role> ping, BiFunction<Lab, Params, Role> pong) {
+    /** The version of a contender that is a part of Java itself. */
+    static String javaVersion() {
+        return System.getProperty("java.version");
+    }
+
+    /** Plays the role that the lab asks for, and ends the process. Name and version are of what is under test. */
+    static void play(String name, String version, BiFunction<Lab, Params, Role> ping,
+            BiFunction<Lab, Params, Role> pong) {
         Lab lab = Lab.connect();
         if (!lab.setup().workload().equals("rtt")) {
             throw lab.unsupported("workload " + lab.setup().workload());
@@ -39,7 +45,7 @@ public interface Role {
         Thread.setDefaultUncaughtExceptionHandler((thread, e) -> lab.failed(thread.getName() + ": " + e));
         try {
             Role role = maker.apply(lab, Params.of(lab.setup().params()));
-            lab.ready(name, System.getProperty("java.version"));
+            lab.ready(name, version);
             role.begin();
             serve(lab, role);
         } catch (IllegalArgumentException | IOException e) {

@@ -1,0 +1,33 @@
+//! CPUs that do not sleep when they are idle, so that waking one is not in the latencies.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+use super::ArenaError;
+
+/// The kernel's interface for latency requests of CPU idle states: the request stands while the file is open.
+const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
+
+/// While this lives, an idle CPU polls for work instead of entering an idle state.
+#[derive(Debug)]
+pub struct Awake {
+    _request: File,
+}
+
+impl Awake {
+    /// Asks for a wake-up latency of 0 us on all CPUs. On a virtual machine this also keeps an idle CPU from leaving to
+    /// the hypervisor, where its kernel has the polling state.
+    ///
+    /// # Errors
+    /// Where the kernel has no such interface, or does not let us.
+    pub fn hold() -> Result<Awake, ArenaError> {
+        let refused = |e: std::io::Error| ArenaError::Invalid {
+            field: "--awake",
+            rule: format!("{LATENCY_FILE}: {e}; it needs root and a kernel with CPU idle states"),
+        };
+        let mut file = OpenOptions::new().write(true).open(LATENCY_FILE).map_err(refused)?;
+        // In us, 32 bits, in the machine's own order (the kernel's pm_qos_interface).
+        file.write_all(&0i32.to_ne_bytes()).map_err(refused)?;
+        Ok(Awake { _request: file })
+    }
+}
