@@ -8,6 +8,7 @@ use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use glommio::net::{TcpStream, UdpSocket};
 use glommio::timer::sleep;
 use netdyno_contender::rtt::{Job, TICK, Wire};
+use socket2::Socket;
 
 use crate::inbox::{Inbox, Tick};
 
@@ -17,7 +18,9 @@ pub struct Udp<R, F> {
 }
 
 pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
-    let socket = Rc::new(UdpSocket::bind(job.local())?);
+    // Not by glommio's own `bind`: that sets SO_REUSEPORT, and then the system may give two lanes the same port.
+    let bound = std::net::UdpSocket::bind(job.local())?;
+    let socket = Rc::new(UdpSocket::from(Socket::from(bound)));
     socket.connect(peer).await?;
     let tick = Rc::<Tick>::default();
     glommio::spawn_local(ring(Rc::clone(&tick))).detach();
