@@ -1,6 +1,5 @@
 //! The `rtt` workload on compio over io_uring: a task for each lane, connection and background task, all on one thread.
 
-mod inbox;
 mod wire;
 
 use std::future::{pending, poll_fn};

@@ -8,9 +8,7 @@ use std::rc::Rc;
 use compio::BufResult;
 use compio::io::{AsyncReadExt, AsyncWriteExt};
 use compio::net::{TcpStream, UdpSocket};
-use netdyno_contender::rtt::{Job, TICK, Wire};
-
-use crate::inbox::{Inbox, Tick};
+use netdyno_contender::rtt::{Inbox, Job, TICK, Tick, Wire};
 
 pub struct Udp<R, F> {
     socket: Rc<UdpSocket>,

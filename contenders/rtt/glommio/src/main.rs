@@ -1,7 +1,6 @@
 //! The `rtt` workload on glommio: a task for each lane, connection and background task, all on one `LocalExecutor` with
 //! defaults.
 
-mod inbox;
 mod wire;
 
 use std::io;

@@ -7,10 +7,8 @@ use std::rc::Rc;
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use glommio::net::{TcpStream, UdpSocket};
 use glommio::timer::sleep;
-use netdyno_contender::rtt::{Job, TICK, Wire};
+use netdyno_contender::rtt::{Inbox, Job, TICK, Tick, Wire};
 use socket2::Socket;
-
-use crate::inbox::{Inbox, Tick};
 
 pub struct Udp<R, F> {
     socket: Rc<UdpSocket>,

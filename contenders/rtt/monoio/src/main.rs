@@ -1,7 +1,6 @@
 //! The `rtt` workload on monoio over io_uring, with its timer enabled: a task for each lane, connection and background
 //! task, all on one thread.
 
-mod inbox;
 mod wire;
 
 use std::io;

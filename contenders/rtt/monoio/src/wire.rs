@@ -8,9 +8,7 @@ use std::rc::Rc;
 use monoio::io::{AsyncReadRentExt, AsyncWriteRentExt};
 use monoio::net::TcpStream;
 use monoio::net::udp::UdpSocket;
-use netdyno_contender::rtt::{Job, TICK, Wire};
-
-use crate::inbox::{Inbox, Tick};
+use netdyno_contender::rtt::{Inbox, Job, TICK, Tick, Wire};
 
 pub struct Udp<R, F> {
     socket: Rc<UdpSocket>,

@@ -12,6 +12,7 @@
 mod drive_async;
 mod drive_blocking;
 mod histograms;
+mod inbox;
 mod job;
 mod lane;
 mod ping;
@@ -29,6 +30,7 @@ use crate::{Event, Lab, Setup, now_ns};
 
 pub use drive_async::{Timer, Wire, background, drive, work};
 pub use drive_blocking::{BlockingTimer, BlockingWire, background_blocking, drive_blocking, work_blocking};
+pub use inbox::{Inbox, Tick};
 pub use job::{Job, Pacing, Transport};
 pub use lane::Lane;
 pub use ping::Ping;
@@ -47,6 +49,7 @@ pub const MAX_DATAGRAM_BYTES: usize = 65_535;
 
 /// The role of this process.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, in a static")]
 pub enum Role {
     /// Sends requests and takes the echoes.
     Ping(Ping),

@@ -26,6 +26,8 @@ where
     R: Fn(Vec<u8>) -> F,
     F: Future<Output = (io::Result<usize>, Vec<u8>)>,
 {
+    /// For datagrams of up to the buffer's length; `tick` is rung by a task of the adapter, once in
+    /// [`TICK`](super::TICK).
     pub fn new(buffer: Vec<u8>, tick: Rc<Tick>, receive: R) -> Self {
         Self { receive, under_way: Box::pin(None), buffer, tick }
     }
@@ -56,6 +58,7 @@ pub struct Tick {
 }
 
 impl Tick {
+    /// Ends the wait that is under way, or the next one.
     pub fn ring(&self) {
         self.rung.set(true);
         if let Some(waker) = self.waiting.take() {
