@@ -65,8 +65,8 @@ pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
     }
 }
 
-/// A metric of a cell over its good trials: quantiles are taken of the pooled values, everything else is the median of
-/// the trials' figures. Percentiles are never averaged.
+/// A metric of a cell over its good trials: quantiles are taken of the pooled values, counts are added up, everything
+/// else is the median of the trials' figures. Percentiles are never averaged.
 #[must_use]
 pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
     let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
@@ -78,6 +78,7 @@ pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
         Source::HistogramQuantile { role, histogram, quantile } => {
             histogram_quantile(&good, role, histogram, *quantile)
         }
+        Source::Count { .. } => sum_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
         _ => median_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
     }
 }
@@ -187,8 +188,8 @@ fn meter_delta(samples: &[Sample], role: &str, field: &str) -> Result<(f64, f64)
     }
 }
 
-/// Both sides as rates: the meter's window and the counter's begin and end a little apart.
-/// A meter's field over an increment of a counter: of all roles, or of one.
+/// A meter's field over an increment of a counter, of all roles or of one. Both as rates: the meter's window and the
+/// counter's begin and end a little apart.
 fn meter_per(samples: &[Sample], field: &str, whose: Option<&str>, role: &str, counter: &str) -> Figure {
     let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
         return Figure::none(format!("counter {counter} of the {role} did not move"));
@@ -281,6 +282,16 @@ pub fn curves(trials: &[&TrialRecord]) -> BTreeMap<(String, String), Curve> {
         Some(((role.clone(), name.clone()), merged.curve()))
     };
     names.into_iter().filter_map(curve).collect()
+}
+
+fn sum_of(figures: &[Figure]) -> Figure {
+    let values: Option<Vec<f64>> = figures.iter().map(|f| f.value).collect();
+    match (values, figures.first()) {
+        (Some(values), Some(first)) => {
+            Figure::some(values.iter().sum(), format!("sum of {} trials; {}", values.len(), first.source))
+        }
+        _ => figures.iter().find(|f| f.value.is_none()).cloned().unwrap_or_else(|| Figure::none("no trial")),
+    }
 }
 
 fn median_of(figures: &[Figure]) -> Figure {

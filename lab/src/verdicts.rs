@@ -3,12 +3,13 @@
 //! Contenders are compared within a block, as the log of the ratio to the baseline of the same block and the same
 //! parameters: the machine's drift cancels. The same function decides when a run may stop and what is printed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::load;
 use crate::manifest::{Better, Metric, Params};
 use crate::metrics;
 use crate::stats::{Direction, Judgement, Rules, decided, judge};
-use crate::store::{CellStatus, Outcome, Run};
+use crate::store::{CellStatus, Outcome, Run, TrialRecord};
 
 /// The verdicts of one metric over the cells that share their parameters.
 #[derive(Debug, Clone)]
@@ -48,7 +49,8 @@ pub fn of_run(run: &Run, metric: &Metric) -> Vec<Verdicts> {
     // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
     let rules = rules(run);
     let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
-    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, &rules)).collect()
+    let missed = missed_loads(run);
+    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, &missed, &rules)).collect()
 }
 
 /// May the run stop: the primary metric is decided in every group.
@@ -62,8 +64,26 @@ pub fn is_decided(run: &Run, primary: &Metric) -> bool {
     })
 }
 
-fn of_group(run: &Run, metric: &Metric, members: &[usize], rules: &Rules) -> Option<Verdicts> {
-    let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
+/// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
+fn missed_loads(run: &Run) -> BTreeSet<usize> {
+    // A manifest that cannot be read is the report's to tell.
+    let Ok(workload) = run.header.parsed_workload() else { return BTreeSet::new() };
+    let missed = |index: &usize| {
+        let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == *index).collect();
+        load::of_cell(&workload, &run.cells[*index].params, &trials).is_some_and(|l| l.is_missed())
+    };
+    (0..run.cells.len()).filter(missed).collect()
+}
+
+fn of_group(
+    run: &Run,
+    metric: &Metric,
+    members: &[usize],
+    missed: &BTreeSet<usize>,
+    rules: &Rules,
+) -> Option<Verdicts> {
+    let ranked: Vec<usize> =
+        members.iter().copied().filter(|&i| is_ranked(run, i) && !missed.contains(&i)).collect();
     let baseline = baseline_of(run, &ranked)?;
     let base = by_block(run, metric, baseline);
     // One that failed halfway stays in the correction for many comparisons, and out of the ranking.

@@ -8,6 +8,9 @@ use super::ArenaError;
 /// The kernel's interface for latency requests of CPU idle states: the request stands while the file is open.
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
+/// Who has the idle states.
+const DRIVER_FILE: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+
 /// While this lives, an idle CPU polls for work instead of entering an idle state.
 #[derive(Debug)]
 pub struct Awake {
@@ -21,10 +24,17 @@ impl Awake {
     /// # Errors
     /// Where the kernel has no such interface, or does not let us.
     pub fn hold() -> Result<Awake, ArenaError> {
-        let refused = |e: std::io::Error| ArenaError::Invalid {
-            field: "--awake",
-            rule: format!("{LATENCY_FILE}: {e}; it needs root and a kernel with CPU idle states"),
+        let invalid = |rule: String| ArenaError::Invalid { field: "--awake", rule };
+        let refused = |e: std::io::Error| {
+            invalid(format!("{LATENCY_FILE}: {e}; it needs root and a kernel with CPU idle states"))
         };
+        // Without a driver the request would be taken, and change nothing.
+        let driver = std::fs::read_to_string(DRIVER_FILE).unwrap_or_default();
+        if ["", "none"].contains(&driver.trim()) {
+            return Err(invalid(format!(
+                "no driver of CPU idle states here ({DRIVER_FILE}): nothing to keep from"
+            )));
+        }
         let mut file = OpenOptions::new().write(true).open(LATENCY_FILE).map_err(refused)?;
         // In us, 32 bits, in the machine's own order (the kernel's pm_qos_interface).
         file.write_all(&0i32.to_ne_bytes()).map_err(refused)?;

@@ -52,9 +52,16 @@ impl Ecosystem for Java {
         &["--release", "17", "-encoding", "UTF-8"]
     }
 
-    /// The first and the last of these reach the roles, too.
+    /// Some of these reach the roles, too.
     fn environment(&self) -> &'static [&'static str] {
-        &["JAVA_TOOL_OPTIONS", "JDK_JAVAC_OPTIONS", "JDK_JAVA_OPTIONS"]
+        &[
+            "JAVA_TOOL_OPTIONS",
+            "JDK_JAVAC_OPTIONS",
+            "JDK_JAVA_OPTIONS",
+            "_JAVA_OPTIONS",
+            "MAVEN_OPTS",
+            "MAVEN_ARGS",
+        ]
     }
 
     /// Its versions are exact. `requirements.txt` is hashed as a source, and holds hashes itself.
@@ -79,10 +86,18 @@ pub(super) fn runtime(entry: &Path) -> PathBuf {
 fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
     let mut output = OsString::from("-DoutputDirectory=");
     output.push(job.files().join("lib"));
+    // Maven's local repository is not made for two at a time.
+    let _lock = job.lock(&job.work.join("maven.lock"))?;
     let mut command = Command::new("mvn");
     // The contender's pom.xml pins the plugin, too.
     command
-        .args(["--batch-mode", "--quiet", "dependency:copy-dependencies", "-DincludeScope=runtime"])
+        .args([
+            "--batch-mode",
+            "--quiet",
+            "--strict-checksums",
+            "dependency:copy-dependencies",
+            "-DincludeScope=runtime",
+        ])
         .arg(output)
         .current_dir(job.files());
     job.run("mvn dependency:copy-dependencies", &mut command)

@@ -12,7 +12,7 @@ use super::tree::{Refused, Tree};
 use crate::manifest::{Contender, hex};
 
 /// Changed when the layout of a build or the meaning of its key changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Everything that decides what comes out of a build.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub(super) fn inputs(probe: &Probe<'_>, root: &Path, sdk: Option<&Path>) -> Resu
         text(part);
     }
     text(&format!("{:?}", tool.flags()));
+    text(contender.build.bin.as_deref().unwrap_or_default());
     text(&format!("{environment:?}"));
     let mut files = 0;
     let mut names = Vec::new();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaSpec};
-use crate::build::{Builder, Built};
+use crate::build::{Availability, Builder, Built};
 use crate::manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
 use crate::protocol::limits::TimeLimits;
 use crate::run;
@@ -22,7 +22,7 @@ pub const BLOCKS_MAX: u32 = 30;
 const BLOCKS_MIN: u32 = 6;
 /// Error level over all effects of a workload.
 const ALPHA: f64 = 0.05;
-/// How exactly an effect can be put in, in the metric's unit: a wait that reads the clock ends up to a reading late.
+/// How exactly an effect can be put in, in ns: a wait that reads the clock ends up to a reading late.
 const EXACT: f64 = 50.0;
 /// Length of the windows and of the traffic before them, in s.
 const WINDOWS: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
@@ -47,10 +47,15 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Whether it is sure that there is an effect, and the interval has the size that was put in.
+    /// Whether the interval has the size that was put in, and is narrow enough to tell it from half of it and from one
+    /// and a half.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        self.found.low > 0.0 && self.found.low <= self.value + EXACT && self.found.high >= self.value
+        self.is_sure() && self.found.low <= self.value + EXACT && self.found.high >= self.value
+    }
+
+    fn is_sure(&self) -> bool {
+        self.found.low > 0.5 * self.value && self.found.high < 1.5 * self.value
     }
 }
 
@@ -73,6 +78,9 @@ pub fn measure(
             continue;
         };
         let contender = catalog.contender(&workload.name, ceiling).map_err(|e| e.to_string())?;
+        if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
+            return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name));
+        }
         let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
         let bench = Bench { workload, built: &built, primary, arena, cancel };
         all.extend(bench.measure(detect, blocks_max)?);
@@ -105,9 +113,7 @@ impl Bench<'_> {
                 differences.entry(index).or_default().push(figures[&index] - figures[&0]);
             }
             let found = self.found(&values, &differences);
-            // Wide enough to be sure of, narrow enough to tell from its neighbours.
-            let sure = |i: &Injected| i.found.low > 0.5 * i.value && i.found.high < 1.5 * i.value;
-            if block + 1 >= BLOCKS_MIN && found.iter().all(sure) || block + 1 == blocks_max {
+            if block + 1 >= BLOCKS_MIN && found.iter().all(Injected::is_sure) || block + 1 == blocks_max {
                 return Ok(found);
             }
         }
@@ -156,5 +162,34 @@ impl Bench<'_> {
         }
         let figure = metrics::of_trial(self.primary, &record);
         figure.value.ok_or(figure.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_is_the_right_size_and_no_other() {
+        for (low, high, found) in [
+            (900.0, 1100.0, true),
+            (1040.0, 1200.0, true),
+            (1060.0, 1200.0, false),
+            (600.0, 990.0, false),
+            (10.0, 1990.0, false),
+            (900.0, 1600.0, false),
+            (f64::NEG_INFINITY, f64::INFINITY, false),
+        ] {
+            let found_as = Interval { estimate: f64::midpoint(low, high), low, high };
+            let injected = Injected {
+                workload: "w".to_owned(),
+                metric: "m".to_owned(),
+                unit: "ns".to_owned(),
+                value: 1000.0,
+                found: found_as,
+                blocks: 6,
+            };
+            assert_eq!(injected.is_found(), found, "{low} - {high}");
+        }
     }
 }

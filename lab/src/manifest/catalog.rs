@@ -103,13 +103,28 @@ impl Catalog {
         }
     }
 
+    /// A variant shares its sibling's folder: that must be a contender of its own, built by the same tool and SDK.
+    fn can_be_built_from(&self, file: &Path, from: &str, contender: &Contender) -> Result<(), String> {
+        let folder = file.parent().unwrap_or(Path::new("")).with_file_name(from);
+        let text = read_text(&self.root, &folder.join(MANIFEST))
+            .map_err(|_| format!("there is no contender \"{from}\" beside it"))?;
+        let sibling = Contender::parse(&folder.join(MANIFEST), &text)
+            .map_err(|_| format!("the contender \"{from}\" is broken itself"))?;
+        if sibling.build.from.is_some() {
+            return Err(format!("\"{from}\" is a variant itself: name the one that it is built from"));
+        }
+        if (sibling.build.tool, &sibling.build.sdk) != (contender.build.tool, &contender.build.sdk) {
+            return Err(format!("\"{from}\" is built by another tool or SDK"));
+        }
+        Ok(())
+    }
+
     fn read_contender(&self, workload: &str, file: &Path) -> Result<Contender, Vec<ManifestError>> {
         let text = read_text(&self.root, file).map_err(|e| vec![e])?;
         let contender = Contender::parse(file, &text)?;
         if let Some(from) = &contender.build.from
-            && !self.root.join(file).with_file_name("..").join(from).join(MANIFEST).is_file()
+            && let Err(rule) = self.can_be_built_from(file, from, &contender)
         {
-            let rule = format!("there is no contender \"{from}\" beside it");
             let field = "build.from".to_owned();
             let file = file.to_owned();
             return Err(vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]);

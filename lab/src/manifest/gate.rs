@@ -37,8 +37,8 @@ pub struct Gate {
     /// Counters that must be 0 when the boolean parameter is true.
     #[serde(default)]
     pub zero_if: IndexMap<String, Vec<String>>,
-    /// Counters that may fall again, as gaps do when what was missing arrives late. All others only rise.
-    #[serde(default)]
+    /// Counters that may fall again, as gaps do when what was missing arrives late; they alone unless others are named.
+    #[serde(default = "settling_default")]
     pub settling: Vec<String>,
     /// Counters of that role's result that another role's may not fall below: nobody receives what was not sent.
     #[serde(default)]
@@ -162,6 +162,10 @@ impl Gate {
         let value = params.count(name).and_then(|n| u32::try_from(n).ok());
         value.ok_or_else(|| refused(name, "the gate needs a whole number from 0 to 4294967295".to_owned()))
     }
+}
+
+fn settling_default() -> Vec<String> {
+    vec!["gaps".to_owned()]
 }
 
 /// Writes the header and body of one message of `verify`.

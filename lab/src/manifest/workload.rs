@@ -196,11 +196,15 @@ impl Workload {
 
     fn check_load(&mut self, problems: &mut Problems) {
         if let Some(offered) = &self.offered {
-            problems.known("offered.param", "parameter", &offered.param, self.params.keys());
+            numeric("offered.param", &offered.param, &self.params, problems);
             problems.known("offered.role", "role", &offered.role, &self.roles);
             problems.not_empty("offered.counter", &offered.counter);
         }
         if let Some(detect) = &mut self.detect {
+            numeric("detect.param", &detect.param, &self.params, problems);
+            if self.ceiling.is_none() {
+                problems.push("detect", "needs a ceiling, which is what is measured with and without it");
+            }
             if detect.values.is_empty() {
                 problems.push("detect.values", "must have at least one value");
             }
@@ -210,7 +214,9 @@ impl Workload {
             }
         }
         for (param, value) in &mut self.one_cpu_max {
-            settle_value(&format!("one_cpu_max.{param}"), param, value, &self.params, problems);
+            let at = format!("one_cpu_max.{param}");
+            numeric(&at, param, &self.params, problems);
+            settle_value(&at, param, value, &self.params, problems);
         }
         if self.marks_hz > MARKS_HZ_MAX {
             problems.push("marks_hz", format!("must be at most {MARKS_HZ_MAX}"));
@@ -276,6 +282,7 @@ impl Workload {
             for (param, value) in &mut preset.params {
                 settle_value(&format!("{at}.params.{param}"), param, value, &self.params, problems);
             }
+            problems.entries(&format!("{at}.sweep"), preset.sweep.len());
             for (i, axes) in preset.sweep.iter_mut().enumerate() {
                 for (param, values) in axes {
                     let at = format!("{at}.sweep[{i}].{param}");
@@ -315,6 +322,15 @@ fn settle_value(
         None => problems.known(at, "parameter", param, params.keys()),
         Some(Err(rule)) => problems.push(at, rule),
         Some(Ok(checked)) => *value = checked,
+    }
+}
+
+/// Notes a parameter that is unknown or no number.
+fn numeric(at: &str, param: &str, params: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
+    match params.get(param).map(|spec| spec.kind) {
+        None => problems.known(at, "parameter", param, params.keys()),
+        Some(ParamKind::Integer | ParamKind::Number) => {}
+        Some(_) => problems.push(at, format!("parameter \"{param}\" must be a number")),
     }
 }
 

@@ -50,6 +50,7 @@ fn run_info(run: &Run, workload: &Workload) -> RunInfo {
         seed: settings.seed,
         arena: header.arena.clone(),
         placement: placement(settings.placement).0.to_owned(),
+        awake: settings.awake,
         alpha: settings.alpha,
         margin: settings.margin,
         roles: workload.roles.clone(),
@@ -207,14 +208,16 @@ fn curves(trials: &[&TrialRecord]) -> BTreeMap<String, Vec<CurvePoint>> {
 /// Says whether a load that was asked for was held, and what held the cell back.
 fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>, shared: bool) -> String {
     // What paces a load is busy with that: it is no sign of who was slow, unless it could not keep up.
-    let pacing = workload.offered.as_ref().filter(|_| load.is_some_and(|l| l.held)).map(|o| o.role.as_str());
+    let paced = load.is_some_and(|l| !l.is_missed());
+    let pacing = workload.offered.as_ref().filter(|_| paced).map(|o| o.role.as_str());
     let busy = busiest(workload, trials, pacing, shared);
     match load {
         None => busy,
-        Some(load) if load.held => format!("rate held, {busy}"),
+        Some(Load { held: Some(true), .. }) => format!("rate held, {busy}"),
+        Some(Load { held: None, .. }) => format!("window too short to tell the rate, {busy}"),
         Some(load) => format!(
-            "rate not held: {} of {}, {busy}",
-            format::value(load.achieved, "1/s"),
+            "rate not held: {:.2} % of {}, {busy}",
+            100.0 * load.achieved / load.offered,
             format::value(load.offered, "1/s")
         ),
     }
@@ -227,8 +230,10 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
         metrics::median(&shares).map(|s| (role.clone(), s))
     };
-    let roles = workload.roles.iter().filter(|r| pacing != Some(r.as_str()));
-    let shares: Vec<(String, f64)> = roles.filter_map(share).collect();
+    let all: Vec<(String, f64)> = workload.roles.iter().filter_map(share).collect();
+    let sum: f64 = all.iter().map(|(_, s)| s).sum();
+    let shares: Vec<(String, f64)> =
+        all.into_iter().filter(|(r, _)| pacing != Some(r.as_str()) || workload.roles.len() == 1).collect();
     if shares.is_empty() {
         return "not measured".to_owned();
     }
@@ -238,7 +243,7 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
     let busy = busy.join(", ");
     // Roles that share all CPUs can only fill them together.
-    if shared && shares.iter().map(|(_, s)| s).sum::<f64>() >= SATURATED {
+    if shared && sum >= SATURATED {
         return format!("all CPUs ({busy}){drops}");
     }
     let saturated: Vec<&str> =

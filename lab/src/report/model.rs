@@ -59,6 +59,9 @@ pub struct RunInfo {
     pub arena: String,
     /// `apart`: a role a core; `shared`: all roles on all cores.
     pub placement: String,
+    /// Idle CPUs were kept from sleeping.
+    #[serde(default)]
+    pub awake: bool,
     /// Error level of the verdicts of one metric.
     pub alpha: f64,
     /// Relative difference below which two are called equal.
@@ -95,8 +98,10 @@ pub struct Cell {
     /// Figures by metric.
     pub metrics: BTreeMap<String, MetricValue>,
     /// The load that was asked for, where one was, and what was done of it.
+    #[serde(default)]
     pub load: Option<Load>,
     /// Latency curves of the pooled trials, by role and histogram: `ping.latency`.
+    #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
     /// What held it back, as far as it shows.
     pub bottleneck: String,

@@ -129,8 +129,12 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: Option<&str>) ->
     }
 }
 
+/// An interval whose ends are this factor apart says nothing that digits would add to.
+const INTERVAL_MOST: f64 = 1e4;
+
 pub(super) fn interval(v: &Verdict) -> String {
     match (v.low, v.high) {
+        (Some(low), Some(high)) if high > INTERVAL_MOST * low => "(no useful bound yet)".to_owned(),
         (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
         _ => "(no bound yet)".to_owned(),
     }

@@ -28,8 +28,8 @@ pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String,
         let value = cell.params.number(name)?;
         (value > most.number()?).then(|| {
             let reason = format!(
-                "{name}={value} with both roles on one CPU: above {most} the one that waits for its time takes it \
-                 from the other"
+                "{name}={value} with both roles on one CPU: one that keeps to its times would take them from the \
+                 other; the workload allows at most {most} there"
             );
             (reason, format!("give it a second CPU, or --set {name}={most}"))
         })

@@ -134,7 +134,12 @@ impl Request {
         }
         // Ratios need their baseline in every block.
         for name in self.baseline.as_ref().into_iter().chain(self.against()) {
-            let name = catalog.contender(&workload.name, name)?.name.clone();
+            let contender = catalog.contender(&workload.name, name)?;
+            if contender.ceiling {
+                let rule = format!("{} is the bound: choose a contender", contender.name);
+                return Err(ManifestError::Value { name: "contender".to_owned(), rule });
+            }
+            let name = contender.name.clone();
             if !contenders.contains(&name) {
                 contenders.push(name);
             }

@@ -53,18 +53,24 @@ fn draw(plot: &Plot, root: DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) 
         .x_label_area_size(46)
         .y_label_area_size(78)
         .build_cartesian_2d(first - 0.2..last + 0.2, (low..high).log_scale())?;
-    let unit = plot.unit.clone();
     chart
         .configure_mesh()
         .disable_x_mesh()
         .x_labels(0)
         .disable_x_axis()
-        .y_label_formatter(&|v| format::value(*v, &unit))
+        .disable_y_mesh()
+        .y_labels(0)
+        .y_label_formatter(&|_| String::new())
         .y_desc(plot.y_label.as_str())
-        .label_style(("sans-serif", 13))
-        .bold_line_style(RGBColor(205, 205, 205))
-        .light_line_style(RGBColor(238, 238, 238))
+        .axis_desc_style(("sans-serif", 14))
         .draw()?;
+    let beside = ("sans-serif", 13).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
+    for value in ticks(low, high) {
+        let ends = [first - 0.2, last + 0.2].map(|x| chart.backend_coord(&(x, value)));
+        root.draw(&PathElement::new(ends.to_vec(), RGBColor(225, 225, 225).stroke_width(1)))?;
+        let label = format::value(value, &plot.unit);
+        root.draw(&Text::new(label, (ends[0].0 - 6, ends[0].1), beside.clone()))?;
+    }
     let below = Pos::new(HPos::Center, VPos::Top);
     let small = ("sans-serif", 13).into_font().color(&BLACK).pos(below);
     let mut foot = 0;
@@ -83,7 +89,9 @@ fn draw(plot: &Plot, root: DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) 
         if series.marked {
             for point in &series.points {
                 let (x, y) = chart.backend_coord(&(point.x, point.y));
-                let ends = [point.range.0, point.range.1].map(|v| chart.backend_coord(&(point.x, v)));
+                // A trial of 0 has no place on this axis: its bar ends at the foot.
+                let ends =
+                    [point.range.0, point.range.1].map(|v| chart.backend_coord(&(point.x, v.max(low))));
                 mark(&root, (x, y), ends, point, colour)?;
             }
         }
@@ -138,16 +146,40 @@ fn spread(mut heights: Vec<i32>) -> Vec<i32> {
     heights
 }
 
-/// Whole decades would waste the picture: a little more than what is drawn.
+/// Whole decades would waste the picture: a little more than what is drawn. Values are above 0, ranges may reach it.
 fn y_range(plot: &Plot) -> (f64, f64) {
     let points = || plot.series.iter().flat_map(|s| &s.points);
-    let low = points().map(|p| p.range.0).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let lows = points().flat_map(|p| [p.range.0, p.y]).filter(|v| *v > 0.0);
+    let low = lows.fold(f64::INFINITY, f64::min);
     let high = points().map(|p| p.range.1).fold(0.0, f64::max);
     (low / 1.3, (high * 1.3).max(low * 2.0))
 }
 
+/// Round values within a range: 1, 2 and 5 of each decade, or powers of ten where the range has many.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    const MANY_DECADES: f64 = 4.0;
+    let steps: &[f64] = if (high / low).log10() > MANY_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    values.filter(|v| (low..=high).contains(v)).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn round_values_stand_beside_any_range() {
+        for (low, high, wanted) in [
+            (11.5, 91.0, &[20.0, 50.0][..]),
+            (15.0, 40.0, &[20.0]),
+            (0.9, 11.0, &[1.0, 2.0, 5.0, 10.0]),
+            (1e3, 1e8, &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8]),
+        ] {
+            let found = super::ticks(low, high);
+            assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
+        }
+    }
+
     #[test]
     fn names_stand_apart_and_inside() {
         for (heights, wanted) in [

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::format;
 use super::model::{Cell, CurvePoint, Report};
-use crate::manifest::{ManifestError, Metric, ParamSpec, Workload};
+use crate::manifest::{ManifestError, Metric, ParamSpec, Source, Workload};
 use crate::store::CellStatus;
 
 pub use draw::svg;
+
+/// Lines of one picture at the most: as many names as stand beside it.
+pub const SERIES_MAX: usize = 24;
 
 /// What to plot of a run.
 #[derive(Debug, Clone, Default)]
@@ -73,9 +75,15 @@ pub enum PlotError {
     /// Several cells of a contender would stand at one place.
     #[error("cells differ in {0} too: choose one with --where {0}=VALUE")]
     Ambiguous(String),
-    /// No cell is left.
-    #[error("no measured cell is left to plot")]
+    /// Nothing is left.
+    #[error("no measured cell has a value above 0 here: choose another metric, or less with --where")]
     Empty,
+    /// Cells that differ only in how long was measured would be drawn over each other.
+    #[error("a contender was measured twice at one place: choose with --where seconds=VALUE")]
+    Twice,
+    /// More lines than can be told apart.
+    #[error("{0} contenders are too many for one picture: name at most {SERIES_MAX}")]
+    TooMany(usize),
     /// No cell has this curve.
     #[error("no cell has the curve {wanted}; known: {known}")]
     NoCurve {
@@ -101,22 +109,35 @@ pub fn against(
     let metric = workload.metric(y)?;
     let cells = selected(report, workload, selection)?;
     no_other_difference(&cells, Some(x))?;
-    let mut places: Vec<&Value> = cells.iter().filter_map(|c| c.params.get(x)).collect();
+    let mut places: Vec<&Value> = Vec::new();
+    for value in cells.iter().filter_map(|c| c.params.get(x)) {
+        if !places.contains(&value) {
+            places.push(value);
+        }
+    }
     places.sort_by(|a, b| rank(spec, a).total_cmp(&rank(spec, b)));
-    places.dedup();
     let place = |cell: &Cell| places.iter().position(|p| Some(*p) == cell.params.get(x));
     let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for cell in &cells {
         let Some((i, figure)) = place(cell).zip(cell.metrics.get(y)) else { continue };
         let Some(value) = figure.value.filter(|v| *v > 0.0) else { continue };
         let range = figure.samples.iter().fold((value, value), |(a, b), s| (a.min(*s), b.max(*s)));
-        let held = cell.load.is_none_or(|load| load.held);
-        series.entry(&cell.label).or_default().push(Point { x: i as f64, y: value, range, held });
+        let points = series.entry(&cell.label).or_default();
+        let x = i as f64;
+        if points.iter().any(|p| p.x == x) {
+            return Err(PlotError::Twice);
+        }
+        points.push(Point { x, y: value, range, held: held(cell) });
     }
-    let series = in_order(series, true);
-    let x_ticks = places.iter().enumerate().map(|(i, v)| (i as f64, shown(spec, v))).collect();
     let unit = spec.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
-    finish(report, metric, series, x_ticks, format!("{x}{unit}"), metric.label.clone())
+    finish(Plot {
+        title: title(report, &metric.label, selection),
+        x_label: format!("{x}{unit}"),
+        x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, shown(spec, v))).collect(),
+        y_label: metric.label.clone(),
+        unit: metric.unit.clone(),
+        series: in_order(series, true),
+    })
 }
 
 /// Latency curves: the share of values on the x axis, in nines, and a line a contender.
@@ -133,15 +154,11 @@ pub fn curves(
     no_other_difference(&cells, None)?;
     let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for cell in &cells {
-        let points = cell.curves.get(name).into_iter().flatten().filter(|p| p.value > 0);
-        let held = cell.load.is_none_or(|load| load.held);
-        let point = |p: &CurvePoint| {
-            let y = p.value as f64;
-            Point { x: nines(p.quantile), y, range: (y, y), held }
-        };
-        series.entry(&cell.label).or_default().extend(points.map(point));
+        let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), held(cell));
+        if !points.is_empty() && series.insert(&cell.label, points).is_some() {
+            return Err(PlotError::Twice);
+        }
     }
-    series.retain(|_, points| !points.is_empty());
     if series.is_empty() {
         let mut known: Vec<&str> = cells.iter().flat_map(|c| c.curves.keys()).map(String::as_str).collect();
         known.sort_unstable();
@@ -150,31 +167,57 @@ pub fn curves(
     }
     let ticks =
         [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
-    let x_ticks = ticks.map(|(x, text)| (x, text.to_owned())).to_vec();
-    let primary = workload.primary().ok_or(PlotError::Empty)?;
-    finish(
-        report,
-        primary,
-        in_order(series, false),
-        x_ticks,
-        "share of the values".to_owned(),
-        name.to_owned(),
-    )
+    finish(Plot {
+        title: title(report, name, selection),
+        x_label: "share of the values".to_owned(),
+        x_ticks: ticks.map(|(x, text)| (x, text.to_owned())).to_vec(),
+        y_label: name.to_owned(),
+        unit: unit_of_histogram(workload, name),
+        series: in_order(series, false),
+    })
 }
 
-fn finish(
-    report: &Report,
-    metric: &Metric,
-    series: Vec<Series>,
-    x_ticks: Vec<(f64, String)>,
-    x_label: String,
-    y_label: String,
-) -> Result<Plot, PlotError> {
-    if series.is_empty() {
-        return Err(PlotError::Empty);
+/// The points of a curve. The greatest value of all has no share in nines: the line goes up to it where it has come to.
+fn curve(points: &[CurvePoint], held: bool) -> Vec<Point> {
+    let mut last = 0.0;
+    let mut place = |quantile: f64| {
+        if quantile < 1.0 {
+            last = nines(quantile);
+        }
+        last
+    };
+    let point = |p: &CurvePoint| {
+        let y = p.value as f64;
+        Point { x: place(p.quantile), y, range: (y, y), held }
+    };
+    points.iter().filter(|p| p.value > 0).map(point).collect()
+}
+
+/// The unit of the metric that reads this histogram; a bare number where none does.
+fn unit_of_histogram(workload: &Workload, name: &str) -> String {
+    let reads = |metric: &&Metric| match &metric.from {
+        Source::HistogramQuantile { role, histogram, .. } => format!("{role}.{histogram}") == name,
+        _ => false,
+    };
+    workload.metrics.iter().find(reads).map_or("1".to_owned(), |m| m.unit.clone())
+}
+
+/// The workload, what is drawn, and what was chosen of the run: `rtt: latency p50, transport=udp`.
+fn title(report: &Report, what: &str, selection: &Selection) -> String {
+    let chosen = selection.only.iter().map(|(name, value)| format!(", {name}={value}"));
+    format!("{}: {what}{}", report.run.workload, chosen.collect::<String>())
+}
+
+fn held(cell: &Cell) -> bool {
+    !cell.load.is_some_and(|load| load.is_missed())
+}
+
+fn finish(plot: Plot) -> Result<Plot, PlotError> {
+    match plot.series.len() {
+        0 => Err(PlotError::Empty),
+        n if n > SERIES_MAX => Err(PlotError::TooMany(n)),
+        _ => Ok(plot),
     }
-    let unit = metric.unit.clone();
-    Ok(Plot { title: report.run.headline.clone(), x_label, x_ticks, y_label, unit, series })
 }
 
 fn in_order(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
@@ -235,16 +278,15 @@ fn rank(spec: &ParamSpec, value: &Value) -> f64 {
 fn shown(spec: &ParamSpec, value: &Value) -> String {
     match (value, value.as_f64(), &spec.zero) {
         (_, Some(0.0), Some(zero)) => zero.clone(),
-        (_, Some(number), _) if number >= 1e3 => format::value(number, "1/s").replace("/s", ""),
         (Value::String(text), ..) => text.clone(),
         (other, ..) => other.to_string(),
     }
 }
 
-/// 0.9 is one nine, 0.99 two. The last value of all, which no share of nines has, stands at the end of the axis.
+/// 0.9 is one nine, 0.99 two.
 fn nines(quantile: f64) -> f64 {
     const MOST: f64 = 5.0;
-    if quantile >= 1.0 { MOST } else { (-(1.0 - quantile).log10()).clamp(0.0, MOST) }
+    (-(1.0 - quantile).log10()).clamp(0.0, MOST)
 }
 
 #[cfg(test)]

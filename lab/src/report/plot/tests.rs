@@ -62,8 +62,46 @@ fn what_cannot_be_plotted_says_why() {
 }
 
 #[test]
+fn a_trial_of_nothing_does_not_stretch_the_axis_without_end() {
+    let (report, workload) = made_up();
+    let mut plot = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap();
+    plot.series.truncate(1);
+    plot.series[0].points.truncate(1);
+    plot.series[0].points[0].range = (0.0, 5000.0);
+    let text = svg(&plot).unwrap();
+    assert!(text.contains("2.00 k") && text.contains("5.00 k"), "{text}");
+}
+
+#[test]
+fn what_would_be_drawn_over_each_other_is_refused() {
+    let (mut report, workload) = made_up();
+    report.cells[1].params = report.cells[0].params.clone();
+    report.cells[1].params.insert("seconds".into(), serde_json::json!(9.0));
+    report.cells[0].params.insert("seconds".into(), serde_json::json!(1.0));
+    let error = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap_err();
+    assert_eq!(error, PlotError::Twice);
+}
+
+#[test]
+fn a_curve_is_drawn_of_the_cells_that_have_it() {
+    let (mut report, workload) = made_up();
+    let point = |quantile, value| CurvePoint { quantile, value };
+    report.cells[0]
+        .curves
+        .insert("sink.latency".into(), vec![point(0.5, 1000), point(0.99, 5000), point(1.0, 9000)]);
+    let selection = Selection { only: vec![("streams".into(), "4".into())], contenders: Vec::new() };
+    let plot = curves(&report, &workload, "sink.latency", &selection).unwrap();
+    assert_eq!(plot.series.len(), 1);
+    let places: Vec<(f64, f64)> = plot.series[0].points.iter().map(|p| (p.x.round(), p.y)).collect();
+    assert_eq!(places, [(0.0, 1000.0), (2.0, 5000.0), (2.0, 9000.0)]);
+    assert!(svg(&plot).unwrap().contains("99.9 %"));
+    let error = curves(&report, &workload, "sink.latenc", &selection).unwrap_err();
+    assert!(error.to_string().contains("known: sink.latency"), "{error}");
+}
+
+#[test]
 fn shares_become_nines() {
-    for (quantile, place) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0), (1.0, 5.0), (0.999_999_99, 5.0)] {
+    for (quantile, place) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0), (0.999_999_99, 5.0)] {
         assert!((nines(quantile) - place).abs() < 1e-9, "{quantile}");
     }
 }

@@ -1,0 +1,76 @@
+//! The workload `rtt` from outside, with the contenders that need no more than a C compiler: a rate is held over UDP and
+//! TCP, on both kinds of network, and the report has the whole curve.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs `netdyno` on this repository with a store of its own, and gives the report.
+fn run(arguments: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_netdyno"))
+        .args(["run", "rtt", "--format", "json", "--max-blocks", "1", "--set", "seconds=0.5"])
+        .args(arguments)
+        .env("NETDYNO_ROOT", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .env("NETDYNO_STORE", folder.path().join("runs.db"))
+        .output()
+        .unwrap();
+    let (code, stderr) = (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(code == Some(0) || code == Some(4), "{arguments:?}: {code:?} {stderr}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"))
+}
+
+fn number(cell: &Value, metric: &str) -> f64 {
+    let figure = &cell["metrics"][metric];
+    figure["value"].as_f64().unwrap_or_else(|| panic!("{metric}: {figure}"))
+}
+
+#[test]
+fn a_rate_is_held_and_the_curve_is_whole() {
+    for arguments in [
+        &["c-blocking", "--sweep", "transport=udp,tcp", "--set", "rate=1000", "--set", "tasks=10"][..],
+        &[
+            "c-epoll",
+            "--set",
+            "rate=2000",
+            "--set",
+            "outstanding=4",
+            "--set",
+            "pacing=timer",
+            "--net",
+            "veth",
+        ][..],
+    ] {
+        let report = run(arguments);
+        for cell in report["cells"].as_array().unwrap() {
+            if cell["status"] == "skipped" {
+                assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "{}", cell["reason"]);
+                println!("skipped: {}", cell["reason"]);
+                continue;
+            }
+            assert_eq!(cell["status"], "ok", "{arguments:?}: {}", cell["reason"]);
+            assert_eq!(cell["load"]["held"], true, "{arguments:?}: {} {}", cell["label"], cell["load"]);
+            let quantiles = ["latency_p50", "latency_p90", "latency_p99", "latency_p99_9", "latency_max"];
+            let quantiles = quantiles.map(|q| number(cell, q));
+            assert!(quantiles.is_sorted() && quantiles[0] > 0.0, "{quantiles:?}");
+            // Latency runs from the moment due, service from the moment sent.
+            assert!(number(cell, "service_p50") <= quantiles[0] * 1.002, "{cell}");
+            assert!(number(cell, "lost") == 0.0 && number(cell, "late") == 0.0, "{cell}");
+            for name in ["ping.latency", "ping.service", "ping.lateness"] {
+                let curve = cell["curves"][name].as_array().unwrap();
+                let last = curve.last().unwrap();
+                assert_eq!(last["quantile"], 1.0, "{name}");
+            }
+            if cell["params"]["tasks"] == 10 {
+                // 10 tasks that wait 1 ms each: at most 10,000 runs a second, and not next to nothing.
+                for role in ["ping_task_runs", "pong_task_runs"] {
+                    let runs = number(cell, role);
+                    assert!((1_000.0..=10_001.0).contains(&runs), "{role}: {runs}");
+                }
+            }
+        }
+    }
+}
