@@ -1,5 +1,5 @@
 /* ping: a thread a lane, the main thread for the first. */
-#include "roles.h"
+#include "rtt.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -53,8 +53,8 @@ static uint64_t wait_until_due(const struct nd_lane *lane) {
         return nd_now_ns();
     }
     while (!nd_lane_is_due(lane, now_ns)) {
-        if (rtt->outstanding > 1)
-            sched_yield();
+        if (rtt->outstanding > 1 || rtt->tasks > 0)
+            sched_yield(); /* to the threads of other lanes and of tasks */
         now_ns = nd_now_ns();
     }
     return now_ns;
@@ -78,7 +78,7 @@ static void *run_lane(void *argument) {
     return NULL;
 }
 
-void run_ping(struct nd_rtt *rtt) {
+void nd_run_ping(struct nd_rtt *rtt) {
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);

@@ -1,5 +1,5 @@
 /* pong: UDP on the main thread, TCP on a thread a connection. */
-#include "roles.h"
+#include "rtt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,26 +7,6 @@
 #include <unistd.h>
 
 enum { STACK_BYTES = 128 << 10 };
-
-static noreturn void echo_datagrams(struct nd_rtt *rtt, int fd) {
-    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX];
-    for (;;) {
-        struct sockaddr_storage from;
-        socklen_t from_length = sizeof from;
-        ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
-        if (got < 0) {
-            if (!nd_pong_error_is_harmless(errno))
-                nd_failed("recvfrom: %s", strerror(errno));
-            continue;
-        }
-        nd_pong_delay(rtt);
-        ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
-        if (sent == got)
-            nd_pong_sent(rtt, (size_t)got);
-        else if (!nd_pong_error_is_harmless(errno))
-            nd_failed("sendto: %s", strerror(errno));
-    }
-}
 
 struct connection {
     struct nd_rtt *rtt;
@@ -44,9 +24,9 @@ static void *echo_stream(void *argument) {
     errno = 0;
     while (recv(connection.fd, message, length, MSG_WAITALL) == (ssize_t)length) {
         nd_pong_delay(rtt);
+        nd_pong_count(rtt, length);
         if (send(connection.fd, message, length, 0) != (ssize_t)length)
             break;
-        nd_pong_sent(rtt, length);
         errno = 0;
     }
     /* ping has gone: that ends this connection, not pong. */
@@ -82,9 +62,10 @@ static noreturn void accept_streams(struct nd_rtt *rtt, int listener) {
     }
 }
 
-void run_pong(struct nd_rtt *rtt) {
+void nd_run_pong(struct nd_rtt *rtt) {
     int fd = nd_pong_open(rtt);
     if (rtt->tcp)
         accept_streams(rtt, fd);
-    echo_datagrams(rtt, fd);
+    for (;;)
+        nd_pong_echo_datagram(rtt, fd);
 }

@@ -1,7 +1,8 @@
 /* ping: all lanes on one thread, which waits in epoll. */
-#include "roles.h"
+#include "rtt.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -92,6 +93,8 @@ static void set_pacer(struct loop *loop, uint64_t due_ns) {
 static void wait(struct loop *loop, bool idle) {
     struct epoll_event events[EVENTS_MAX];
     bool spin = idle && !loop->rtt->timer_pacing;
+    if (spin && loop->rtt->tasks > 0)
+        sched_yield(); /* to the threads of tasks */
     if (spin && loop->awaiting == 0)
         return; /* the clock is all there is to wait for */
     if (idle && !spin)
@@ -149,7 +152,7 @@ static void start_looking(struct loop *loop) {
     watch(loop, EPOLL_CTL_ADD, loop->look, EPOLLIN, LOOK);
 }
 
-void run_ping(struct nd_rtt *rtt) {
+void nd_run_ping(struct nd_rtt *rtt) {
     struct loop loop = {.rtt = rtt};
     nd_ping_open(rtt);
     loop.wires = calloc(rtt->outstanding, sizeof *loop.wires);

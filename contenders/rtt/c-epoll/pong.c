@@ -1,5 +1,5 @@
 /* pong: one thread, which waits in epoll. */
-#include "roles.h"
+#include "rtt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,25 +18,6 @@ static void watch(int epoll, int operation, int fd, uint32_t events, void *key) 
     struct epoll_event event = {.events = events, .data.ptr = key};
     if (epoll_ctl(epoll, operation, fd, &event) != 0)
         nd_failed("epoll_ctl: %s", strerror(errno));
-}
-
-static void echo_datagram(struct nd_rtt *rtt, int fd) {
-    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX];
-    struct sockaddr_storage from;
-    socklen_t from_length = sizeof from;
-    ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
-    if (got < 0) {
-        if (!nd_pong_error_is_harmless(errno))
-            nd_failed("recvfrom: %s", strerror(errno));
-        return;
-    }
-    nd_pong_delay(rtt);
-    /* Where the socket has no room the datagram is lost, as UDP may. */
-    ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
-    if (sent == got)
-        nd_pong_sent(rtt, (size_t)got);
-    else if (!nd_pong_error_is_harmless(errno))
-        nd_failed("sendto: %s", strerror(errno));
 }
 
 static void accept_one(struct nd_rtt *rtt, int epoll, int listener) {
@@ -75,18 +56,17 @@ static void serve(struct nd_rtt *rtt, int epoll, struct connection *connection) 
         if (got < 0)
             return;
         nd_pong_delay(rtt);
+        nd_pong_count(rtt, wire->message_bytes);
     }
     if (!nd_wire_send(wire, connection->message)) {
         end(connection);
         return;
     }
-    if (!wire->sending)
-        nd_pong_sent(rtt, wire->message_bytes);
     if (wire->sending != waited) /* reads no further before the echo is out */
         watch(epoll, EPOLL_CTL_MOD, wire->fd, wire->sending ? EPOLLOUT : EPOLLIN, connection);
 }
 
-void run_pong(struct nd_rtt *rtt) {
+void nd_run_pong(struct nd_rtt *rtt) {
     struct epoll_event events[EVENTS_MAX];
     struct nd_wire socket;
     int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -104,7 +84,7 @@ void run_pong(struct nd_rtt *rtt) {
             else if (rtt->tcp)
                 accept_one(rtt, epoll, socket.fd);
             else
-                echo_datagram(rtt, socket.fd);
+                nd_pong_echo_datagram(rtt, socket.fd);
         }
     }
 }

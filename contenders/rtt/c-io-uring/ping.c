@@ -2,6 +2,7 @@
 #include "ring.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,8 @@ static void drive(struct loop *loop, bool verify) {
         bool spin = idle && !loop->rtt->timer_pacing;
         if (!spin || loop->awaiting > 0) /* else the clock is all there is to wait for */
             enter(loop, !spin);
+        if (spin && loop->rtt->tasks > 0 && loop->queued_count == 0)
+            sched_yield(); /* to the threads of tasks, unless a request is to go out */
     }
 }
 

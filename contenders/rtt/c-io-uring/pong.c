@@ -10,7 +10,6 @@
 struct peer {
     int fd;
     size_t received; /* of a message that TCP has in part */
-    size_t echoed;   /* length of the echo under way */
     uint8_t *message;
     /* UDP only: */
     struct msghdr in, out;
@@ -45,7 +44,7 @@ static void queue_receive(struct loop *loop, uint32_t index) {
     io_uring_sqe_set_data64(entry, ring_key(index, RING_RECEIVE));
 }
 
-/* Success says nothing; a failure takes the count back, and the receive that is linked to it is not done. */
+/* Success says nothing; after a failure the receive that is linked to it is not done. */
 static void queue_echo(struct loop *loop, uint32_t index, size_t length) {
     struct peer *peer = &loop->peers[index];
     struct io_uring_sqe *entry = ring_entry(loop->ring);
@@ -58,8 +57,7 @@ static void queue_echo(struct loop *loop, uint32_t index, size_t length) {
     }
     entry->flags |= IOSQE_CQE_SKIP_SUCCESS | IOSQE_IO_LINK;
     io_uring_sqe_set_data64(entry, ring_key(index, RING_SEND));
-    peer->echoed = length;
-    nd_pong_sent(loop->rtt, length);
+    nd_pong_count(loop->rtt, length);
     queue_receive(loop, index);
 }
 
@@ -108,12 +106,6 @@ static void received(struct loop *loop, uint32_t index, int result) {
     queue_echo(loop, index, length);
 }
 
-static void echo_failed(struct loop *loop, uint32_t index, int result) {
-    nd_add(&loop->rtt->messages, -UINT64_C(1), false);
-    nd_add(&loop->rtt->bytes, -(uint64_t)loop->peers[index].echoed, false);
-    ended(loop, index, result < 0 ? -result : 0);
-}
-
 static void completed(struct loop *loop, const struct io_uring_cqe *completion) {
     uint32_t index = ring_index(completion->user_data);
     switch (ring_operation(completion->user_data)) {
@@ -123,8 +115,8 @@ static void completed(struct loop *loop, const struct io_uring_cqe *completion) 
     case RING_RECEIVE:
         received(loop, index, completion->res);
         break;
-    default:
-        echo_failed(loop, index, completion->res);
+    default: /* an echo that failed, or that was cut short */
+        ended(loop, index, completion->res < 0 ? -completion->res : 0);
     }
 }
 

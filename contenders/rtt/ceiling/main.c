@@ -1,5 +1,5 @@
 /* The rtt workload by polling: the least that could count as the job. */
-#include "roles.h"
+#include "rtt.h"
 
 #include <gnu/libc-version.h>
 
@@ -8,6 +8,6 @@ int main(void) {
     nd_rtt_setup(&rtt);
     nd_rtt_ready(&rtt, "polling", gnu_get_libc_version(), false);
     if (rtt.ping)
-        run_ping(&rtt);
-    run_pong(&rtt);
+        nd_run_ping(&rtt);
+    nd_run_pong(&rtt);
 }

@@ -1,6 +1,5 @@
 /* ping: polls the lanes that await an echo, the clock, and the background tasks. */
 #include "poller.h"
-#include "roles.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,7 +94,7 @@ static void drive(struct loop *loop, bool verify) {
     }
 }
 
-void run_ping(struct nd_rtt *rtt) {
+void nd_run_ping(struct nd_rtt *rtt) {
     static struct loop loop;
     nd_ping_open(rtt);
     loop.rtt = rtt;

@@ -1,6 +1,5 @@
 /* pong: polls its sockets and the background tasks. */
 #include "poller.h"
-#include "roles.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,24 +11,6 @@ struct connection {
     uint8_t *message;
     bool open;
 };
-
-static void echo_datagram(struct nd_rtt *rtt, int fd) {
-    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX];
-    struct sockaddr_storage from;
-    socklen_t from_length = sizeof from;
-    ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
-    if (got < 0) {
-        if (!nd_pong_error_is_harmless(errno))
-            nd_failed("recvfrom: %s", strerror(errno));
-        return;
-    }
-    nd_pong_delay(rtt);
-    ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
-    if (sent == got)
-        nd_pong_sent(rtt, (size_t)got);
-    else if (!nd_pong_error_is_harmless(errno))
-        nd_failed("sendto: %s", strerror(errno));
-}
 
 struct streams {
     struct nd_rtt *rtt;
@@ -73,8 +54,6 @@ static void send_some(struct streams *streams, struct connection *connection) {
         return;
     }
     streams->sending += wire->sending;
-    if (!wire->sending)
-        nd_pong_sent(streams->rtt, wire->message_bytes);
 }
 
 static void try_stream(struct streams *streams, struct connection *connection) {
@@ -86,6 +65,7 @@ static void try_stream(struct streams *streams, struct connection *connection) {
     if (got < 0)
         return;
     nd_pong_delay(streams->rtt);
+    nd_pong_count(streams->rtt, connection->wire.message_bytes);
     send_some(streams, connection);
 }
 
@@ -100,7 +80,7 @@ static void echo_streams(struct streams *streams) {
         try_stream(streams, &streams->connections[streams->poller.keys[i]]);
 }
 
-void run_pong(struct nd_rtt *rtt) {
+void nd_run_pong(struct nd_rtt *rtt) {
     static struct streams streams;
     struct nd_wire socket;
     struct nd_polled_tasks tasks;
@@ -116,7 +96,7 @@ void run_pong(struct nd_rtt *rtt) {
         if (rtt->tcp)
             echo_streams(&streams);
         else
-            echo_datagram(rtt, socket.fd);
+            nd_pong_echo_datagram(rtt, socket.fd);
         if (nd_rtt_reached(rtt, ND_PHASE_WARMUP))
             nd_polled_tasks_run(&tasks);
     }

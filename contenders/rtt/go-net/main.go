@@ -1,4 +1,4 @@
-// Command go is Go's package net as a contender of the rtt workload, in both roles: its blocking calls, and a goroutine
+// Command go-net is Go's package net as a contender of the rtt workload, in both roles: its blocking calls, and a goroutine
 // for each lane, connection and background task. The runtime chooses how many threads run them.
 //
 // Go's yield, runtime.Gosched, does not look at the network while anything is runnable. So where as many lanes spin as

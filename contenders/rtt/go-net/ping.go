@@ -96,19 +96,17 @@ type socket struct {
 	conn       net.Conn
 	udp        bool
 	echo       []byte
+	settledNs  int64 // when the last request had its echo, or was lost
 	deadlineNs int64 // of reading, where it is UDP
 }
 
 func (s *socket) run() error {
 	for {
 		request := s.lane.Next()
-		sentNs := s.lane.Wait()
-		if s.udp && s.deadlineNs-sentNs < lookNs/2 {
-			if err := s.look(sentNs, sentNs+lookNs); err != nil {
-				return err
-			}
-			sentNs = rtt.NowNs()
+		if err := s.renew(); err != nil {
+			return err
 		}
+		sentNs := s.lane.Wait()
 		if _, err := s.conn.Write(request); err != nil {
 			return err
 		}
@@ -119,6 +117,15 @@ func (s *socket) run() error {
 	}
 }
 
+// renew sets the deadline before the wait for a request, so that nothing lies between its being due and its being sent.
+func (s *socket) renew() error {
+	fromNs := max(s.settledNs, s.lane.DueNs())
+	if !s.udp || s.deadlineNs-fromNs >= lookNs/2 {
+		return nil
+	}
+	return s.look(fromNs + lookNs)
+}
+
 // await receives until the request has its echo, or is lost.
 func (s *socket) await() error {
 	for {
@@ -126,10 +133,10 @@ func (s *socket) await() error {
 		nowNs := rtt.NowNs()
 		if s.udp && errors.Is(err, os.ErrDeadlineExceeded) {
 			if s.lane.Lost(nowNs) {
+				s.settledNs = nowNs
 				return nil
 			}
-			err = s.look(nowNs, min(nowNs+lookNs, s.lane.TimeoutNs()))
-			if err != nil {
+			if err = s.look(min(nowNs+lookNs, s.lane.TimeoutNs())); err != nil {
 				return err
 			}
 			continue
@@ -138,6 +145,7 @@ func (s *socket) await() error {
 			return err
 		}
 		if done, err := s.lane.Take(s.echo[:bytes], nowNs); done || err != nil {
+			s.settledNs = nowNs
 			return err
 		}
 	}
@@ -152,7 +160,7 @@ func (s *socket) receive() (bytes int, err error) {
 }
 
 // look has reading return at a time, to see whether the request is lost.
-func (s *socket) look(nowNs, deadlineNs int64) error {
+func (s *socket) look(deadlineNs int64) error {
 	s.deadlineNs = deadlineNs
-	return s.conn.SetReadDeadline(time.Now().Add(time.Duration(deadlineNs - nowNs)))
+	return s.conn.SetReadDeadline(rtt.At(deadlineNs))
 }

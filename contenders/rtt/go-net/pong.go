@@ -58,10 +58,10 @@ func echoDatagrams(conn *net.UDPConn, echoes *rtt.Echoes) error {
 			return err
 		}
 		echoes.Delay()
+		echoes.Count(bytes)
 		if _, err := conn.WriteToUDPAddrPort(buffer[:bytes], from); err != nil {
 			return err
 		}
-		echoes.Sent(bytes)
 	}
 }
 
@@ -97,10 +97,10 @@ func echoStream(conn net.Conn, messageBytes int, echoes *rtt.Echoes) error {
 			return err
 		}
 		echoes.Delay()
+		echoes.Count(messageBytes)
 		if _, err := conn.Write(buffer); err != nil {
 			return err
 		}
-		echoes.Sent(messageBytes)
 	}
 }
 

@@ -20,8 +20,8 @@ export async function listen({ local, params }, pong) {
   const server = createServer({ noDelay: true }, (socket) => {
     const frames = new Frames(params.message_bytes, (message) => {
       pong.delay();
+      pong.count(message.length);
       socket.write(message);
-      pong.sent(message.length);
     });
     socket.on("data", (chunk) => frames.push(chunk));
     socket.on("error", (error) => {

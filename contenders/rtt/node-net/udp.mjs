@@ -22,8 +22,8 @@ export async function listen(setup, pong) {
   const socket = await bound(setup);
   socket.on("message", (message, from) => {
     pong.delay();
+    pong.count(message.length);
     socket.send(message, from.port, from.address);
-    pong.sent(message.length);
   });
   return socket.address().port;
 }

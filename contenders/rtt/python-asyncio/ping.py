@@ -82,6 +82,7 @@ class Ping:
     async def verify_lane(self, link, digest):
         for _ in range(self.params.verify_messages):
             message, at_ns = await self.exchange(link, link.lane.verify(self.setup.seed))
+            link.lane.sent()
             if not link.lane.take(message, at_ns):
                 raise ValueError(f"lane {link.lane.stream}: an echo of another request")
             link.lane.verified(message, digest)
@@ -108,15 +109,20 @@ class Ping:
         """Send a lane's next request, or have it wait until that is due."""
         if self.stopped:
             return
+        link.lane.prepare()
         if self.params.rate == 0:
-            link.send(link.lane.request())
+            self.send(link)
             return
         when_ns = due_ns(self.t0_ns, self.params.rate, link.lane.number)
         if when_ns <= now_ns:
-            link.send(link.lane.request(when_ns))
+            self.send(link, when_ns)
         else:
             heappush(self.idle, (when_ns, link.lane.stream))
             self.arm()
+
+    def send(self, link, when_ns=0):
+        link.send(link.lane.request(when_ns))
+        link.lane.sent()
 
     def arm(self):
         """Have `pace` called: in each turn of the loop, or by a timer when the first is due."""
@@ -137,8 +143,7 @@ class Ping:
         now_ns = monotonic_ns()
         while self.idle and self.idle[0][0] <= now_ns:
             when_ns, stream = heappop(self.idle)
-            link = self.links[stream]
-            link.send(link.lane.request(when_ns))
+            self.send(self.links[stream], when_ns)
         if self.idle:
             self.arm()
 

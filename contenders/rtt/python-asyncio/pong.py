@@ -32,6 +32,11 @@ class Pong:
         if event.phase == "warmup":
             self.tasks.begin()
 
+    def count(self, message):
+        """Called right before a message is sent back: so ping never has more echoes than are counted."""
+        self.messages += 1
+        self.bytes += len(message)
+
     def values(self):
         return {"messages": self.messages, "bytes": self.bytes, "task_runs": self.tasks.runs}
 
@@ -48,9 +53,8 @@ class UdpEcho(asyncio.DatagramProtocol):
 
     def datagram_received(self, data, addr):
         wait_ns(self._delay_ns)
+        self._pong.count(data)
         self._send(data, addr)
-        self._pong.messages += 1
-        self._pong.bytes += len(data)
 
 
 class TcpEcho(asyncio.Protocol):
@@ -67,7 +71,6 @@ class TcpEcho(asyncio.Protocol):
         while len(data) >= self._message_bytes:
             message, data = data[: self._message_bytes], data[self._message_bytes :]
             wait_ns(self._delay_ns)
+            self._pong.count(message)
             self._send(message)
-            self._pong.messages += 1
-            self._pong.bytes += len(message)
         self._partial = data

@@ -49,7 +49,7 @@ static void record(const struct nd_lane *lane, uint64_t at_ns) {
     }
 }
 
-enum kind { AWAITED, LATE, STRANGE };
+enum kind { AWAITED, LATE, HELLO, STRANGE };
 
 static enum kind classify(const struct nd_lane *lane, const uint8_t *message, size_t length) {
     uint32_t stream;
@@ -57,7 +57,7 @@ static enum kind classify(const struct nd_lane *lane, const uint8_t *message, si
     if (length != lane->rtt->message_bytes || !nd_header_read(message, length, &stream, &sequence))
         return STRANGE;
     if (sequence == ND_HELLO_SEQUENCE && stream == 0)
-        return LATE; /* a hello that was taken for lost */
+        return HELLO; /* one that was taken for lost */
     if (stream != lane->stream || sequence > lane->sequence)
         return STRANGE;
     if (sequence < lane->sequence)
@@ -74,6 +74,8 @@ bool nd_lane_take(struct nd_lane *lane, const uint8_t *message, size_t length, u
         break;
     case LATE:
         nd_add(&rtt->late, 1, rtt->several_writers);
+        return false;
+    case HELLO: /* is in no counter */
         return false;
     case STRANGE:
         nd_add(&rtt->strange, 1, rtt->several_writers);

@@ -27,6 +27,7 @@ enum {
     ND_MESSAGE_BYTES_MAX = 60000,
     ND_DATAGRAM_BYTES_MAX = 65535,
     ND_LOOK_MS = 100, /* a lane looks so often whether its request is lost */
+    ND_APART_BYTES = 128, /* what cores write at the same time lies so far apart: processors fetch lines in pairs */
 };
 
 #define ND_HELLO_SEQUENCE UINT64_MAX
@@ -56,10 +57,14 @@ struct nd_rtt {
     bool several_writers; /* of the counters: set before the lanes get threads of their own */
     struct nd_lane *lanes;
 
-    nd_counter requests, messages, bytes, lost, late, strange, task_runs;
     struct nd_histogram *latency, *service, *lateness; /* ping only */
 
-    struct nd_role role;
+    /* Written by the role, and by the threads of tasks; what stands around them is only read then. */
+    _Alignas(ND_APART_BYTES) nd_counter requests;
+    nd_counter messages, bytes, lost, late, strange;
+    _Alignas(ND_APART_BYTES) nd_counter task_runs;
+
+    _Alignas(ND_APART_BYTES) struct nd_role role;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     _Atomic enum nd_phase phase;
@@ -75,8 +80,8 @@ struct nd_rtt {
 
 /* Reads the setup; another workload, an unknown role or parameter ends the process. */
 void nd_rtt_setup(struct nd_rtt *rtt);
-/* Prints `ready`, and takes the lab's lines from then on. With `threads`, the background tasks are threads
- * that `start warmup` starts; else the contender runs `rtt.tasks` of them itself. */
+/* Prints `ready`, and takes the lab's lines from then on. With `threads`, the background tasks are threads, made here and
+ * released by `start warmup`; else the contender runs `rtt.tasks` of them itself. */
 void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version, bool threads);
 /* Returns once the lab has started this phase. */
 void nd_rtt_await(struct nd_rtt *rtt, enum nd_phase phase);
@@ -84,6 +89,10 @@ void nd_rtt_await(struct nd_rtt *rtt, enum nd_phase phase);
 static inline bool nd_rtt_reached(const struct nd_rtt *rtt, enum nd_phase phase) {
     return atomic_load_explicit(&rtt->phase, memory_order_acquire) >= phase;
 }
+
+/* The contender's own, for its main() to choose from. */
+noreturn void nd_run_ping(struct nd_rtt *rtt);
+noreturn void nd_run_pong(struct nd_rtt *rtt);
 
 /* ---- ping ---- */
 
@@ -96,7 +105,8 @@ static inline bool nd_lane_verifying(const struct nd_lane *lane) {
 }
 /* To be told right after the call that sent. */
 void nd_lane_sent(struct nd_lane *lane, uint64_t sent_ns);
-/* What was received, and when. True if the request under way is thereby settled; late and strange ones are counted. */
+/* What was received, and when. True if the request under way is thereby settled; late and strange ones are counted, and the
+ * echo of a hello is ignored. */
 bool nd_lane_take(struct nd_lane *lane, const uint8_t *message, size_t length, uint64_t at_ns);
 /* True if the request under way is lost, and thereby settled. */
 bool nd_lane_give_up(struct nd_lane *lane, uint64_t now_ns);
@@ -137,11 +147,13 @@ static inline void nd_pong_delay(const struct nd_rtt *rtt) {
         for (uint64_t from_ns = nd_now_ns(); nd_now_ns() - from_ns < rtt->echo_delay_ns;)
             ;
 }
-/* Counts a message that was sent back. */
-static inline void nd_pong_sent(struct nd_rtt *rtt, size_t bytes) {
+/* Counts a message that is answered: right before it is sent back, so that ping never has more echoes than are counted. */
+static inline void nd_pong_count(struct nd_rtt *rtt, size_t bytes) {
     nd_add(&rtt->messages, 1, rtt->several_writers);
     nd_add(&rtt->bytes, bytes, rtt->several_writers);
 }
+/* Receives one datagram and sends it back; a non-blocking socket may have none. */
+void nd_pong_echo_datagram(struct nd_rtt *rtt, int fd);
 /* True for an error that says no more than that ping has gone, or that a datagram was dropped on its way out. */
 bool nd_pong_error_is_harmless(int error);
 

@@ -60,7 +60,7 @@ static void send_hello(const struct nd_lane *lane) {
         nd_failed("lane %u: hello: %s", lane->stream, strerror(errno));
 }
 
-/* UDP loses datagrams, so a hello is sent again; what comes of the first is late then. */
+/* UDP loses datagrams, so a hello is sent again; what comes of the first is thrown away then. */
 static void exchange_hello(struct nd_lane *lane) {
     const struct nd_rtt *rtt = lane->rtt;
     const size_t length = rtt->message_bytes;
@@ -137,6 +137,24 @@ int nd_pong_open(struct nd_rtt *rtt) {
 
 void nd_pong_accepted(int fd) {
     set_no_delay(fd);
+}
+
+void nd_pong_echo_datagram(struct nd_rtt *rtt, int fd) {
+    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX]; /* pong has one socket, and one thread for it */
+    struct sockaddr_storage from;
+    socklen_t from_length = sizeof from;
+    ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
+    if (got < 0) {
+        if (!nd_pong_error_is_harmless(errno))
+            nd_failed("recvfrom: %s", strerror(errno));
+        return;
+    }
+    nd_pong_delay(rtt);
+    nd_pong_count(rtt, (size_t)got);
+    /* Where the socket has no room the datagram is lost, as UDP may. */
+    ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
+    if (sent != got && !nd_pong_error_is_harmless(errno))
+        nd_failed("sendto: %s", strerror(errno));
 }
 
 bool nd_pong_error_is_harmless(int error) {

@@ -5,6 +5,7 @@ mod wire;
 use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use compio::BufResult;
 use compio::io::{AsyncReadExt, AsyncWriteExt};
 use compio::net::{TcpListener, TcpStream, UdpSocket};
 use compio::runtime::Runtime;
-use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Timer, Transport};
+use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Ticks, Timer, Transport};
 use netdyno_contender::{Lab, lock_version};
 
 use crate::wire::{Tcp, connect_udp};
@@ -77,16 +78,17 @@ fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
 }
 
 fn ask(ping: &'static Ping) {
-    let peer = ping.peer();
+    let (peer, ticks) = (ping.peer(), Rc::<Ticks>::default());
+    compio::runtime::spawn(rtt::ring(Rc::clone(&ticks), Clock)).detach();
     for i in 0..ping.job.outstanding {
-        spawn(ping.job.lab, run_lane(ping, i, peer));
+        spawn(ping.job.lab, run_lane(ping, i, peer, Rc::clone(&ticks)));
     }
 }
 
-async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
+async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr, ticks: Rc<Ticks>) -> io::Result<()> {
     let (job, lane) = (&ping.job, ping.lane(i));
     match job.transport {
-        Transport::Udp => rtt::drive(lane, connect_udp(job, peer).await?, Clock).await,
+        Transport::Udp => rtt::drive(lane, connect_udp(job, peer, &ticks).await?, Clock).await,
         Transport::Tcp => rtt::drive(lane, Tcp::connect(job, peer).await?, Clock).await,
     }
 }

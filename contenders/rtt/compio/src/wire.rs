@@ -8,7 +8,7 @@ use std::rc::Rc;
 use compio::BufResult;
 use compio::io::{AsyncReadExt, AsyncWriteExt};
 use compio::net::{TcpStream, UdpSocket};
-use netdyno_contender::rtt::{Inbox, Job, TICK, Tick, Wire};
+use netdyno_contender::rtt::{Inbox, Job, Ticks, Wire};
 
 pub struct Udp<R, F> {
     socket: Rc<UdpSocket>,
@@ -16,24 +16,15 @@ pub struct Udp<R, F> {
     inbox: Inbox<R, F>,
 }
 
-pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
+pub async fn connect_udp(job: &Job, peer: SocketAddr, ticks: &Ticks) -> io::Result<impl Wire> {
     let socket = Rc::new(UdpSocket::bind(job.local()).await?);
     socket.connect(peer).await?;
-    let tick = Rc::<Tick>::default();
-    compio::runtime::spawn(ring(Rc::clone(&tick))).detach();
     let receiver = Rc::clone(&socket);
-    let inbox = Inbox::new(vec![0; job.buffer_bytes()], tick, move |buffer| {
+    let inbox = Inbox::new(vec![0; job.buffer_bytes()], ticks, move |buffer| {
         let socket = Rc::clone(&receiver);
         async move { socket.recv(buffer).await.into() }
     });
     Ok(Udp { socket, request: vec![0; job.message_bytes], inbox })
-}
-
-async fn ring(tick: Rc<Tick>) {
-    loop {
-        compio::time::sleep(TICK).await;
-        tick.ring();
-    }
 }
 
 impl<R, F> Wire for Udp<R, F>
@@ -41,8 +32,11 @@ where
     R: Fn(Vec<u8>) -> F,
     F: Future<Output = (io::Result<usize>, Vec<u8>)>,
 {
-    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+    fn prepare(&mut self, message: &[u8]) {
         self.request.copy_from_slice(message);
+    }
+
+    async fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         let BufResult(sent, request) = self.socket.send(take(&mut self.request)).await;
         self.request = request;
         sent.map(drop)
@@ -69,8 +63,11 @@ impl Tcp {
 }
 
 impl Wire for Tcp {
-    async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+    fn prepare(&mut self, message: &[u8]) {
         self.request.copy_from_slice(message);
+    }
+
+    async fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         let BufResult(sent, request) = self.stream.write_all(take(&mut self.request)).await;
         self.request = request;
         sent.map(drop)

@@ -6,13 +6,14 @@ mod wire;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::catch_unwind;
+use std::rc::Rc;
 use std::time::Duration;
 
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use glommio::net::{TcpListener, TcpStream, UdpSocket};
 use glommio::timer::sleep;
 use glommio::{LocalExecutorBuilder, spawn_local};
-use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, TICK, Timer, Transport};
+use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, TICK, Ticks, Timer, Transport};
 use netdyno_contender::{Lab, lock_version};
 
 use crate::wire::{Tcp, connect_udp};
@@ -74,16 +75,17 @@ fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
 }
 
 fn ask(ping: &'static Ping) {
-    let peer = ping.peer();
+    let (peer, ticks) = (ping.peer(), Rc::<Ticks>::default());
+    spawn_local(rtt::ring(Rc::clone(&ticks), Clock)).detach();
     for i in 0..ping.job.outstanding {
-        spawn(ping.job.lab, run_lane(ping, i, peer));
+        spawn(ping.job.lab, run_lane(ping, i, peer, Rc::clone(&ticks)));
     }
 }
 
-async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
+async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr, ticks: Rc<Ticks>) -> io::Result<()> {
     let (job, lane) = (&ping.job, ping.lane(i));
     match job.transport {
-        Transport::Udp => rtt::drive(lane, connect_udp(job, peer).await?, Clock).await,
+        Transport::Udp => rtt::drive(lane, connect_udp(job, peer, &ticks).await?, Clock).await,
         Transport::Tcp => rtt::drive(lane, Tcp::connect(job, peer).await?, Clock).await,
     }
 }

@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use glommio::net::{TcpStream, UdpSocket};
-use glommio::timer::sleep;
-use netdyno_contender::rtt::{Inbox, Job, TICK, Tick, Wire};
+use netdyno_contender::rtt::{Inbox, Job, Ticks, Wire};
 use socket2::Socket;
 
 pub struct Udp<R, F> {
@@ -15,16 +14,14 @@ pub struct Udp<R, F> {
     inbox: Inbox<R, F>,
 }
 
-pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
+pub async fn connect_udp(job: &Job, peer: SocketAddr, ticks: &Ticks) -> io::Result<impl Wire> {
     // Not by glommio's own `bind`: that sets SO_REUSEPORT, and then the system may give two lanes the same port.
     let bound = std::net::UdpSocket::bind(job.local())?;
     let socket = Rc::new(UdpSocket::from(Socket::from(bound)));
     socket.connect(peer).await?;
-    let tick = Rc::<Tick>::default();
-    glommio::spawn_local(ring(Rc::clone(&tick))).detach();
     let receiver = Rc::clone(&socket);
     // glommio reserves as much for each receive: no more than shows a message as too long.
-    let inbox = Inbox::new(vec![0; job.message_bytes + 1], tick, move |mut buffer| {
+    let inbox = Inbox::new(vec![0; job.message_bytes + 1], ticks, move |mut buffer| {
         let socket = Rc::clone(&receiver);
         async move {
             let length = socket.recv(&mut buffer).await;
@@ -32,13 +29,6 @@ pub async fn connect_udp(job: &Job, peer: SocketAddr) -> io::Result<impl Wire> {
         }
     });
     Ok(Udp { socket, inbox })
-}
-
-async fn ring(tick: Rc<Tick>) {
-    loop {
-        sleep(TICK).await;
-        tick.ring();
-    }
 }
 
 impl<R, F> Wire for Udp<R, F>

@@ -9,7 +9,7 @@ use std::io;
 
 use mio::Poll;
 use netdyno_contender::lock_version;
-use netdyno_contender::rtt::{self, Role, Transport, background_threads, spawn_thread};
+use netdyno_contender::rtt::{self, Role, Transport};
 
 /// Events taken from the kernel at once, as in the library's examples.
 const EVENTS: usize = 1024;
@@ -17,13 +17,8 @@ const EVENTS: usize = 1024;
 fn main() {
     let role = rtt::connect();
     let job = role.job();
+    rtt::background_threads(job);
     job.lab.ready("mio", lock_version(include_str!("../Cargo.lock"), "mio"), "mio");
-    if job.tasks > 0 {
-        spawn_thread(job.lab, move || {
-            background_threads(job);
-            Ok(())
-        });
-    }
     if let Err(error) = run(role) {
         job.lab.failed(error);
     }

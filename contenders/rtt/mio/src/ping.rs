@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 use mio::net::{TcpStream, UdpSocket};
@@ -79,6 +80,15 @@ impl<S: Socket> Pinging<S> {
                 self.prepare(i)?;
             }
             self.send_due()?;
+            if self.spinning() {
+                if self.ping.job.yields_cpu() {
+                    thread::yield_now();
+                }
+                // No other lane has an echo to come: the clock is all there is to wait for.
+                if self.stations.len() == 1 {
+                    continue;
+                }
+            }
             match self.poll.poll(&mut events, self.timeout()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => {}
@@ -93,12 +103,18 @@ impl<S: Socket> Pinging<S> {
         }
     }
 
+    /// A request is to come, and waited for by reading the clock.
+    fn spinning(&self) -> bool {
+        self.due.peek().is_some_and(|Reverse((_, i))| self.stations[*i].lane.pacing() == Pacing::Spin)
+    }
+
     /// How long there is nothing to do unless a socket reports something.
     fn timeout(&self) -> Option<Duration> {
-        let until_due = self.due.peek().map(|Reverse((due_ns, i))| match self.stations[*i].lane.pacing() {
-            Pacing::Spin => Duration::ZERO,
-            Pacing::Timer => Duration::from_nanos(due_ns.saturating_sub(now_ns())),
-        });
+        if self.spinning() {
+            return Some(Duration::ZERO);
+        }
+        let until_due =
+            self.due.peek().map(|Reverse((due_ns, _))| Duration::from_nanos(due_ns.saturating_sub(now_ns())));
         let phase = (!self.idle.is_empty()).then_some(PHASE_POLL);
         let tick = (self.ping.job.transport == Transport::Udp).then_some(TICK);
         [until_due, phase, tick].into_iter().flatten().min()

@@ -12,7 +12,7 @@ use monoio::io::{AsyncReadRentExt, AsyncWriteRentExt};
 use monoio::net::udp::UdpSocket;
 use monoio::net::{TcpListener, TcpStream, UnixStream};
 use monoio::{IoUringDriver, RuntimeBuilder};
-use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Timer, Transport};
+use netdyno_contender::rtt::{self, Echo, Ping, Pong, Role, Ticks, Timer, Transport};
 use netdyno_contender::{Lab, lock_version};
 
 use crate::wire::{Tcp, connect_udp};
@@ -78,16 +78,23 @@ fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
 }
 
 fn ask(ping: &'static Ping, clock: &Clock) {
-    let peer = ping.peer();
+    let (peer, ticks) = (ping.peer(), Rc::<Ticks>::default());
+    monoio::spawn(rtt::ring(Rc::clone(&ticks), clock.clone()));
     for i in 0..ping.job.outstanding {
-        spawn(ping.job.lab, run_lane(ping, i, peer, clock.clone()));
+        spawn(ping.job.lab, run_lane(ping, i, peer, Rc::clone(&ticks), clock.clone()));
     }
 }
 
-async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr, clock: Clock) -> io::Result<()> {
+async fn run_lane(
+    ping: &'static Ping,
+    i: usize,
+    peer: SocketAddr,
+    ticks: Rc<Ticks>,
+    clock: Clock,
+) -> io::Result<()> {
     let (job, lane) = (&ping.job, ping.lane(i));
     match job.transport {
-        Transport::Udp => rtt::drive(lane, connect_udp(job, peer).await?, clock).await,
+        Transport::Udp => rtt::drive(lane, connect_udp(job, peer, &ticks).await?, clock).await,
         Transport::Tcp => rtt::drive(lane, Tcp::connect(job, peer).await?, clock).await,
     }
 }

@@ -14,12 +14,12 @@ use crate::wire::{Tcp, Udp};
 fn main() {
     let role = rtt::connect();
     let job = role.job();
+    rtt::background_threads(job);
     job.lab.ready("rust-std", env!("RUSTC_VERSION"), "threads");
     match role {
         Role::Ping(ping) => ask(ping),
         Role::Pong(pong) => answer(pong).unwrap_or_else(|error| job.lab.failed(error)),
     }
-    rtt::background_threads(job);
     // The SDK ends the process on `stop`.
     loop {
         thread::park();
@@ -36,8 +36,8 @@ fn ask(ping: &'static Ping) {
 fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
     let (job, lane) = (&ping.job, ping.lane(i));
     match job.transport {
-        Transport::Udp => rtt::drive_blocking(lane, Udp::connect(job, peer)?, Threads),
-        Transport::Tcp => rtt::drive_blocking(lane, Tcp::connect(job, peer)?, Threads),
+        Transport::Udp => rtt::drive_blocking(lane, Udp::connect(job, peer)?, Threads::new(job)),
+        Transport::Tcp => rtt::drive_blocking(lane, Tcp::connect(job, peer)?, Threads::new(job)),
     }
 }
 

@@ -50,6 +50,9 @@ func (l *Lane) Next() []byte {
 	return l.request
 }
 
+// DueNs is when the next request is due: 0 where that is not at a set time.
+func (l *Lane) DueNs() int64 { return l.dueNs }
+
 // Wait waits until the request is due, if ever, and returns the last reading of the clock: the caller sends next.
 func (l *Lane) Wait() (sentNs int64) {
 	for {
@@ -75,16 +78,15 @@ func (l *Lane) Sent(sentNs int64) {
 // error ends the contender.
 func (l *Lane) Take(echo []byte, receivedNs int64) (done bool, err error) {
 	stream, sequence, ok := contender.ReadHeader(echo)
-	if !ok || len(echo) != len(l.request) || stream != l.stream && sequence != helloSequence {
-		l.strange.Add(1)
-		return false, nil
-	}
+	ok = ok && len(echo) == len(l.request)
 	switch {
-	case sequence < l.sequence || sequence == helloSequence:
-		l.late.Add(1)
+	case ok && stream == 0 && sequence == helloSequence: // is in no counter
 		return false, nil
-	case sequence > l.sequence:
+	case !ok || stream != l.stream || sequence > l.sequence:
 		l.strange.Add(1)
+		return false, nil
+	case sequence < l.sequence:
+		l.late.Add(1)
 		return false, nil
 	}
 	if sequence < l.ping.params.VerifyMessages {

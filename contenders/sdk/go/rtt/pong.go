@@ -15,7 +15,7 @@ type Pong struct {
 	books  []*Echoes
 }
 
-// Echoes counts the messages that one goroutine sends back. Any may read it.
+// Echoes counts the messages that one goroutine answers. Any may read it.
 type Echoes struct {
 	delayNs         int64
 	messages, bytes atomic.Uint64
@@ -45,8 +45,8 @@ func (e *Echoes) Delay() {
 	}
 }
 
-// Sent counts a message as sent back.
-func (e *Echoes) Sent(bytes int) {
+// Count counts a message, right before it is sent back: so ping never has more echoes than are counted.
+func (e *Echoes) Count(bytes int) {
 	e.messages.Add(1)
 	e.bytes.Add(uint64(bytes))
 }

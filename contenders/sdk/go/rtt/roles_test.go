@@ -30,15 +30,24 @@ func TestTasksRun(t *testing.T) {
 func TestPongCounts(t *testing.T) {
 	pong := NewPong(Params{EchoDelayNs: 100_000})
 	first, second := pong.Echoes(), pong.Echoes()
-	first.Sent(64)
-	second.Sent(64)
-	second.Sent(10)
+	first.Count(64)
+	second.Count(64)
+	second.Count(10)
 	if values := pong.values(); values["messages"] != 3 || values["bytes"] != 138 {
 		t.Error(values)
 	}
 	begunNs := NowNs()
 	if first.Delay(); NowNs()-begunNs < 100_000 {
 		t.Error("no delay")
+	}
+}
+
+func TestAt(t *testing.T) {
+	for _, wait := range []int64{-1000, 0, 1_000_000_000} {
+		ns := NowNs() + wait
+		if left := time.Until(At(ns)); left > time.Duration(wait) || left < time.Duration(ns-NowNs()) {
+			t.Errorf("in %d ns: in %v", wait, left)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ export class Lane {
   /** Judges what the lane has received. */
   take(echo, receivedNs) {
     const kind = this.#judge(echo);
+    if (kind === "hello") return; // is in no counter
     if (kind !== "awaited") {
       this[kind]++;
       return;
@@ -71,7 +72,7 @@ export class Lane {
 
   #judge(echo) {
     if (echo.length !== this.#request.length) return "strange";
-    if (this.#ping.isHello(echo)) return "late";
+    if (this.#ping.isHello(echo)) return "hello";
     const sequence = echo.readUInt32BE(0) * TWO_32 + echo.readUInt32BE(4);
     if (echo.readUInt32BE(8) !== this.stream || echo.readUInt32BE(12) !== 0) return "strange";
     if (sequence < this.sequence) return "late";

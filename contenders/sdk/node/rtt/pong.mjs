@@ -12,7 +12,7 @@ export class Pong {
 
   /**
    * @param {(setup: object, pong: Pong) => Promise<number>} listen binds and resolves to the port; for each message it
-   *   calls `delay`, sends it back, and calls `sent`
+   *   calls `delay`, calls `count`, and sends it back
    */
   constructor(lab, setup, listen) {
     this.#lab = lab;
@@ -34,8 +34,8 @@ export class Pong {
     while (nowNs() < endNs);
   }
 
-  /** Counts a message as sent back. */
-  sent(bytes) {
+  /** Counts a message, right before it is sent back: so ping never has more echoes than are counted. */
+  count(bytes) {
     this.#messages++;
     this.#bytes += bytes;
   }

@@ -149,7 +149,10 @@ class Books:
 
 
 class Lane:
-    """One lane: at most one request under way."""
+    """One lane: at most one request under way.
+
+    Once nothing is: `prepare`, wait until the next is due, send what `request` returns, `sent`.
+    """
 
     def __init__(self, params, books, stream):
         self._params, self._books, self.stream = params, books, stream
@@ -166,6 +169,7 @@ class Lane:
     def verify(self, seed):
         """The next request of the verify phase."""
         self._request[HEADER.size :] = body_of(seed, self.stream, self._next, len(self._request) - HEADER.size)
+        self.prepare()
         return self.request()
 
     def verified(self, message, digest: Digest):
@@ -179,16 +183,22 @@ class Lane:
         """The number of the lane's next request, over all lanes, from the start of warmup."""
         return (self._next - self._params.verify_messages) * self._params.outstanding + self.stream
 
-    def request(self, due_ns=0):
-        """The next request, ready to be sent: nothing but the sending call may follow."""
+    def prepare(self):
+        """Make the next request: a fresh header. It is not due yet, or nobody waits for it."""
         self._header = HEADER.pack(self._next, self.stream, 0)
         self._request[: HEADER.size] = self._header
+
+    def request(self, due_ns=0):
+        """The request prepared: nothing but the sending call may follow."""
         self._next += 1
-        self._books.requests += 1
         self.busy = True
         self._due_ns = due_ns
         self._sent_ns = monotonic_ns()
         return self._request
+
+    def sent(self):
+        """Count the request, right after the sending call."""
+        self._books.requests += 1
 
     def take(self, message, at_ns):
         """Take a message received at a time; whether it is the echo awaited."""

@@ -108,6 +108,7 @@ class Lanes(unittest.TestCase):
         digest = Digest()
         for _ in range(2):
             echo = bytes(self.lane.verify(1))
+            self.lane.sent()
             self.assertTrue(self.lane.take(echo, 0))
             self.lane.verified(echo, digest)
         with self.assertRaises(ValueError):
@@ -118,7 +119,11 @@ class Lanes(unittest.TestCase):
 
     def test_echoes(self):
         self.assertEqual(self.lane.number, 3)
+        self.lane.prepare()
+        self.assertEqual(self.lane.number, 3)
         request = bytes(self.lane.request(5))
+        self.assertEqual(self.books.requests, 2)
+        self.lane.sent()
         self.assertEqual(self.lane.number, 7)
         self.assertEqual(struct.unpack_from(">QII", request), (2, 3, 0))
         for name, echo, taken, late, strange in (
@@ -140,6 +145,7 @@ class Lanes(unittest.TestCase):
 
     def test_lost(self):
         self.assertFalse(self.lane.lose(FOREVER_NS))
+        self.lane.prepare()
         request = bytes(self.lane.request())
         self.assertFalse(self.lane.lose(0))
         self.assertTrue(self.lane.lose(FOREVER_NS))

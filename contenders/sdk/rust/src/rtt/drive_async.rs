@@ -10,7 +10,11 @@ use crate::now_ns;
 /// One connected socket of ping.
 #[allow(async_fn_in_trait)] // whether the futures are Send follows from the adapter's types
 pub trait Wire {
-    /// Sends a whole message.
+    /// Takes the message that is sent next, before the wait until it is due: what the runtime needs done to it stays
+    /// outside the time that is measured.
+    fn prepare(&mut self, _message: &[u8]) {}
+
+    /// Sends a whole message, the one that was prepared.
     async fn send(&mut self, message: &[u8]) -> io::Result<()>;
 
     /// The next message: a datagram, or the next `message_bytes` bytes of a TCP stream.
@@ -45,6 +49,7 @@ pub async fn drive<W: Wire, T: Timer>(mut lane: Lane, mut wire: W, timer: T) -> 
                 None => timer.sleep(PHASE_POLL).await,
             }
         };
+        wire.prepare(lane.message());
         let mut at_ns = now_ns();
         while at_ns < due_ns {
             match lane.pacing() {

@@ -19,7 +19,7 @@ pub trait BlockingWire {
 
 /// The ways to wait.
 pub trait BlockingTimer {
-    /// Lets others run that are ready.
+    /// Lets others run that are ready, where there are any.
     fn yield_now(&self);
 
     /// Sleeps.

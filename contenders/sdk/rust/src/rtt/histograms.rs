@@ -23,7 +23,7 @@ pub(super) struct Histograms {
     shards: Box<[Shard]>,
 }
 
-/// One histogram a name. Alone on its cache lines.
+/// One histogram a name. The lock is alone on its cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard(Mutex<Box<[Histogram<u64>]>>);

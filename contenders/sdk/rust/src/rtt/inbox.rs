@@ -3,13 +3,15 @@
 //! A tick does not cancel the receive that it overtakes: the datagram might be taken already, and would be lost. The
 //! receive stays under way until the next call.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::mem::take;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+
+use super::{TICK, Timer};
 
 /// Datagrams of one socket. `receive` takes a buffer, and gives it back with the length of what came.
 pub struct Inbox<R, F> {
@@ -26,10 +28,9 @@ where
     R: Fn(Vec<u8>) -> F,
     F: Future<Output = (io::Result<usize>, Vec<u8>)>,
 {
-    /// For datagrams of up to the buffer's length; `tick` is rung by a task of the adapter, once in
-    /// [`TICK`](super::TICK).
-    pub fn new(buffer: Vec<u8>, tick: Rc<Tick>, receive: R) -> Self {
-        Self { receive, under_way: Box::pin(None), buffer, tick }
+    /// For datagrams of up to the buffer's length.
+    pub fn new(buffer: Vec<u8>, ticks: &Ticks, receive: R) -> Self {
+        Self { receive, under_way: Box::pin(None), buffer, tick: ticks.add() }
     }
 
     /// The next datagram; none where the tick is faster.
@@ -50,16 +51,39 @@ where
     }
 }
 
-/// Rings now and then; a task of its own sleeps, so that no message registers a timer.
+/// The ticks of all inboxes. One task [`ring`]s them, so that no message registers a timer.
 #[derive(Default)]
-pub struct Tick {
+pub struct Ticks(RefCell<Vec<Rc<Tick>>>);
+
+impl Ticks {
+    fn add(&self) -> Rc<Tick> {
+        let tick = Rc::<Tick>::default();
+        self.0.borrow_mut().push(Rc::clone(&tick));
+        tick
+    }
+
+    fn ring(&self) {
+        self.0.borrow().iter().for_each(|tick| tick.ring());
+    }
+}
+
+/// Rings the ticks, for ever: a task for the adapter to spawn.
+pub async fn ring<T: Timer>(ticks: Rc<Ticks>, timer: T) {
+    loop {
+        timer.sleep(TICK).await;
+        ticks.ring();
+    }
+}
+
+#[derive(Default)]
+struct Tick {
     rung: Cell<bool>,
     waiting: Cell<Option<Waker>>,
 }
 
 impl Tick {
     /// Ends the wait that is under way, or the next one.
-    pub fn ring(&self) {
+    fn ring(&self) {
         self.rung.set(true);
         if let Some(waker) = self.waiting.take() {
             waker.wake();
@@ -73,5 +97,39 @@ impl Tick {
         let waker = self.waiting.take().filter(|waker| waker.will_wake(cx.waker()));
         self.waiting.set(waker.or_else(|| Some(cx.waker().clone())));
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_tick_ends_the_wait_and_not_the_receive() {
+        let (ticks, receives, length) = (Ticks::default(), Cell::new(0), Cell::new(None));
+        let mut inbox = Inbox::new(vec![7; 4], &ticks, |buffer| {
+            receives.set(receives.get() + 1);
+            let (mut buffer, length) = (Some(buffer), &length);
+            poll_fn(move |_| match length.take() {
+                Some(length) => Poll::Ready((Ok(length), buffer.take().unwrap())),
+                None => Poll::Pending,
+            })
+        });
+        assert!(poll(inbox.next()).is_pending());
+        ticks.ring();
+        assert!(matches!(poll(inbox.next()), Poll::Ready(Ok(None))));
+        assert!(poll(inbox.next()).is_pending());
+        length.set(Some(3));
+        ticks.ring();
+        assert!(matches!(poll(inbox.next()), Poll::Ready(Ok(Some([7, 7, 7])))));
+        assert_eq!(receives.get(), 1);
+        assert!(matches!(poll(inbox.next()), Poll::Ready(Ok(None))));
+        assert_eq!(receives.get(), 2);
     }
 }

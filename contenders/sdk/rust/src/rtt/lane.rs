@@ -57,10 +57,13 @@ impl Lane {
     }
 
     /// Prepares the next request and says when it is due: at the earliest, 0 being at once. None as long as its phase
-    /// has not begun; ask again after [`PHASE_POLL`](super::PHASE_POLL).
+    /// has not begun or others have their turn; ask again after [`PHASE_POLL`](super::PHASE_POLL).
     pub fn next_request(&mut self) -> Option<u64> {
         let (ping, stream) = (self.ping, self.stream as u32);
         if self.sequence == HELLO {
+            if !ping.greeting(self.stream) {
+                return None;
+            }
             write_header(&mut self.message, 0, HELLO);
         } else if self.sequence < ping.verify_messages {
             if !ping.verifying(self.stream) {

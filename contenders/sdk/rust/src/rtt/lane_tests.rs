@@ -10,9 +10,13 @@ const TIMEOUT_NS: u64 = 200_000_000;
 
 /// A ping of two lanes with two messages to verify, and 1000 requests a second or as many as can be.
 fn ping(transport: &str, rate: u64) -> &'static Ping {
+    ping_of(transport, rate, MESSAGE_BYTES)
+}
+
+fn ping_of(transport: &str, rate: u64, message_bytes: usize) -> &'static Ping {
     let setup = json!({
         "protocol": 1, "workload": "rtt", "role": "ping", "seed": 5, "local": "127.0.0.1", "peer": "127.0.0.1",
-        "params": { "transport": transport, "message_bytes": MESSAGE_BYTES, "rate": rate, "outstanding": 2,
+        "params": { "transport": transport, "message_bytes": message_bytes, "rate": rate, "outstanding": 2,
                     "tasks": 0, "pacing": "spin", "echo_delay_ns": 0, "timeout_ms": 200, "seconds": 1.0,
                     "verify_messages": 2 },
     });
@@ -134,6 +138,21 @@ fn a_lost_hello_is_sent_again_and_not_counted() {
     assert_eq!((lane.next_request(), lane.message()), (Some(0), echo(0, HELLO).as_slice()));
     exchange(&mut lane);
     assert_eq!((lane.next_request(), counters(ping)), (None, (0, 0, 0, 0)));
+}
+
+#[test]
+fn hellos_and_lanes_in_verify_take_turns() {
+    let ping = ping_of("udp", 0, 60_000);
+    let [mut first, mut second] = [ping.lane(0), ping.lane(1)];
+    assert_eq!(second.next_request(), None);
+    exchange(&mut first);
+    exchange(&mut second);
+    ping.handle(Event::Start(Phase::Verify));
+    assert_eq!(second.next_request(), None);
+    exchange(&mut first);
+    assert_eq!(second.next_request(), None);
+    exchange(&mut first);
+    assert_eq!(second.next_request(), Some(0));
 }
 
 #[test]

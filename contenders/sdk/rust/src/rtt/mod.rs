@@ -7,7 +7,7 @@
 //! | run a lane over the adapter's socket and timer ([`drive`], [`drive_blocking`]) | run pong's loop: that is the adapter |
 //!
 //! The lab is answered on the thread that reads stdin, whatever the runtime is busy with, and `stop` ends the process
-//! there: an adapter never sees the lab.
+//! there. All that an adapter itself tells the lab is `ready`, `unsupported` and `failed`.
 
 mod drive_async;
 mod drive_blocking;
@@ -30,7 +30,7 @@ use crate::{Event, Lab, Setup, now_ns};
 
 pub use drive_async::{Timer, Wire, background, drive, work};
 pub use drive_blocking::{BlockingTimer, BlockingWire, background_blocking, drive_blocking, work_blocking};
-pub use inbox::{Inbox, Tick};
+pub use inbox::{Inbox, Ticks, ring};
 pub use job::{Job, Pacing, Transport};
 pub use lane::Lane;
 pub use ping::Ping;
@@ -42,7 +42,7 @@ pub use work::Work;
 pub const TICK: Duration = Duration::from_millis(100);
 /// Pause of a background task after each of its computations.
 pub const WORK_PAUSE: Duration = Duration::from_millis(1);
-/// How often a lane looks whether the phase that it waits for has begun.
+/// How often a lane looks whether the phase, or the turn, that it waits for has come.
 pub const PHASE_POLL: Duration = Duration::from_millis(1);
 /// The longest datagram there can be: room for whatever comes.
 pub const MAX_DATAGRAM_BYTES: usize = 65_535;

@@ -19,9 +19,9 @@ const MAX_RATE: u64 = 1_000_000_000;
 const MAX_VERIFY_MESSAGES: u64 = 1 << 32;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
-/// What may be under way in `verify`, and what a datagram takes of a socket's buffer beside its bytes, about: together
+/// What may be under way of hellos, and in `verify`, and what a datagram takes of a socket's buffer beside its bytes, about: together
 /// they stay below the default size of pong's.
-const VERIFY_BYTES: usize = 64 << 10;
+const TURN_BYTES: usize = 64 << 10;
 const DATAGRAM_BYTES: usize = 1 << 10;
 
 /// A lane's counters, alone on their cache lines. Only the lane writes them.
@@ -55,7 +55,8 @@ pub struct Ping {
     peer_ip: IpAddr,
     peer: OnceLock<SocketAddr>,
     verifying: AtomicBool,
-    /// Lanes that are through `verify`, and how many may be in it at a time.
+    /// Lanes that are set up, lanes that are through `verify`, and how many may be in either at a time.
+    greeted: AtomicUsize,
     verified: AtomicUsize,
     turns: usize,
     measure_ns: AtomicU64,
@@ -85,8 +86,9 @@ impl Ping {
             peer_ip: setup.peer,
             peer: OnceLock::new(),
             verifying: AtomicBool::new(false),
+            greeted: AtomicUsize::new(0),
             verified: AtomicUsize::new(0),
-            turns: (VERIFY_BYTES / (job.message_bytes + DATAGRAM_BYTES)).max(1),
+            turns: (TURN_BYTES / (job.message_bytes + DATAGRAM_BYTES)).max(1),
             measure_ns: AtomicU64::new(NEVER),
             slots: (0..lanes).map(|_| Slot::default()).collect(),
             histograms: Histograms::new(lanes, rate > 0),
@@ -136,7 +138,12 @@ impl Ping {
         }
     }
 
-    /// Whether it is this lane's turn in `verify`: all at once would overrun pong's socket.
+    /// Whether it is this lane's turn to be set up: all at once would overrun pong's socket.
+    pub(super) fn greeting(&self, lane: usize) -> bool {
+        lane < self.greeted.load(Relaxed) + self.turns
+    }
+
+    /// Whether it is this lane's turn in `verify`, as above.
     pub(super) fn verifying(&self, lane: usize) -> bool {
         self.verifying.load(Relaxed) && lane < self.verified.load(Relaxed) + self.turns
     }
@@ -156,6 +163,7 @@ impl Ping {
     }
 
     pub(super) fn set_up(&self, lane: usize) {
+        self.greeted.fetch_add(1, Relaxed);
         self.setup_times.met(&self.job.lab, lane, HELLO_ECHOED);
     }
 

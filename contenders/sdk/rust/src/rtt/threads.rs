@@ -4,16 +4,27 @@ use std::io;
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use super::{BlockingTimer, Job, background_blocking, work_blocking};
+use super::{BlockingTimer, Job, work_blocking};
 use crate::Lab;
 
 /// The waiting of a thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Threads;
+pub struct Threads {
+    yields_cpu: bool,
+}
+
+impl Threads {
+    /// For the threads of this role.
+    pub fn new(job: &Job) -> Self {
+        Self { yields_cpu: job.yields_cpu() }
+    }
+}
 
 impl BlockingTimer for Threads {
     fn yield_now(&self) {
-        thread::yield_now();
+        if self.yields_cpu {
+            thread::yield_now();
+        }
     }
 
     fn sleep(&self, duration: Duration) {
@@ -29,9 +40,16 @@ pub fn spawn_thread(lab: Lab, body: impl FnOnce() -> io::Result<()> + Send + 'st
     }
 }
 
-/// Waits for the warm-up, then runs each background task on a thread of its own.
+/// Makes a thread for each background task; they wait for the warm-up. Before `ready`: more threads than the system
+/// grants are `unsupported`, and once thousands run, making the rest would take long.
 pub fn background_threads(job: &'static Job) {
-    background_blocking(job, &Threads, |work| {
-        spawn_thread(job.lab, move || work_blocking(work, Threads));
-    });
+    for work in job.works() {
+        let run = move || {
+            job.await_warmup();
+            work_blocking(work, Threads::new(job))
+        };
+        if let Err(error) = Builder::new().spawn(run) {
+            job.lab.unsupported(format!("a thread for each of {} tasks: {error}", job.tasks));
+        }
+    }
 }

@@ -58,9 +58,12 @@ final class Link {
         }
     }
 
+    /** Sends the rest. A datagram that is taken for lost before it could go is not sent any more. */
     void handleWritable() throws IOException {
-        channel.write(unsent);
-        if (!unsent.hasRemaining()) {
+        if (busy && unsent.hasRemaining()) {
+            channel.write(unsent);
+        }
+        if (!busy || !unsent.hasRemaining()) {
             key.interestOpsAnd(~SelectionKey.OP_WRITE);
         }
     }

@@ -69,10 +69,10 @@ final class NioPing extends Ping {
         waiter = Thread.currentThread();
         this.schedule = schedule;
         dueNs = schedule.t0Ns();
-        if (params.closedLoop()) {
-            for (Link link : links) {
-                begin(link);
-                link.send(link.lane.request());
+        for (Link link : links) {
+            link.lane.prepare();
+            if (params.closedLoop()) {
+                request(link);
             }
         }
         long lookNs = schedule.t0Ns() + LOOK_MS * NS_PER_MS;
@@ -104,8 +104,7 @@ final class NioPing extends Ping {
             dueNs = schedule.dueNs(++dueNumber);
             // A busy lane sends it when its echo has come.
             if (!link.busy) {
-                begin(link);
-                link.send(link.lane.request(due));
+                request(link, due);
             }
         }
     }
@@ -118,10 +117,11 @@ final class NioPing extends Ping {
         if (busy == links.length) {
             select(LOOK_MS);
         } else if (!params.timer()) {
+            if (params.tasks() > 0) {
+                Thread.yield(); // to the threads of tasks
+            }
             if (busy > 0) {
                 selector.selectNow(handler);
-            } else {
-                Thread.onSpinWait();
             }
         } else if (busy > 0) {
             select(Math.min(LOOK_MS, (dueNs - nowNs + NS_PER_MS - 1) / NS_PER_MS));
@@ -160,16 +160,26 @@ final class NioPing extends Ping {
     private void next(Link link) throws IOException {
         link.busy = false;
         busy--;
+        link.lane.prepare();
         if (params.closedLoop()) {
-            begin(link);
-            link.send(link.lane.request());
+            request(link);
         } else if (link.lane.number() < dueNumber) {
-            begin(link);
-            link.send(link.lane.request(schedule.dueNs(link.lane.number())));
+            request(link, schedule.dueNs(link.lane.number()));
         }
     }
 
-    private void begin(Link link) {
+    private void request(Link link) throws IOException {
+        link.send(link.lane.request());
+        sent(link);
+    }
+
+    private void request(Link link, long due) throws IOException {
+        link.send(link.lane.request(due));
+        sent(link);
+    }
+
+    private void sent(Link link) {
+        link.lane.sent();
         link.busy = true;
         busy++;
     }

@@ -97,7 +97,6 @@ final class NioPong extends Pong {
                     key.interestOps(SelectionKey.OP_WRITE);
                     return;
                 }
-                count(datagram.limit());
             }
             if (unsentTo != null) {
                 unsentTo = null;
@@ -110,6 +109,7 @@ final class NioPong extends Pong {
             datagram.flip();
             if (from != null) {
                 delay();
+                count(datagram.limit());
             }
             return from;
         }
@@ -137,14 +137,14 @@ final class NioPong extends Pong {
                     key.interestOps(SelectionKey.OP_WRITE);
                     return;
                 }
-                count(message.limit());
                 message.clear();
                 if (sending) {
                     sending = false;
                     key.interestOps(SelectionKey.OP_READ);
                 }
             } catch (IOException e) {
-                channel.close(); // ping may end when it likes
+                ended(e);
+                channel.close();
             }
         }
 
@@ -158,7 +158,7 @@ final class NioPong extends Pong {
                 return false;
             }
             delay();
-            message.flip();
+            count(message.flip().limit());
             return true;
         }
     }

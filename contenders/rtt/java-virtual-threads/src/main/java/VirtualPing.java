@@ -100,15 +100,18 @@ final class VirtualPing extends Ping {
 
     private void request(Lane lane, Schedule schedule) throws IOException {
         Link link = links[lane.stream];
+        lane.prepare();
         if (params.closedLoop()) {
             link.send(lane.request());
-            return;
-        }
-        long dueNs = schedule.dueNs(lane.number());
-        awaitDue(dueNs);
-        if (!stopped()) {
+        } else {
+            long dueNs = schedule.dueNs(lane.number());
+            awaitDue(dueNs);
+            if (stopped()) {
+                return;
+            }
             link.send(lane.request(dueNs));
         }
+        lane.sent();
     }
 
     private void awaitDue(long dueNs) {

@@ -49,8 +49,8 @@ final class VirtualPong extends Pong {
         while (true) {
             SocketAddress from = datagrams.receive(datagram.clear());
             delay();
-            datagrams.send(datagram.flip(), from);
-            count(datagram.limit());
+            count(datagram.flip().limit());
+            datagrams.send(datagram, from);
         }
     }
 
@@ -69,14 +69,13 @@ final class VirtualPong extends Pong {
             channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
             while (receive(channel, message.clear())) {
                 delay();
-                message.flip();
+                count(message.flip().limit());
                 while (message.hasRemaining()) {
                     channel.write(message);
                 }
-                count(message.limit());
             }
         } catch (IOException e) {
-            // Ping may end when it likes.
+            ended(e);
         }
     }
 

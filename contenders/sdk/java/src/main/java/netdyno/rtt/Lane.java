@@ -9,7 +9,8 @@ import netdyno.Payload;
  * One lane: at most one request under way, and the echo that it awaits.
  *
  * <p>One thread at a time sends for a lane and one receives. Whoever takes the awaited echo, by {@link #take} or by
- * {@link #lose}, may send the next request.
+ * {@link #lose}, may send the next request: {@link #prepare}, wait until it is due, send what {@link #request} returns,
+ * {@link #sent}.
  */
 public final class Lane {
     /** What an echo turned out to be. */
@@ -58,7 +59,8 @@ public final class Lane {
     /** The next request of verify, ready to be sent. */
     ByteBuffer verify(long seed) {
         Payload.fill(request, seed, stream, next);
-        return send(0);
+        request.rewind();
+        return request(0);
     }
 
     /** Puts the echo of a request of verify into the digest, if it is the same in every byte. */
@@ -73,28 +75,30 @@ public final class Lane {
         return (next - params.verifyMessages()) * params.outstanding() + stream;
     }
 
-    /** The next request of a closed loop, ready to be sent: nothing but the sending call may follow. */
+    /** Makes the next request: a fresh header. It is not due yet, or nobody waits for it. */
+    public void prepare() {
+        request.rewind().putLong(0, next);
+    }
+
+    /** The request prepared, in a closed loop: nothing but the sending call may follow. */
     public ByteBuffer request() {
-        request.putLong(0, next);
-        ByteBuffer ready = send(0);
+        ByteBuffer ready = request(0);
         dueNs = sentNs;
         return ready;
     }
 
     /** The same in an open loop. */
     public ByteBuffer request(long dueNs) {
-        request.putLong(0, next);
-        return send(dueNs);
-    }
-
-    private ByteBuffer send(long dueNs) {
-        books.requests.increment();
         this.dueNs = dueNs;
         long sequence = next++;
-        request.rewind();
         sentNs = System.nanoTime();
         awaited.setRelease(sequence);
         return request;
+    }
+
+    /** Counts the request, right after the sending call. */
+    public void sent() {
+        books.requests.increment();
     }
 
     /** Takes the echo received, up to the buffer's position. {@code atNs}: right after the call that received it. */

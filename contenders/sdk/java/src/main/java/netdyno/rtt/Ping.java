@@ -148,6 +148,7 @@ public abstract class Ping implements Role {
         for (Lane lane : lanes) {
             for (int i = 0; i < params.verifyMessages(); i++) {
                 send(lane, lane.verify(lab.setup().seed()));
+                lane.sent();
                 while (lane.take(receive(lane)) != Lane.Echo.AWAITED) {
                     // Counted; the lab's time limit ends this.
                 }

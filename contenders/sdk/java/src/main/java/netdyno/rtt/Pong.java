@@ -1,6 +1,7 @@
 package netdyno.rtt;
 
 import com.google.gson.JsonElement;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
@@ -40,7 +41,7 @@ public abstract class Pong implements Role {
     /** Ends {@link #run}. */
     protected abstract void close() throws IOException;
 
-    /** Counts a message that was sent back. */
+    /** Counts a message, right before it is sent back: so ping never has more echoes than are counted. */
     protected final void count(int length) {
         messages.increment();
         bytes.add(length);
@@ -54,6 +55,19 @@ public abstract class Pong implements Role {
                 Thread.onSpinWait();
             }
         }
+    }
+
+    /** Takes the error of a connection. Ping may end when it likes; anything else ends pong. */
+    protected final void ended(IOException e) {
+        if (!stopped && !isOfPeer(e)) {
+            throw lab.failed("pong: " + e);
+        }
+    }
+
+    /** Whether the other end has closed or reset the connection: Java tells that by the text alone. */
+    static boolean isOfPeer(IOException e) {
+        String text = String.valueOf(e.getMessage());
+        return e instanceof EOFException || text.startsWith("Connection reset") || text.startsWith("Broken pipe");
     }
 
     protected final boolean stopped() {

@@ -3,6 +3,8 @@ package netdyno.rtt;
 import static netdyno.Tests.check;
 
 import com.google.gson.JsonParser;
+import java.io.EOFException;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Base64;
 import java.util.Map;
@@ -26,6 +28,7 @@ public final class RttTests {
         lane();
         lost();
         window();
+        connections();
     }
 
     private static Params params(String from, String to) {
@@ -62,6 +65,7 @@ public final class RttTests {
         Lane lane = new Lane(params, books, 3);
         for (int i = 0; i < params.verifyMessages(); i++) {
             ByteBuffer request = lane.verify(1);
+            lane.sent();
             lane.echo.clear().put(request.duplicate());
             check("an echo of verify", lane.take(System.nanoTime()), Echo.AWAITED);
         }
@@ -73,7 +77,11 @@ public final class RttTests {
         Books books = new Books(params, false);
         Lane lane = lane(books, params);
         check("the first after verify", lane.number(), 3L);
+        lane.prepare();
+        check("still the first", lane.number(), 3L);
         ByteBuffer request = lane.request(5);
+        check("not counted before it is sent", books.values(0).get("requests"), 2L);
+        lane.sent();
         check("the second", lane.number(), 7L);
         check("a header", request.getLong(0) + " " + request.getLong(8), "2 " + (3L << 32));
         Map<Long, Echo> rows = Map.of(0L, Echo.LATE, 1L, Echo.LATE, 3L, Echo.STRANGE, -1L, Echo.STRANGE);
@@ -96,6 +104,7 @@ public final class RttTests {
         Books books = new Books(params, true);
         Lane lane = lane(books, params);
         check("nothing to lose", lane.lose(Long.MAX_VALUE), false);
+        lane.prepare();
         ByteBuffer request = lane.request();
         check("not yet", lane.lose(System.nanoTime()), false);
         check("overdue", lane.lose(System.nanoTime() + params.timeoutNs()), true);
@@ -118,6 +127,14 @@ public final class RttTests {
         check("latency", latency.getMinValue() + " " + latency.getMaxValue(), "100 999");
         check("lateness", decode(books.histograms().get("lateness")).getMaxValue(), 50L);
         check("closed loop", new Books(params(":1000", ":0"), false).histograms().keySet().toString(), "[latency]");
+    }
+
+    private static void connections() {
+        Map<String, Boolean> rows = Map.of("Connection reset", true, "Connection reset by peer", true,
+                "Broken pipe", true, "No buffer space available", false, "", false);
+        rows.forEach((text, ofPeer) -> check(text, Pong.isOfPeer(new IOException(text)), ofPeer));
+        check("no text", Pong.isOfPeer(new IOException()), false);
+        check("the end of a stream", Pong.isOfPeer(new EOFException()), true);
     }
 
     private static Histogram decode(String text) {

@@ -1,0 +1,39 @@
+/* What pong does with a datagram, over a pair of local sockets. */
+#include "check.h"
+#include "rtt.h"
+
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct nd_rtt rtt;
+
+/* Counted before it is sent, and so even where nobody takes it any more. */
+static void test_a_datagram_is_counted_and_sent_back(void) {
+    int ends[2];
+    char echo[8];
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0, "a pair of sockets");
+    CHECK(send(ends[0], "one", 3, 0) == 3, "the first");
+    nd_pong_echo_datagram(&rtt, ends[1]);
+    CHECK(recv(ends[0], echo, sizeof echo, 0) == 3, "its echo");
+    CHECK(rtt.messages == 1 && rtt.bytes == 3, "is counted");
+    CHECK(send(ends[0], "second", 6, 0) == 6, "the second");
+    close(ends[0]);
+    nd_pong_echo_datagram(&rtt, ends[1]);
+    CHECK(rtt.messages == 2 && rtt.bytes == 9, "is counted, though ping has gone");
+    close(ends[1]);
+}
+
+/* Counters that threads write at the same time share no cache line, with each other or with what all read. */
+static void test_counters_lie_apart(void) {
+    CHECK((uintptr_t)&rtt % ND_APART_BYTES == 0, "the whole");
+    CHECK(offsetof(struct nd_rtt, requests) % ND_APART_BYTES == 0, "messages");
+    CHECK(offsetof(struct nd_rtt, task_runs) % ND_APART_BYTES == 0, "task_runs");
+    CHECK(offsetof(struct nd_rtt, role) >= offsetof(struct nd_rtt, task_runs) + ND_APART_BYTES, "the rest");
+}
+
+int main(void) {
+    test_a_datagram_is_counted_and_sent_back();
+    test_counters_lie_apart();
+    return 0;
+}
