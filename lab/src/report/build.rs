@@ -213,7 +213,16 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
     let busy = busiest(workload, trials, pacing, shared);
     match load {
         None => busy,
-        Some(Load { held: Some(true), .. }) => format!("rate held, {busy}"),
+        Some(load) if load.held == Some(true) => {
+            let share = load.achieved / load.offered;
+            // Held but for a short stall or what was under way at a mark: the cell says how exactly.
+            let to = if (share - 1.0).abs() > load::TOLERANCE {
+                format!(" to {:.1} %", 100.0 * share)
+            } else {
+                String::new()
+            };
+            format!("rate held{to}, {busy}")
+        }
         Some(Load { held: None, .. }) => format!("window too short to tell the rate, {busy}"),
         Some(load) => format!(
             "rate not held: {:.2} % of {}, {busy}",
