@@ -20,8 +20,8 @@ use crate::{metrics, plan};
 pub const BLOCKS_MAX: u32 = 30;
 /// Blocks at the least: fewer lean too much on the model.
 const BLOCKS_MIN: u32 = 6;
-/// Error level over all effects of a workload.
-const ALPHA: f64 = 0.05;
+/// Error level over all effects of a workload: a test that is run often must seldom be wrong.
+const ALPHA: f64 = 0.01;
 /// How exactly an effect can be put in, in ns: a wait that reads the clock ends up to a reading late.
 const EXACT: f64 = 50.0;
 /// Length of the windows and of the traffic before them, in s.
