@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::load;
-use crate::manifest::{Better, Metric, Params};
+use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
 use crate::stats::{Direction, Judgement, Rules, decided, judge};
 use crate::store::{CellStatus, Outcome, Run, TrialRecord};
@@ -42,21 +42,20 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
     groups
 }
 
-/// Judges one metric in every group of the run.
+/// Judges one metric in every group of the run; `missed` are its [`missed_loads`], the same for every metric.
 #[must_use]
-pub fn of_run(run: &Run, metric: &Metric) -> Vec<Verdicts> {
+pub fn of_run(run: &Run, metric: &Metric, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
     let groups = groups(run);
     // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
     let rules = rules(run);
     let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
-    let missed = missed_loads(run);
-    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, &missed, &rules)).collect()
+    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, missed, &rules)).collect()
 }
 
 /// May the run stop: the primary metric is decided in every group.
 #[must_use]
-pub fn is_decided(run: &Run, primary: &Metric) -> bool {
-    let verdicts = of_run(run, primary);
+pub fn is_decided(run: &Run, primary: &Metric, missed: &BTreeSet<usize>) -> bool {
+    let verdicts = of_run(run, primary, missed);
     let rules = rules(run);
     verdicts.iter().all(|v| {
         let judgements: Vec<Judgement> = v.judgements.iter().map(|(_, j)| j.clone()).collect();
@@ -65,12 +64,11 @@ pub fn is_decided(run: &Run, primary: &Metric) -> bool {
 }
 
 /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
-fn missed_loads(run: &Run) -> BTreeSet<usize> {
-    // A manifest that cannot be read is the report's to tell.
-    let Ok(workload) = run.header.parsed_workload() else { return BTreeSet::new() };
+#[must_use]
+pub fn missed_loads(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let missed = |index: &usize| {
         let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == *index).collect();
-        load::of_cell(&workload, &run.cells[*index].params, &trials).is_some_and(|l| l.is_missed())
+        load::of_cell(workload, &run.cells[*index].params, &trials).is_some_and(|l| l.is_missed())
     };
     (0..run.cells.len()).filter(missed).collect()
 }
@@ -134,7 +132,6 @@ fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Workload;
     use crate::store::fixture::{Contender, run};
 
     fn primary() -> Metric {
@@ -152,33 +149,52 @@ mod tests {
         // Both halve from block to block: their ratio stays.
         let run =
             run(&[contender("base", &[8000, 4000, 2000]), contender("rival", &[12000, 6000, 3000])], None);
-        assert!(is_decided(&run, &primary()));
-        let verdicts = of_run(&run, &primary());
+        assert!(is_decided(&run, &primary(), &BTreeSet::new()));
+        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
         assert!((verdicts[0].judgements[0].1.ratio - 1.5).abs() < 1e-9);
     }
 
     #[test]
     fn only_common_blocks_are_compared() {
         let run = run(&[contender("base", &[1000, 1000]), contender("rival", &[2000, 2000, 9, 9, 9])], None);
-        let verdicts = of_run(&run, &primary());
+        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
         assert_eq!(verdicts[0].judgements[0].1.blocks, 2);
-        assert!(!is_decided(&run, &primary()));
+        assert!(!is_decided(&run, &primary(), &BTreeSet::new()));
     }
 
     #[test]
     fn without_the_baseline_the_first_by_name_is_one() {
         let mut run = run(&[contender("b", &[1000; 3]), contender("a", &[2000; 3])], None);
-        assert_eq!(of_run(&run, &primary())[0].baseline, 1);
+        assert_eq!(of_run(&run, &primary(), &BTreeSet::new())[0].baseline, 1);
         run.cells[1].status = CellStatus::Failed;
-        let verdicts = of_run(&run, &primary());
+        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
         assert_eq!((verdicts[0].baseline, verdicts[0].judgements.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_load_that_was_missed_is_not_ranked() {
+        let mut workload = crate::doctor::self_test::workload();
+        let (param, role, counter) = ("rate".to_owned(), "sink".to_owned(), "messages".to_owned());
+        workload.offered = Some(crate::manifest::Offered { param, role, counter });
+        let mut run = run(
+            &[contender("base", &[1000; 3]), contender("slow", &[500; 3]), contender("rival", &[1000; 3])],
+            None,
+        );
+        for cell in &mut run.cells {
+            cell.params.0.insert("rate".into(), crate::manifest::ParamValue::Integer(1000));
+        }
+        let missed = missed_loads(&run, &workload);
+        assert_eq!(missed, BTreeSet::from([1]));
+        let judged: Vec<usize> =
+            of_run(&run, &primary(), &missed)[0].judgements.iter().map(|(i, _)| *i).collect();
+        assert_eq!(judged, [2]);
     }
 
     #[test]
     fn parameters_are_never_compared_across() {
         let mut run = run(&[contender("base", &[1000; 3]), contender("base", &[9000; 3])], None);
         run.cells[1].params.0.insert("streams".into(), crate::manifest::ParamValue::Integer(3));
-        let verdicts = of_run(&run, &primary());
+        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
         assert_eq!(verdicts.len(), 2);
         assert!(verdicts.iter().all(|v| v.judgements.is_empty()));
     }

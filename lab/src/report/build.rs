@@ -1,6 +1,6 @@
 //! From a stored run to its report. Nothing is measured here and nothing remembered: the store is all it reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::format;
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
@@ -21,7 +21,8 @@ const SATURATED: f64 = 0.9;
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
     let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
-    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(run, m, &cells)).collect();
+    let missed = verdicts::missed_loads(run, &workload);
+    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(run, m, &missed, &cells)).collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         run: run_info(run, &workload),
@@ -263,9 +264,9 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     format!("waiting ({busy}){drops}")
 }
 
-fn verdicts_of(run: &Run, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {
+fn verdicts_of(run: &Run, metric: &Metric, missed: &BTreeSet<usize>, cells: &[Cell]) -> Vec<Verdict> {
     let finite = |v: f64| v.is_finite().then_some(v);
-    verdicts::of_run(run, metric)
+    verdicts::of_run(run, metric, missed)
         .into_iter()
         .flat_map(|group| {
             group.judgements.into_iter().map(move |(index, j)| {

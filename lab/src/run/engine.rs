@@ -379,7 +379,7 @@ fn stop(
     let primary = workload.primary()?;
     let enough = block + 1 >= settings.min_blocks;
     // A single contender has nothing to be decided against; its figures still want all the blocks asked for.
-    if enough && rivals > 1 && verdicts::is_decided(run, primary) {
+    if enough && rivals > 1 && verdicts::is_decided(run, primary, &verdicts::missed_loads(run, workload)) {
         return Some("decided");
     }
     (elapsed_s >= settings.budget_seconds).then_some("budget")
