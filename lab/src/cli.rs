@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::arena::Net;
+use crate::arena::{Link, Net};
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 
@@ -88,7 +88,7 @@ pub enum Format {
   netdyno run datachannel pion rustrtc --set pairs=1 --budget 2m
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
-  netdyno run datachannel --net veth,mtu=1500,rate=1gbit
+  netdyno run datachannel --net veth,rate=100mbit,delay=50ms,loss=1% --no-ceiling
   netdyno run rtt --against c-blocking        each contender as ping and as pong, with the same peer
   netdyno run --resume                        go on with the newest unfinished run")]
 pub struct RunArgs {
@@ -130,7 +130,7 @@ pub struct RunArgs {
     /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement)]
     pub placement: Option<Placement>,
-    /// `loopback`, `veth[,mtu=N][,rate=1gbit]` or `host`
+    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]` (each way) or `host`
     #[arg(long, default_value = "loopback", value_parser = parse_net)]
     pub net: Net,
     /// Leave the workload's ceiling out
@@ -317,6 +317,7 @@ fn parse_assignment(text: &str) -> Result<(String, String), String> {
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(['s', 'm', 'h']);
     let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
@@ -360,7 +361,7 @@ fn parse_placement(text: &str) -> Result<Placement, String> {
     }
 }
 
-/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`.
+/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`, `veth,rate=100mbit,delay=50ms,loss=1%`.
 fn parse_net(text: &str) -> Result<Net, String> {
     let mut parts = text.split(',');
     let kind = parts.next().unwrap_or("");
@@ -372,24 +373,23 @@ fn parse_net(text: &str) -> Result<Net, String> {
         "loopback" => Ok(Net::Loopback),
         "host" => Ok(Net::Host),
         "veth" => {
-            let (mut mtu, mut rate) = (1500, None);
+            let mut link = Link::default();
             for option in options {
                 match option.split_once('=') {
                     Some(("mtu", n)) => {
-                        mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?
+                        link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
                     }
-                    Some(("rate", r)) => rate = Some(parse_rate(r)?),
-                    Some(("delay" | "loss", _)) => {
-                        return Err(format!(
-                            "{option}: needs the kernel's netem, which is not supported yet; mtu= and rate= are"
-                        ));
-                    }
-                    _ => return Err(format!("{option:?} is neither mtu=BYTES nor rate=BITS")),
+                    Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
+                    Some(("delay", d)) => link.delay = parse_duration(d)?,
+                    Some(("loss", l)) => link.loss_ppm = (parse_share(l)? * 1e6).round() as u32,
+                    _ => return Err(format!("{option:?} is none of mtu=, rate=, delay= and loss=")),
                 }
             }
-            Ok(Net::Veth { mtu, rate_bits_per_s: rate })
+            Ok(Net::Veth(link))
         }
-        _ => Err(format!("{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit]`, `host`")),
+        _ => Err(format!(
+            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]`, `host`"
+        )),
     }
 }
 
@@ -417,6 +417,7 @@ mod tests {
         assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
         assert!(["", "s", "-1s", "1d", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
@@ -424,10 +425,14 @@ mod tests {
         assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
         assert_eq!(
             parse_net("veth,mtu=9000,rate=1gbit"),
-            Ok(Net::Veth { mtu: 9000, rate_bits_per_s: Some(1_000_000_000) })
+            Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
+        );
+        assert_eq!(
+            parse_net("veth,delay=50ms,loss=1%"),
+            Ok(Net::Veth(Link { delay: Duration::from_millis(50), loss_ppm: 10_000, ..Link::default() }))
         );
         assert!(
-            ["veth,loss=1%", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
+            ["veth,loss=x", "veth,delay=-1s", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
                 .iter()
                 .all(|t| parse_net(t).is_err())
         );

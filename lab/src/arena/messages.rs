@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Link;
 use crate::meter::{NetScope, Snapshot};
 
 /// From the lab to an agent. The first one is always `Launch`.
@@ -160,7 +161,7 @@ pub(crate) enum Report {
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub(crate) enum HolderPlan {
     Loopback,
-    Veth { mtu: u32, rate_bits_per_s: Option<u64> },
+    Veth(Link),
 }
 
 /// From a holder to the lab: the one line on its stdout.

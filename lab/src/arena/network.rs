@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,13 +14,17 @@ use super::launcher::{Launcher, Verb};
 use super::limits::{HOLDER_EXIT_TIME, HOLDER_READY_TIME};
 use super::messages::{HolderAnswer, HolderPlan, Namespaces};
 use super::role::end_process;
-use super::{ArenaError, Net, Side};
+use super::{ArenaError, Link, Net, Side};
 use crate::meter::NetScope;
 
 /// The smallest MTU that IPv4 allows, and the largest that a veth pair does.
 const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// Below this a single packet takes more than a second.
 const MIN_RATE_BITS_PER_S: u64 = 8_000;
+/// Longer than to the moon and back.
+const MAX_DELAY: Duration = Duration::from_secs(5);
+/// With more of it nothing connects.
+const MAX_LOSS_PPM: u32 = 500_000;
 
 /// The network that roles run in.
 #[derive(Debug)]
@@ -46,12 +50,12 @@ impl Network {
             Net::Loopback => {
                 (HolderPlan::Loopback, "private network namespace, loopback, MTU 65536".to_owned())
             }
-            Net::Veth { mtu, rate_bits_per_s } => {
-                check(mtu, rate_bits_per_s)?;
-                let rate = rate_bits_per_s
-                    .map_or("no rate limit".to_owned(), |rate| format!("{rate} bit/s each way"));
-                let what = format!("two network namespaces joined by a veth pair, MTU {mtu}, {rate}");
-                (HolderPlan::Veth { mtu, rate_bits_per_s }, what)
+            Net::Veth(ref link) => {
+                check(link)?;
+                let by = if link.is_emulated() { "TUN devices and the lab" } else { "a veth pair" };
+                let rate = if link.rate_bits_per_s.is_none() { ", no rate limit" } else { "" };
+                let what = format!("two network namespaces joined by {by}, {link}{rate}");
+                (HolderPlan::Veth(link.clone()), what)
             }
         };
         let (holder, sides, notes) = Holder::start(launcher, &plan)?;
@@ -168,16 +172,22 @@ fn wait_readable(fd: &impl AsFd, deadline: Instant) -> io::Result<()> {
     }
 }
 
-fn check(mtu: u32, rate_bits_per_s: Option<u64>) -> Result<(), ArenaError> {
-    if !MTU_RANGE.contains(&mtu) {
-        let rule = format!("{mtu} is not within {} to {}", MTU_RANGE.start(), MTU_RANGE.end());
-        return Err(ArenaError::Invalid { field: "mtu", rule });
+fn check(link: &Link) -> Result<(), ArenaError> {
+    let invalid = |field, rule| Err(ArenaError::Invalid { field, rule });
+    if !MTU_RANGE.contains(&link.mtu) {
+        return invalid(
+            "mtu",
+            format!("{} is not within {} to {}", link.mtu, MTU_RANGE.start(), MTU_RANGE.end()),
+        );
     }
-    match rate_bits_per_s {
-        Some(rate) if rate < MIN_RATE_BITS_PER_S => Err(ArenaError::Invalid {
-            field: "rate",
-            rule: format!("{rate} bit/s is below {MIN_RATE_BITS_PER_S}"),
-        }),
-        _ => Ok(()),
+    if let Some(rate) = link.rate_bits_per_s.filter(|rate| *rate < MIN_RATE_BITS_PER_S) {
+        return invalid("rate", format!("{rate} bit/s is below {MIN_RATE_BITS_PER_S}"));
     }
+    if link.delay > MAX_DELAY {
+        return invalid("delay", format!("{:?} is above {MAX_DELAY:?}", link.delay));
+    }
+    if link.loss_ppm > MAX_LOSS_PPM {
+        return invalid("loss", format!("{} of a million is above {MAX_LOSS_PPM}", link.loss_ppm));
+    }
+    Ok(())
 }

@@ -1,7 +1,10 @@
 //! The system calls that the standard library and nix do not offer in a safe form.
 
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -30,6 +33,21 @@ pub(crate) fn fork_single_threaded() -> nix::Result<ForkResult> {
 pub(crate) fn ignore_sigpipe() -> nix::Result<()> {
     // SAFETY: SigIgn installs no handler, so no code of ours runs in signal context.
     unsafe { nix::sys::signal::signal(Signal::SIGPIPE, SigHandler::SigIgn) }.map(drop)
+}
+
+/// Makes a TUN device of this name, without packet information, in the network namespace that we are in. It lives as
+/// long as the file. Reads and writes are packets, from the IP header on, and do not wait.
+pub(crate) fn tun(name: &str) -> io::Result<File> {
+    let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    // SAFETY: zeroed memory is a valid ifreq: integers and arrays of them.
+    let mut request = unsafe { MaybeUninit::<libc::ifreq>::zeroed().assume_init() };
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one ifreq, which lives until the call returns.
+    Errno::result(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(file)
 }
 
 /// Runs `prepare` in the new process, between fork and exec. Only for programs with a single thread.

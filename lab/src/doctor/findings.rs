@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::noise;
-use crate::arena::{Arena, ArenaSpec, Net, Topology};
+use crate::arena::{Arena, ArenaSpec, Link, Net, Topology};
 use crate::build::{Availability, Builder};
 use crate::host::Host;
 use crate::manifest::Catalog;
@@ -56,8 +56,7 @@ fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Fi
 #[must_use]
 pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     let host = Host::detect(super::toolchains());
-    let mut all =
-        vec![cores(&host), network(&Net::Loopback), network(&Net::Veth { mtu: 1500, rate_bits_per_s: None })];
+    let mut all = vec![cores(&host), network(&Net::Loopback), network(&Net::Veth(Link::default()))];
     all.push(good_if(
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
         "cgroups",

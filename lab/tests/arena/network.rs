@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use netdyno_lab::arena::{AgentEvent, Net, Side};
+use netdyno_lab::arena::{AgentEvent, Link, Net, Side};
 
 use super::trial::*;
 
@@ -58,7 +58,11 @@ fn a_veth_pair_joins_both_sides() {
     if as_root().is_none() {
         return;
     }
-    let Some(arena) = open(Net::Veth { mtu: 1400, rate_bits_per_s: Some(8_000_000) }) else { return };
+    let Some(arena) =
+        open(Net::Veth(Link { mtu: 1400, rate_bits_per_s: Some(8_000_000), ..Link::default() }))
+    else {
+        return;
+    };
     println!("{}", arena.describe());
     let ((a, b), (b2, a2)) = (arena.addresses(Side::A), arena.addresses(Side::B));
     assert_eq!((a, b), (a2, b2));
@@ -108,7 +112,7 @@ fn multicast_reaches_the_other_side_without_naming_an_interface() {
     if as_root().is_none() {
         return;
     }
-    for net in [Net::Loopback, Net::Veth { mtu: 1500, rate_bits_per_s: None }] {
+    for net in [Net::Loopback, Net::Veth(Link::default())] {
         let Some(arena) = open(net) else { return };
         let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
         let any = std::net::Ipv4Addr::UNSPECIFIED;
@@ -124,4 +128,46 @@ fn multicast_reaches_the_other_side_without_naming_an_interface() {
             assert_eq!((count, from.ip()), (3, arena.addresses(Side::A).0));
         });
     }
+}
+
+#[test]
+fn a_link_holds_packets_up_and_loses_some() {
+    const PACKETS: u32 = 2_000;
+    let delay = Duration::from_millis(20);
+    if as_root().is_none() {
+        return;
+    }
+    let link = Link { delay, loss_ppm: 100_000, ..Link::default() };
+    let Some(arena) = open(Net::Veth(link)) else { return };
+    println!("{}", arena.describe());
+    let (a, b) = arena.addresses(Side::A);
+    let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+    let (mut receiver, mut sender) = (None, None);
+    in_net(&net_b, || receiver = Some(std::net::UdpSocket::bind((b, 7000)).unwrap()));
+    in_net(&net_a, || sender = Some(std::net::UdpSocket::bind((a, 7001)).unwrap()));
+    let (receiver, sender) = (receiver.unwrap(), sender.unwrap());
+    let (mut arrived, mut fastest, mut last) = (0, Duration::MAX, None);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..PACKETS {
+                let sent_at = begun.elapsed().as_nanos() as u64;
+                let packet = [u64::from(number).to_be_bytes(), sent_at.to_be_bytes()].concat();
+                sender.send_to(&packet, (b, 7000)).unwrap();
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let mut packet = [0; 16];
+        while receiver.recv(&mut packet).is_ok() {
+            let number = u64::from_be_bytes(packet[..8].try_into().unwrap());
+            let sent_at = Duration::from_nanos(u64::from_be_bytes(packet[8..].try_into().unwrap()));
+            assert!(last.is_none_or(|last| last < number), "{number} after {last:?}");
+            (arrived, fastest, last) = (arrived + 1, fastest.min(begun.elapsed() - sent_at), Some(number));
+        }
+    });
+    // One in ten: 200 of 2,000, give or take four standard deviations of 13.
+    let lost = PACKETS - arrived;
+    assert!((147..=253).contains(&lost), "{lost} lost");
+    assert!(fastest >= delay && fastest < delay + Duration::from_millis(10), "{fastest:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use netdyno_lab::arena::{AgentEvent, Arena, ArenaError, ArenaSpec, LocalLauncher, Net, Side};
+use netdyno_lab::arena::{AgentEvent, Arena, ArenaError, ArenaSpec, Link, LocalLauncher, Net, Side};
 
 use super::trial::*;
 
@@ -33,7 +33,7 @@ fn as_refused() {
     if std::env::var("NETDYNO_TEST_REFUSED").is_err() {
         return;
     }
-    let veth = Net::Veth { mtu: 1500, rate_bits_per_s: None };
+    let veth = Net::Veth(Link::default());
     assert!(matches!(Arena::best(&spec(veth)), Err(ArenaError::NotPermitted { .. })));
     let arena = Arena::best(&spec(Net::Loopback)).unwrap();
     println!("{}", arena.describe());
@@ -77,7 +77,7 @@ fn without_privilege_a_user_namespace_serves() {
 #[test]
 fn as_unprivileged() {
     let Ok(binary) = std::env::var("NETDYNO_TEST_UNPRIVILEGED") else { return };
-    for net in [Net::Loopback, Net::Veth { mtu: 1500, rate_bits_per_s: Some(1_000_000) }] {
+    for net in [Net::Loopback, Net::Veth(Link { rate_bits_per_s: Some(1_000_000), ..Link::default() })] {
         let arena = match Arena::open(&ArenaSpec {
             net,
             launcher: Arc::new(LocalLauncher::with_executable(&binary)),

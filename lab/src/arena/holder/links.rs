@@ -5,16 +5,20 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 
 use nix::net::if_::if_nametoindex;
+use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Handle, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
 use super::{FIRST_INTERFACE, SECOND_INTERFACE, shaping};
+use crate::arena::Link;
 
 /// The range that RFC 2544 sets aside for benchmarks: no route of the host leads there.
 pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// The other side of the same network.
 pub(crate) const SECOND_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const PREFIX_LENGTH: u8 = 30;
+/// Of a TUN device; 500 by default.
+const QUEUE_PACKETS: u32 = 10_000;
 const LOOPBACK: &str = "lo";
 
 /// A loopback, and an address that is not of the loopback network: ICE gathers no candidate on 127.0.0.1. It sits on a
@@ -40,22 +44,22 @@ pub(crate) fn veth(first: &File, mtu: u32) -> Result<(), String> {
     })
 }
 
-/// Configures one end of a veth pair, in the namespace that we are in.
-pub(crate) fn side(
-    interface: &str,
-    ip: Ipv4Addr,
-    mtu: u32,
-    rate_bits_per_s: Option<u64>,
-) -> Result<(), String> {
+/// Configures one end of a link, in the namespace that we are in.
+pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), String> {
     run(async |handle| {
         up(&handle, LOOPBACK).await?;
-        let sized = LinkUnspec::new_with_name(interface).mtu(mtu).build();
+        let mut sized = LinkUnspec::new_with_name(interface).mtu(link.mtu);
+        if link.is_emulated() {
+            // A TUN device drops what its queue does not hold until we come to read it.
+            sized = sized.append_extra_attribute(LinkAttribute::TxQueueLen(QUEUE_PACKETS));
+        }
+        let sized = sized.build();
         handle.link().set(sized).execute().await.map_err(failed("setting the MTU"))?;
         address(&handle, interface, ip).await?;
         up(&handle, interface).await?;
         multicast(&handle, interface).await?;
-        match rate_bits_per_s {
-            Some(rate) => shaping::limit_rate(&handle, index(interface)?, rate, mtu).await,
+        match link.rate_bits_per_s {
+            Some(rate) => shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await,
             None => Ok(()),
         }
     })

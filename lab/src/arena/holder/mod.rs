@@ -3,12 +3,13 @@
 //! Nothing is named in `/run/netns`: the network goes with the last process in it, so nothing is left even when the lab
 //! is killed. The holder has one thread, as a process with more may not enter a user namespace.
 
+mod emulation;
 mod links;
 mod shaping;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
 use nix::errno::Errno;
@@ -17,7 +18,7 @@ use nix::unistd::{getegid, geteuid};
 
 use super::limits::MAX_CONTROL_LINE_BYTES;
 use super::messages::{HolderAnswer, HolderPlan, Namespaces};
-use super::sys;
+use super::{Link, sys};
 pub(crate) use links::{FIRST_ADDRESS, SECOND_ADDRESS};
 
 /// The interface of the first side, and of the only one if there is one.
@@ -36,7 +37,7 @@ pub fn run() -> io::Result<()> {
     }
     let plan: HolderPlan = serde_json::from_str(&line)?;
     // Kept until the end: a namespace that no process is in lives by what is open of it.
-    let (answer, _open) = match private_network() {
+    let (answer, open) = match private_network() {
         Err(reason) => (HolderAnswer::NotPermitted { reason }, None),
         Ok(user) => match configure(&plan, user) {
             Ok((answer, open)) => (answer, open),
@@ -46,10 +47,13 @@ pub fn run() -> io::Result<()> {
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
     io::stdout().lock().write_all(&text)?;
-    if matches!(answer, HolderAnswer::Ready { .. }) {
-        io::copy(&mut stdin, &mut io::sink())?;
+    match (&answer, open) {
+        (HolderAnswer::Ready { .. }, Some(Open::Emulated { link, devices, .. })) => {
+            emulation::carry(&devices, &link, io::stdin().as_fd())
+        }
+        (HolderAnswer::Ready { .. }, _) => io::copy(&mut stdin, &mut io::sink()).map(drop),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Moves this process into a network namespace of its own, in a user namespace of its own where that is what it takes.
@@ -73,8 +77,14 @@ fn private_network() -> Result<bool, String> {
     Ok(true)
 }
 
-/// Sets up what the plan says. The file, if any, holds the second side's namespace.
-fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<File>), String> {
+/// What has to stay open for the network to stay: the second side's namespace, and what the lab carries packets between.
+enum Open {
+    Pair { _second: File },
+    Emulated { _second: File, link: Link, devices: [File; 2] },
+}
+
+/// Sets up what the plan says.
+fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), String> {
     let pid = std::process::id();
     let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
     let side = |net: PathBuf| Namespaces { user: user.then(|| path("ns/user")), net };
@@ -83,25 +93,34 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<File
         notes.push("in a user namespace".to_owned());
     }
     notes.extend(disable_ipv6());
-    match *plan {
+    match plan {
         HolderPlan::Loopback => {
             links::loopback()?;
             Ok((HolderAnswer::Ready { sides: vec![side(path("ns/net"))], notes }, None))
         }
-        HolderPlan::Veth { mtu, rate_bits_per_s } => {
+        HolderPlan::Veth(link) => {
             let first = own_net()?;
+            let emulated = link.is_emulated();
+            let first_device = if emulated { Some(emulation::device(FIRST_INTERFACE)?) } else { None };
             unshare(CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| format!("second network namespace: {errno}"))?;
             let second = own_net()?;
             notes.extend(disable_ipv6());
-            links::veth(&first, mtu)?;
-            links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, mtu, rate_bits_per_s)?;
+            let devices = match first_device {
+                Some(device) => Some([device, emulation::device(SECOND_INTERFACE)?]),
+                None => links::veth(&first, link.mtu).map(|()| None)?,
+            };
+            links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, link)?;
             setns(&first, CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| format!("back to the first side: {errno}"))?;
-            links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, mtu, rate_bits_per_s)?;
+            links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
             let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
             notes.dedup();
-            Ok((HolderAnswer::Ready { sides, notes }, Some(second)))
+            let open = match devices {
+                Some(devices) => Open::Emulated { _second: second, link: link.clone(), devices },
+                None => Open::Pair { _second: second },
+            };
+            Ok((HolderAnswer::Ready { sides, notes }, Some(open)))
         }
     }
 }

@@ -1,0 +1,100 @@
+//! A link that holds packets up and loses some: the holder carries them between two TUN devices. It stands in for the
+//! kernel's netem, which not every kernel has, and needs only what a private namespace gives.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::Link;
+use crate::arena::sys;
+
+/// The longest packet that IPv4 has.
+const MAX_PACKET_BYTES: usize = 65_535;
+/// What is under way in one direction at the most: 5 s at 100 Mbit/s. What comes beyond is lost, as in a full queue.
+const MAX_BYTES_UNDER_WAY: usize = 64 << 20;
+/// Packets read from one side before the other has its turn.
+const READS_A_TURN: usize = 64;
+/// Chance is the same in every trial; what it falls upon is not, as contenders send as they like.
+const SEED: u64 = 0x6e65_7464_796e_6f00;
+
+/// A TUN device in the namespace that we are in.
+pub(super) fn device(name: &str) -> Result<File, String> {
+    sys::tun(name).map_err(|error| format!("delay and loss need a TUN device, /dev/net/tun: {error}"))
+}
+
+/// Carries packets between the devices until `until` ends.
+pub(super) fn carry(devices: &[File; 2], link: &Link, until: BorrowedFd<'_>) -> io::Result<()> {
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let [first, second] = devices;
+    let mut ways = [Way::new(first, second), Way::new(second, first)];
+    loop {
+        let now = Instant::now();
+        for way in &mut ways {
+            way.take(now, link, &mut random)?;
+            way.give(now);
+        }
+        let due = ways.iter().filter_map(|way| way.under_way.front()).map(|packet| packet.due).min();
+        let wait = due.map(|due| TimeSpec::from_duration(due.saturating_duration_since(Instant::now())));
+        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = [readable(first.as_fd()), readable(second.as_fd()), readable(until)];
+        match ppoll(&mut fds, wait, None) {
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno.into()),
+            Ok(_) if fds[2].any().unwrap_or(true) => return Ok(()),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// One direction.
+struct Way<'a> {
+    from: &'a File,
+    to: &'a File,
+    under_way: VecDeque<Packet>,
+    bytes: usize,
+}
+
+struct Packet {
+    due: Instant,
+    bytes: Box<[u8]>,
+}
+
+impl<'a> Way<'a> {
+    fn new(from: &'a File, to: &'a File) -> Self {
+        Self { from, to, under_way: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Takes what has been sent; loses some.
+    fn take(&mut self, now: Instant, link: &Link, random: &mut Pcg64Mcg) -> io::Result<()> {
+        let mut buffer = [0; MAX_PACKET_BYTES];
+        for _ in 0..READS_A_TURN {
+            let length = match self.from.read(&mut buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let lost = random.random_range(0..1_000_000) < link.loss_ppm;
+            if !lost && self.bytes + length <= MAX_BYTES_UNDER_WAY {
+                self.bytes += length;
+                self.under_way.push_back(Packet { due: now + link.delay, bytes: buffer[..length].into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what is due. What the other side refuses is lost, as on any link.
+    fn give(&mut self, now: Instant) {
+        while let Some(packet) = self.under_way.pop_front_if(|packet| packet.due <= now) {
+            self.bytes -= packet.bytes.len();
+            let _ = self.to.write(&packet.bytes);
+        }
+    }
+}
