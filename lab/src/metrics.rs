@@ -101,6 +101,12 @@ pub fn counter_delta(samples: &[Sample], role: &str, counter: &str) -> Option<(f
     (last.at_ns > first.at_ns && b >= a).then(|| ((b - a) as f64, (last.at_ns - first.at_ns) as f64))
 }
 
+/// A counter at the last mark, since the role connected.
+#[must_use]
+pub fn counter_total(samples: &[Sample], role: &str, counter: &str) -> Option<u64> {
+    of(samples, SampleKind::Counter, role, counter).max_by_key(|s| s.mark)?.value
+}
+
 fn of<'a>(
     samples: &'a [Sample],
     kind: SampleKind,
@@ -333,8 +339,10 @@ pub fn udp_drops(samples: &[Sample]) -> Option<f64> {
     wire_delta(samples, "udp_drops").ok().map(|(n, _, _)| n)
 }
 
-/// Bytes that the network carried over the window; none where it was not measured.
+/// Bytes that the trial's own network has carried up to the end of the window; none where it was not measured.
 #[must_use]
-pub fn wire_bytes(samples: &[Sample]) -> Option<f64> {
-    wire_delta(samples, "bytes").ok().map(|(n, _, _)| n)
+pub fn wire_bytes(samples: &[Sample]) -> Option<u64> {
+    let name = format!("{WIRE_PREFIX}bytes");
+    let role = roles_with(samples, &name).into_iter().next()?;
+    value_at(samples, SampleKind::Meter, &role, &name, METER_END)
 }
