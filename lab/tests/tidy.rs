@@ -25,6 +25,10 @@ const BANNED: [&str; 9] = [
     concat!("pypi", ".org"),
     concat!("proxy.golang", ".org"),
 ];
+/// Our crates but for the lab: protocol cores, sockets, what a user adds, and the simulator.
+const STACKS: [&str; 5] = ["stacks/sctp", "stacks/rtc", "io", "net/rtc", "sim"];
+/// Of these, what opens no socket.
+const WITHOUT_SOCKETS: [&str; 4] = ["stacks/sctp", "stacks/rtc", "net/rtc", "sim"];
 /// Folders that are made, not written.
 const MADE: [&str; 8] =
     ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
@@ -133,7 +137,9 @@ fn what_counts_as_a_path() {
 fn files_stay_small() {
     let architecture = read("ARCHITECTURE.md").lines().count();
     assert!(architecture <= ARCHITECTURE_LINES_MAX, "ARCHITECTURE.md has {architecture} lines");
-    let sources = with_extension("lab/src", "rs").into_iter().filter(|path| !is_test(path));
+    let sources =
+        ["lab"].iter().chain(&STACKS).flat_map(|crate_| with_extension(&format!("{crate_}/src"), "rs"));
+    let sources = sources.filter(|path| !is_test(path));
     let long = sources.filter_map(|path| {
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         (lines > SOURCE_LINES_MAX).then(|| format!("{}: {lines}", shown(&path)))
@@ -204,29 +210,37 @@ fn manifests_are_valid_and_every_workload_has_its_ceiling() {
     check("manifests", &wrong);
 }
 
-/// The lab's dependencies, those of tests included.
-fn dependencies() -> toml::Table {
-    let manifest: toml::Table = read("lab/Cargo.toml").parse().unwrap();
+/// The dependencies of a crate of ours, those of tests included.
+fn dependencies(crate_: &str) -> toml::Table {
+    let manifest: toml::Table = read(format!("{crate_}/Cargo.toml")).parse().unwrap();
     let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
     sections.iter().filter_map(|name| manifest.get(*name)?.as_table().cloned()).flatten().collect()
 }
 
 #[test]
-fn the_lab_depends_on_nothing_of_ours_and_says_why_on_the_rest() {
+fn lab_and_stacks_do_not_depend_on_each_other_and_say_why_on_the_rest() {
     let architecture = read("ARCHITECTURE.md");
     let table = architecture.split("## Dependencies").nth(1).unwrap();
     let explained: BTreeSet<&str> =
         table.split(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c))).collect();
     let mut wrong = Vec::new();
-    for (name, spec) in dependencies() {
-        if ["path", "git", "workspace"].iter().any(|from| spec.get(from).is_some()) {
-            wrong.push(format!("{name}: not a published crate"));
-        }
-        if !explained.contains(name.as_str()) {
-            wrong.push(format!("{name}: not in the dependencies table of ARCHITECTURE.md"));
+    for crate_ in ["lab"].iter().chain(&STACKS) {
+        for (name, spec) in dependencies(crate_) {
+            let ours = name.starts_with("netdyno");
+            if ours && (*crate_ == "lab" || name == "netdyno-lab" || name == "netdyno-contender") {
+                wrong.push(format!(
+                    "{crate_}: {name}: the lab and the stacks meet in the contender protocol alone"
+                ));
+            }
+            if !ours && ["path", "git", "workspace"].iter().any(|from| spec.get(from).is_some()) {
+                wrong.push(format!("{crate_}: {name}: not a published crate"));
+            }
+            if !ours && !explained.contains(name.as_str()) {
+                wrong.push(format!("{crate_}: {name}: not in the dependencies tables of ARCHITECTURE.md"));
+            }
         }
     }
-    check("dependencies of the lab", &wrong);
+    check("dependencies", &wrong);
 }
 
 /// Tests, and what only tests use.
@@ -263,14 +277,30 @@ fn the_lab_knows_no_contender_by_name() {
     check("the lab names contenders", &wrong);
 }
 
+/// Places in code, tests left out, that hold one of `words`.
+fn places(crate_: &str, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in with_extension(&format!("{crate_}/src"), "rs").into_iter().filter(|path| !is_test(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = code_lines(&text).filter(|(_, code)| words.iter().any(|word| code.contains(word)));
+        found.extend(lines.map(|(line, _)| format!("{}:{}", shown(&path), line + 1)));
+    }
+    found
+}
+
 #[test]
 fn unsafe_code_stands_in_one_file() {
-    let mut wrong = Vec::new();
-    for path in with_extension("lab/src", "rs").into_iter().filter(|path| !path.ends_with("arena/sys.rs")) {
-        let text = fs::read_to_string(&path).unwrap();
-        let found = code_lines(&text)
-            .find(|(_, code)| ["unsafe {", "unsafe fn", "unsafe impl"].iter().any(|u| code.contains(u)));
-        wrong.extend(found.map(|(line, _)| format!("{}:{}", shown(&path), line + 1)));
-    }
+    let crates = ["lab"].iter().chain(&STACKS);
+    let mut wrong: Vec<_> =
+        crates.flat_map(|crate_| places(crate_, &["unsafe {", "unsafe fn", "unsafe impl"])).collect();
+    wrong.retain(|place| !place.starts_with("lab/src/arena/sys.rs:"));
     check("unsafe code outside lab/src/arena/sys.rs", &wrong);
+}
+
+/// Clocks, threads, locks and randomness of a core are refused by the lint: stacks/clippy.toml.
+#[test]
+fn only_io_opens_sockets() {
+    let sockets = ["net::UdpSocket", "net::TcpStream", "net::TcpListener", "socket2::", "quinn_udp::"];
+    let wrong: Vec<_> = WITHOUT_SOCKETS.iter().flat_map(|crate_| places(crate_, &sockets)).collect();
+    check("sockets outside io", &wrong);
 }

@@ -1,0 +1,61 @@
+//! The `datachannel` workload on netdyno-rtc: one thread, one endpoint and no lock for all connections of a role.
+
+mod role;
+
+use std::net::SocketAddr;
+use std::sync::mpsc::channel;
+
+use netdyno_contender::datachannel::{Job, Order};
+use netdyno_contender::{Lab, lock_version};
+use netdyno_rtc::{Endpoint, Settings};
+
+use role::Connections;
+
+/// The library takes and gives messages of up to this many bytes, unless told otherwise.
+const MAX_MESSAGE_BYTES: usize = 262_144;
+
+fn main() {
+    let (lab, setup, events) = Lab::connect();
+    let job = Job::new(lab, &setup, MAX_MESSAGE_BYTES);
+    let mut endpoint = match settings().and_then(|s| Ok(Endpoint::bind(SocketAddr::new(job.local, 0), s)?)) {
+        Ok(endpoint) => endpoint,
+        Err(error) => lab.failed(error),
+    };
+    let (orders, inbox) = channel::<Order>();
+    let waker = endpoint.waker();
+    job.serve(events, move |order| {
+        // Nobody takes it once the other thread has ended, and with it the process.
+        let _ = orders.send(order);
+        let _ = waker.wake();
+    });
+    lab.ready("netdyno-rtc", lock_version(include_str!("../Cargo.lock"), "netdyno-rtc"), "one thread");
+
+    let mut connections = match Connections::begin(&job, &mut endpoint) {
+        Ok(connections) => connections,
+        Err(error) => lab.failed(error),
+    };
+    loop {
+        if let Err(error) = endpoint.poll(None, &mut connections) {
+            lab.failed(error);
+        }
+        for order in inbox.try_iter() {
+            connections.on_order(&mut endpoint, order);
+        }
+    }
+}
+
+/// The library's defaults, but for what is asked on the command line.
+fn settings() -> Result<Settings, Box<dyn std::error::Error>> {
+    let mut settings = Settings::new()?;
+    for argument in std::env::args().skip(1) {
+        match argument.split_once('=') {
+            Some(("--max-datagram-bytes", bytes)) => {
+                let mut peer = (*settings.peer).clone();
+                peer.max_datagram_bytes = bytes.parse()?;
+                settings = Settings::with(peer);
+            }
+            _ => return Err(format!("{argument}: not --max-datagram-bytes=BYTES").into()),
+        }
+    }
+    Ok(settings)
+}

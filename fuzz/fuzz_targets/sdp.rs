@@ -1,0 +1,23 @@
+//! Session descriptions and candidate lines of a peer: no text makes the parser panic, and what it takes it writes so
+//! that it reads the same again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use netdyno_rtc_core::Limits;
+use netdyno_rtc_core::sdp::{Candidate, Description};
+
+fuzz_target!(|text: &str| {
+    // Twice as long when written: attributes of the session then stand in the section.
+    let mut limits = Limits::default();
+    limits.max_sdp_bytes *= 2;
+    if text.len() > limits.max_sdp_bytes / 2 {
+        return;
+    }
+    if let Ok(description) = Description::parse(text, &limits) {
+        let written = description.to_string();
+        assert_eq!(Description::parse(&written, &limits).as_ref(), Ok(&description), "{written}");
+    }
+    if let Ok(Some(candidate)) = Candidate::parse(text) {
+        assert_eq!(Candidate::parse(&candidate.to_string()), Ok(Some(candidate)));
+    }
+});

@@ -1,0 +1,46 @@
+//! Batched UDP for Netdyno's stacks: the only crate that opens sockets for them.
+//!
+//! | does | does not |
+//! |---|---|
+//! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
+//! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
+//! | wait for any number of sockets, a deadline and other threads | own threads or an event loop |
+//!
+//! Errors of single sends are counted, not returned: to a protocol core a datagram that could not be sent is a
+//! datagram lost.
+//!
+//! ```
+//! use netdyno_io::{Events, Poller, ReceiveBatch, SocketOptions, UdpSocket};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let (poller, mut events, mut batch) = (Poller::new()?, Events::default(), ReceiveBatch::default());
+//! let here = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default())?;
+//! let there = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default())?;
+//! poller.add(&there, 7)?;
+//!
+//! // Three datagrams: 1,000, 1,000 and 500 bytes.
+//! here.send(here.local_address(), there.local_address(), &[1; 2500], 1000);
+//!
+//! poller.wait(&mut events, None)?;
+//! assert!(events.iter().all(|ready| ready.key == 7 && ready.readable));
+//! there.receive(&mut batch)?;
+//! for received in batch.iter() {
+//!     assert_eq!(received.remote, here.local_address());
+//!     for datagram in received.datagrams.chunks(received.segment_bytes) {
+//!         assert!(datagram.len() == 1000 || datagram.len() == 500);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![deny(unsafe_code)]
+
+mod batch;
+mod poller;
+mod socket;
+#[cfg(all(feature = "tokio", target_os = "linux"))]
+pub mod tokio;
+
+pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
+pub use poller::{Events, Poller, Ready, Waker};
+pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};

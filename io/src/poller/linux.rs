@@ -1,0 +1,118 @@
+//! epoll for the sockets, an eventfd for other threads.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use rustix::io::Errno;
+
+use super::{Events, Ready};
+use crate::socket::UdpSocket;
+
+/// Key of the eventfd; no socket can have it, as theirs have 32 bits.
+const WAKER_KEY: u64 = u64::MAX;
+
+/// Waits shorter than this end on time; a longer one may end a millisecond late.
+const PRECISE_BELOW: Duration = Duration::from_millis(20);
+
+/// Sockets that one wait can tell of; the others come next time.
+const MAX_EVENTS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    wakeup: Arc<OwnedFd>,
+}
+
+impl Poller {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wakeup, epoll::EventData::new_u64(WAKER_KEY), epoll::EventFlags::IN)?;
+        Ok(Self { epoll, wakeup: Arc::new(wakeup) })
+    }
+
+    pub(super) fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(key.into());
+        Ok(epoll::add(&self.epoll, socket.inner(), data, epoll::EventFlags::IN)?)
+    }
+
+    pub(super) fn modify(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(key.into());
+        let room = if writable { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+        Ok(epoll::modify(&self.epoll, socket.inner(), data, epoll::EventFlags::IN | room)?)
+    }
+
+    pub(super) fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket.inner())?)
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        Waker(self.wakeup.clone())
+    }
+
+    pub(super) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        let precise = timeout.filter(|&timeout| !timeout.is_zero() && timeout < PRECISE_BELOW);
+        if let Some(timeout) = precise {
+            let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
+            match poll(&mut fds, Some(&timespec(timeout))) {
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let timeout = if precise.is_some() { Some(Duration::ZERO) } else { timeout };
+        let mut found = [MaybeUninit::uninit(); MAX_EVENTS];
+        let found = match epoll::wait(&self.epoll, &mut found, timeout.map(timespec).as_ref()) {
+            Ok((found, _)) => found,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for event in found {
+            let (key, flags) = (event.data.u64(), event.flags);
+            let Ok(key) = u32::try_from(key) else {
+                self.drain();
+                continue;
+            };
+            let other = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+            events.list.push(Ready {
+                key,
+                readable: flags.intersects(epoll::EventFlags::IN | other),
+                writable: flags.intersects(epoll::EventFlags::OUT | other),
+            });
+        }
+        Ok(())
+    }
+
+    /// Forgets wake-ups. Failing to do so would only mean waking once more.
+    fn drain(&self) {
+        let _ = rustix::io::read(&*self.wakeup, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(super) fn wake(&self) {
+        // Fails only when the counter is full, and then the poller wakes anyway.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Without end if it is too long to be told (292 thousand million years).
+fn timespec(timeout: Duration) -> Timespec {
+    Timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    }
+}

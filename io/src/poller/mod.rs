@@ -1,0 +1,174 @@
+//! Waiting for sockets, a deadline, and other threads.
+
+#[cfg(target_os = "linux")]
+mod linux;
+// Built in tests everywhere, so that it cannot rot on the machines that do not need it.
+#[cfg(any(not(target_os = "linux"), test))]
+mod portable;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+use portable as system;
+
+use crate::socket::UdpSocket;
+
+/// Nobody waits.
+const AWAKE: u8 = 0;
+/// Somebody waits, or is about to: a wake-up needs a system call.
+const ASLEEP: u8 = 1;
+/// A wake-up has not been seen yet: another one changes nothing.
+const NOTIFIED: u8 = 2;
+
+/// What happened at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// The key that the socket was added with.
+    pub key: u32,
+    /// There is something to receive.
+    pub readable: bool,
+    /// There is room to send; told only if it was asked for.
+    pub writable: bool,
+}
+
+/// What [`Poller::wait`] found; used again and again.
+#[derive(Debug, Default)]
+pub struct Events {
+    list: Vec<Ready>,
+}
+
+impl Events {
+    /// The sockets that are ready.
+    pub fn iter(&self) -> impl Iterator<Item = Ready> + '_ {
+        self.list.iter().copied()
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// How many are ready.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+/// Waits for any number of sockets. Level-triggered: what is not dealt with is told again.
+///
+/// One thread waits; sockets may be added, changed and removed by others meanwhile. On Linux a wait is one system
+/// call (epoll), two if it ends within 20 ms and so must end on time: epoll counts in milliseconds, rounded up,
+/// ppoll in nanoseconds.
+#[derive(Debug)]
+pub struct Poller {
+    system: system::Poller,
+    state: Arc<AtomicU8>,
+    spin: Duration,
+}
+
+impl Poller {
+    /// One that goes to sleep at once when there is nothing to do.
+    pub fn new() -> io::Result<Self> {
+        Self::with_spin(Duration::ZERO)
+    }
+
+    /// One that asks again and again for as long as `spin` before it sleeps: saves the time that the kernel takes
+    /// to wake a thread (some 5 to 50 us), and costs a core.
+    pub fn with_spin(spin: Duration) -> io::Result<Self> {
+        Ok(Self { system: system::Poller::new()?, state: Arc::new(AtomicU8::new(AWAKE)), spin })
+    }
+
+    /// Tells of `socket` under `key` from now on, when there is something to receive.
+    pub fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
+        self.system.add(socket, key)
+    }
+
+    /// Whether to tell also when there is room to send.
+    pub fn set_writable(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
+        self.system.modify(socket, key, writable)
+    }
+
+    /// Tells of `socket` no more.
+    pub fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
+        self.system.remove(socket)
+    }
+
+    /// A way for other threads to end a wait.
+    pub fn waker(&self) -> Waker {
+        Waker { state: self.state.clone(), system: self.system.waker() }
+    }
+
+    /// Waits until a socket is ready, somebody wakes us, or the time is over; `None`: without end. It may also end
+    /// for no reason.
+    pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        events.list.clear();
+        if timeout == Some(Duration::ZERO) {
+            self.state.swap(AWAKE, Ordering::AcqRel);
+            return self.system.wait(events, Some(Duration::ZERO));
+        }
+        if !self.spin.is_zero() && self.spin(events, timeout)? {
+            return Ok(());
+        }
+        let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
+        let result = self.system.wait(events, if woken { Some(Duration::ZERO) } else { timeout });
+        self.state.store(AWAKE, Ordering::Release);
+        result
+    }
+
+    /// Asks without sleeping; true if something was found, or the time is over.
+    fn spin(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<bool> {
+        let begin = Instant::now();
+        loop {
+            self.system.wait(events, Some(Duration::ZERO))?;
+            if !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
+                self.state.store(AWAKE, Ordering::Release);
+                return Ok(true);
+            }
+            let spent = begin.elapsed();
+            if timeout.is_some_and(|timeout| spent >= timeout) {
+                return Ok(true);
+            }
+            if spent >= self.spin {
+                return Ok(false);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Readable when a socket is ready, or somebody wakes us.
+#[cfg(target_os = "linux")]
+impl std::os::fd::AsFd for Poller {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.system.as_fd()
+    }
+}
+
+/// Ends a wait of a [`Poller`] from any thread. Costs a system call only if the poller really sleeps.
+#[derive(Debug, Clone)]
+pub struct Waker {
+    state: Arc<AtomicU8>,
+    system: system::Waker,
+}
+
+impl Waker {
+    /// Ends the wait under way, or the next one.
+    pub fn wake(&self) {
+        if self.state.swap(NOTIFIED, Ordering::AcqRel) == ASLEEP {
+            self.system.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

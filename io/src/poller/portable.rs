@@ -1,0 +1,159 @@
+//! poll for the sockets, a socket that sends to itself for other threads: for systems without epoll. Time grows
+//! with the number of sockets.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::{Events, Ready};
+use crate::socket::UdpSocket;
+
+#[derive(Debug)]
+struct Entry {
+    socket: Arc<std::net::UdpSocket>,
+    key: u32,
+    writable: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Poller {
+    entries: Mutex<Vec<Entry>>,
+    waker: Waker,
+}
+
+impl Poller {
+    pub(super) fn new() -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket.connect(socket.local_addr()?)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { entries: Mutex::new(Vec::new()), waker: Waker(Arc::new(socket)) })
+    }
+
+    pub(super) fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
+        self.entries().push(Entry { socket: socket.inner().clone(), key, writable: false });
+        // A wait under way does not know of it yet.
+        self.waker.wake();
+        Ok(())
+    }
+
+    pub(super) fn modify(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
+        let mut entries = self.entries();
+        let known = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.socket, socket.inner()));
+        let entry = known.ok_or(io::ErrorKind::NotFound)?;
+        (entry.key, entry.writable) = (key, writable);
+        self.waker.wake();
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
+        self.entries().retain(|entry| !Arc::ptr_eq(&entry.socket, socket.inner()));
+        self.waker.wake();
+        Ok(())
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    pub(super) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        // Copied, so that others can add sockets while this thread sleeps.
+        let entries: Vec<_> =
+            self.entries().iter().map(|entry| (entry.socket.clone(), entry.key, entry.writable)).collect();
+        let mut fds = Vec::with_capacity(entries.len() + 1);
+        fds.push(PollFd::new(&*self.waker.0, PollFlags::IN));
+        fds.extend(entries.iter().map(|(socket, _, writable)| {
+            let room = if *writable { PollFlags::OUT } else { PollFlags::empty() };
+            PollFd::new(&**socket, PollFlags::IN | room)
+        }));
+        match poll(&mut fds, timeout.map(timespec).as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        if !fds[0].revents().is_empty() {
+            while self.waker.0.recv(&mut [0; 1]).is_ok() {}
+        }
+        for (fd, (_, key, _)) in fds[1..].iter().zip(&entries) {
+            let (found, other) = (fd.revents(), PollFlags::ERR | PollFlags::HUP);
+            if !found.is_empty() {
+                let readable = found.intersects(PollFlags::IN | other);
+                events.list.push(Ready {
+                    key: *key,
+                    readable,
+                    writable: found.intersects(PollFlags::OUT | other),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        // No code that can panic runs under the lock.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Waker(Arc<std::net::UdpSocket>);
+
+impl Waker {
+    pub(super) fn wake(&self) {
+        // Fails only when its buffer is full of wake-ups.
+        let _ = self.0.send(&[1]);
+    }
+}
+
+fn timespec(timeout: Duration) -> Timespec {
+    // poll counts in milliseconds on some of these systems, 31 bits of them.
+    let timeout = timeout.min(Duration::from_secs(86_400));
+    Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{ReceiveBatch, SocketOptions};
+
+    fn socket() -> UdpSocket {
+        UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn tells_of_sockets_time_and_threads() {
+        let (poller, mut events) = (Poller::new().unwrap(), Events::default());
+        let (one, two) = (socket(), socket());
+        poller.add(&one, 1).unwrap();
+        poller.add(&two, 2).unwrap();
+        poller.wait(&mut events, None).unwrap();
+        assert!(events.is_empty(), "adding a socket ends a wait");
+
+        let begin = Instant::now();
+        poller.wait(&mut events, Some(Duration::from_millis(3))).unwrap();
+        assert!(events.is_empty() && begin.elapsed() >= Duration::from_millis(3));
+
+        one.send(one.local_address(), two.local_address(), b"hello", 5);
+        poller.wait(&mut events, None).unwrap();
+        let readable = Ready { key: 2, readable: true, writable: false };
+        assert_eq!(events.iter().collect::<Vec<_>>(), [readable]);
+        assert_eq!(two.receive(&mut ReceiveBatch::new(1)).unwrap(), 1);
+
+        poller.modify(&one, 1, true).unwrap();
+        events.list.clear();
+        poller.wait(&mut events, None).unwrap();
+        assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: false, writable: true }]);
+        poller.remove(&one).unwrap();
+
+        let waker = poller.waker();
+        let thread = std::thread::spawn(move || waker.wake());
+        events.list.clear();
+        poller.wait(&mut events, None).unwrap();
+        thread.join().unwrap();
+        assert!(events.is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{AWAKE, Events, NOTIFIED, Poller, Ready};
+use crate::{ReceiveBatch, SocketOptions, UdpSocket};
+
+fn socket() -> UdpSocket {
+    UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap()
+}
+
+#[test]
+fn tells_of_every_socket_until_it_is_dealt_with() {
+    let (poller, mut events, mut batch) = (Poller::new().unwrap(), Events::default(), ReceiveBatch::new(1));
+    let sockets: Vec<_> = (0..20).map(|_| socket()).collect();
+    for (key, socket) in sockets.iter().enumerate() {
+        poller.add(socket, key as u32).unwrap();
+    }
+    let sender = socket();
+    for key in [3, 11] {
+        sender.send(sender.local_address(), sockets[key].local_address(), b"hello", 5);
+    }
+    for _ in 0..2 {
+        poller.wait(&mut events, None).unwrap();
+        let mut keys: Vec<_> =
+            events.iter().map(|ready| (ready.key, ready.readable, ready.writable)).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [(3, true, false), (11, true, false)]);
+    }
+    sockets[3].receive(&mut batch).unwrap();
+    poller.remove(&sockets[11]).unwrap();
+    poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert!(events.is_empty());
+}
+
+#[test]
+fn tells_of_room_only_when_asked() {
+    let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
+    poller.add(&socket, 1).unwrap();
+    poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert!(events.is_empty());
+    poller.set_writable(&socket, 1, true).unwrap();
+    poller.wait(&mut events, None).unwrap();
+    assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: false, writable: true }]);
+    poller.set_writable(&socket, 1, false).unwrap();
+    poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert!(events.is_empty());
+}
+
+#[test]
+fn waits_no_shorter_than_asked() {
+    let (poller, mut events) = (Poller::new().unwrap(), Events::default());
+    for micros in [300, 2_500, 21_500] {
+        let begin = Instant::now();
+        poller.wait(&mut events, Some(Duration::from_micros(micros))).unwrap();
+        assert!(begin.elapsed() >= Duration::from_micros(micros), "{micros} us");
+        assert!(events.is_empty());
+    }
+}
+
+#[test]
+fn a_wake_up_ends_the_wait_under_way_or_the_next() {
+    for spin in [Duration::ZERO, Duration::from_millis(1)] {
+        let (poller, mut events) = (Poller::with_spin(spin).unwrap(), Events::default());
+        let waker = poller.waker();
+        waker.wake();
+        waker.wake();
+        assert_eq!(poller.state.load(std::sync::atomic::Ordering::Acquire), NOTIFIED);
+        poller.wait(&mut events, None).unwrap();
+        assert_eq!(poller.state.load(std::sync::atomic::Ordering::Acquire), AWAKE);
+
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            waker.wake();
+        });
+        poller.wait(&mut events, None).unwrap();
+        other.join().unwrap();
+    }
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    let poller = Poller::new().unwrap();
+    let (waker, back) = (poller.waker(), std::sync::Arc::new(Poller::new().unwrap()));
+    let (back_waker, rounds) = (back.waker(), 5_000);
+    let other = thread::spawn(move || {
+        let mut events = Events::default();
+        for _ in 0..rounds {
+            back.wait(&mut events, None).unwrap();
+            waker.wake();
+        }
+    });
+    let mut events = Events::default();
+    // Waits may end for no reason, so the two may drift apart; none may hang.
+    for _ in 0..rounds {
+        back_waker.wake();
+        poller.wait(&mut events, Some(Duration::from_secs(10))).unwrap();
+    }
+    while !other.is_finished() {
+        back_waker.wake();
+        thread::yield_now();
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn spinning_finds_a_datagram() {
+    let (poller, mut events) = (Poller::with_spin(Duration::from_secs(1)).unwrap(), Events::default());
+    let (here, there) = (socket(), socket());
+    poller.add(&there, 9).unwrap();
+    let begin = Instant::now();
+    poller.wait(&mut events, Some(Duration::from_millis(2))).unwrap();
+    assert!(events.is_empty() && begin.elapsed() < Duration::from_secs(1), "a deadline ends the spinning");
+    here.send(here.local_address(), there.local_address(), b"hello", 5);
+    poller.wait(&mut events, None).unwrap();
+    assert_eq!(events.len(), 1);
+}

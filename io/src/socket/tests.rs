@@ -1,0 +1,180 @@
+use std::io;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use super::{EINVAL, EIO, MAX_SEGMENTS, SocketOptions, UdpSocket, largest, refuses_segments};
+use crate::ReceiveBatch;
+
+fn bound(address: &str) -> UdpSocket {
+    UdpSocket::bind(address.parse().unwrap(), &SocketOptions::default()).unwrap()
+}
+
+/// A datagram of `length` bytes that can be told from its neighbours.
+fn datagram(number: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|at| (number * 31 + at) as u8).collect()
+}
+
+fn side_by_side(segment_bytes: usize, total: usize) -> Vec<u8> {
+    let whole = (0..total.div_ceil(segment_bytes)).flat_map(|number| datagram(number, segment_bytes));
+    whole.take(total).collect()
+}
+
+/// Takes datagrams, with their addresses, until there are `count`.
+fn take(
+    socket: &UdpSocket,
+    batch: &mut ReceiveBatch,
+    count: usize,
+) -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
+    let mut taken = Vec::new();
+    for _ in 0..2_000 {
+        socket.receive(batch).unwrap();
+        for received in batch.iter() {
+            let datagrams = received.datagrams.chunks(received.segment_bytes);
+            taken.extend(datagrams.map(|bytes| (received.local, received.remote, bytes.to_vec())));
+        }
+        if taken.len() >= count {
+            return taken;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{} datagrams of {count} arrived", taken.len());
+}
+
+#[test]
+fn datagrams_arrive_as_they_were_cut() {
+    for segmentation in [true, false] {
+        for (segment_bytes, total) in [
+            (1, 1),
+            (1200, 1200),
+            (1200, 1201),
+            (1200, 12_345),
+            (1200, 65_507),
+            (16_000, 64_000),
+            (100, 20_000),
+        ] {
+            let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+            if !segmentation {
+                here.disable_segmentation();
+            }
+            let bytes = side_by_side(segment_bytes, total);
+            let sent = here.send(here.local_address(), there.local_address(), &bytes, segment_bytes);
+            assert_eq!(sent, total);
+            let expected: Vec<_> = bytes
+                .chunks(segment_bytes)
+                .map(|datagram| (there.local_address(), here.local_address(), datagram.to_vec()))
+                .collect();
+            let taken = take(&there, &mut ReceiveBatch::default(), expected.len());
+            assert!(taken == expected, "{segment_bytes} of {total}, segmentation {segmentation}");
+            assert_eq!(here.send_errors(), 0);
+        }
+    }
+}
+
+#[test]
+fn one_call_takes_what_many_peers_sent() {
+    let there = bound("127.0.0.1:0");
+    let peers: Vec<_> = (0..8).map(|_| bound("127.0.0.1:0")).collect();
+    for (number, peer) in peers.iter().enumerate() {
+        let bytes: Vec<_> = (0..10).flat_map(|_| datagram(number, 1000)).collect();
+        peer.send(peer.local_address(), there.local_address(), &bytes, 1000);
+    }
+    let mut batch = ReceiveBatch::new(32);
+    let taken = take(&there, &mut batch, 80);
+    for (number, peer) in peers.iter().enumerate() {
+        let of_peer = taken
+            .iter()
+            .filter(|(_, remote, bytes)| *remote == peer.local_address() && *bytes == datagram(number, 1000));
+        assert_eq!(of_peer.count(), 10);
+    }
+    assert_eq!(there.receive(&mut batch).unwrap(), 0);
+    assert!(batch.is_empty() && batch.iter().next().is_none());
+}
+
+#[test]
+fn a_full_batch_says_so() {
+    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    for length in [10, 20, 30] {
+        here.send(here.local_address(), there.local_address(), &vec![0; length], length);
+    }
+    let mut batch = ReceiveBatch::new(2);
+    thread::sleep(Duration::from_millis(5));
+    there.receive(&mut batch).unwrap();
+    assert!(batch.is_full() && batch.len() == 2);
+}
+
+#[test]
+fn a_refused_segmented_send_goes_one_by_one() {
+    // Segments that the device cannot carry are refused as a whole; here that is so for more segments than the kernel
+    // takes, which the socket is made to try by hand.
+    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    let bytes = side_by_side(50, 50 * 200);
+    let route = super::Route { source: None, destination: there.local_address() };
+    let refused = here.send_once(&route, &bytes, 50).unwrap_err();
+    assert!(refuses_segments(&refused), "{refused}");
+    assert_eq!(here.send_singly(&route, &bytes, 50), bytes.len());
+    assert_eq!(here.max_segments(), 1, "not tried again");
+    assert_eq!(take(&there, &mut ReceiveBatch::default(), 200).len(), 200);
+}
+
+#[test]
+fn what_cannot_be_sent_is_lost_and_counted() {
+    // IPv6 is not reached from an IPv4 socket.
+    let here = bound("127.0.0.1:0");
+    let segments = here.max_segments();
+    let sent = here.send(here.local_address(), "[::1]:9".parse().unwrap(), &[0; 3000], 1000);
+    assert_eq!((sent, here.max_segments()), (3000, segments));
+    assert!(here.send_errors() >= 1);
+}
+
+#[test]
+fn every_address_of_a_wildcard_socket_is_told() {
+    let there = bound("0.0.0.0:0");
+    let port = there.local_address().port();
+    let here = bound("127.0.0.1:0");
+    let (one, two) = (SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([127, 0, 0, 2], port)));
+    for to in [one, two] {
+        here.send(here.local_address(), to, b"hello", 5);
+    }
+    let taken = take(&there, &mut ReceiveBatch::default(), 2);
+    assert_eq!(taken.iter().map(|(local, ..)| *local).collect::<Vec<_>>(), [one, two]);
+    // And answers leave from where the question went.
+    there.send(two, here.local_address(), b"hello", 5);
+    assert_eq!(take(&here, &mut ReceiveBatch::default(), 1)[0].1, two);
+}
+
+#[test]
+fn an_ipv6_socket_speaks_ipv4_too() {
+    let Ok(there) = UdpSocket::bind("[::]:0".parse().unwrap(), &SocketOptions::default()) else {
+        return; // A machine without IPv6.
+    };
+    let here = bound("127.0.0.1:0");
+    let to = SocketAddr::from(([127, 0, 0, 1], there.local_address().port()));
+    here.send(here.local_address(), to, b"hello", 5);
+    let (local, remote, _) = take(&there, &mut ReceiveBatch::default(), 1).remove(0);
+    assert_eq!((local, remote), (to, here.local_address()));
+    assert_eq!(there.send(local, remote, b"back", 4), 4);
+    assert_eq!(take(&here, &mut ReceiveBatch::default(), 1)[0].1, to);
+}
+
+#[test]
+fn buffers_are_as_large_as_the_system_grants() {
+    let socket = bound("127.0.0.1:0");
+    assert!(socket.receive_buffer_bytes().unwrap() >= 65_536);
+    assert!(socket.send_buffer_bytes().unwrap() >= 65_536);
+    assert!((1..=MAX_SEGMENTS).contains(&socket.max_segments()));
+    let asked = std::cell::RefCell::new(Vec::new());
+    largest(1 << 20, |bytes| {
+        asked.borrow_mut().push(bytes);
+        if bytes > 300_000 { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) }
+    })
+    .unwrap();
+    assert_eq!(asked.into_inner(), [1 << 20, 1 << 19, 1 << 18]);
+}
+
+#[test]
+fn only_two_errors_speak_against_segments() {
+    for (code, refuses) in [(EIO, true), (EINVAL, true), (90, false), (101, false)] {
+        assert_eq!(refuses_segments(&io::Error::from_raw_os_error(code)), refuses);
+    }
+}

@@ -1,0 +1,164 @@
+//! Connections and channels whose calls wait, for threads.
+//!
+//! A thread of its own drives the endpoint; a call acts on the connection directly where it can, without waking
+//! that thread. Handles can be cloned and shared by threads.
+//!
+//! Backpressure holds both ways. Towards the peer: `send` waits while the send buffer is full. From the peer: while
+//! an application leaves more than 1 MiB of one connection's messages waiting, no more are taken from that
+//! connection, on any of its channels, and its receive window fills up and holds the peer back. So a channel that
+//! nobody reads can hold up the other channels of its connection: read all, or drop what you do not read.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc_core::{ChannelOptions, Kind, Message, SendError};
+
+use crate::driver::Driver;
+use crate::engine::Port;
+use crate::error::{Error, RecvError};
+use crate::face::{Channel, Peer, Wait, block};
+use crate::settings::Settings;
+
+/// A port that any number of connections can share, and the thread that drives it. Both end when the last clone,
+/// the last connection and the last channel are dropped.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    driver: Arc<Driver>,
+}
+
+impl Endpoint {
+    /// Binds a UDP port (0: the kernel chooses one) and starts the thread.
+    pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        Ok(Self { driver: Arc::new(Driver::start(address, settings)?) })
+    }
+
+    /// The address that it is bound to.
+    pub fn local_address(&self) -> SocketAddr {
+        self.driver.hub.local_address()
+    }
+}
+
+/// A connection. What needs no waiting is in [`Peer`].
+#[derive(Debug, Clone)]
+pub struct PeerConnection {
+    peer: Peer,
+}
+
+impl Deref for PeerConnection {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl PeerConnection {
+    /// A new connection on the endpoint's port.
+    pub fn new(endpoint: &Endpoint) -> Result<Self, Error> {
+        Self::on(endpoint, Port::Shared)
+    }
+
+    /// A new connection on the endpoint's port, or on one of its own.
+    pub fn on(endpoint: &Endpoint, port: Port) -> Result<Self, Error> {
+        let driver = endpoint.driver.clone();
+        Ok(Self { peer: Peer::new(driver.hub.clone(), driver, port)? })
+    }
+
+    /// A new data channel. It can be sent on once it is open; `send` waits for that.
+    pub fn create_channel(&self, label: &str, options: ChannelOptions) -> Result<DataChannel, Error> {
+        Ok(DataChannel { channel: self.peer.open_channel(label, options)? })
+    }
+
+    /// Waits for the next data channel that the peer opens.
+    pub fn accept_channel(&self) -> Result<DataChannel, Error> {
+        let channel = blocked(|wait| self.peer.poll_channel(wait))?;
+        Ok(DataChannel { channel })
+    }
+
+    /// Waits until it is connected.
+    pub fn wait_connected(&self) -> Result<(), Error> {
+        blocked(|wait| self.peer.poll_connected(wait))
+    }
+
+    /// Waits until it is over; an error if it failed.
+    pub fn wait_closed(&self) -> Result<(), Error> {
+        blocked(|wait| self.peer.poll_over(wait))
+    }
+}
+
+/// A data channel. What needs no waiting is in [`Channel`].
+#[derive(Debug, Clone)]
+pub struct DataChannel {
+    channel: Channel,
+}
+
+impl Deref for DataChannel {
+    type Target = Channel;
+
+    fn deref(&self) -> &Channel {
+        &self.channel
+    }
+}
+
+impl DataChannel {
+    /// Waits until it is open; `Closed` if it never will be.
+    pub fn wait_open(&self) -> Result<(), SendError> {
+        if blocked(|wait| self.channel.poll_open(wait)) { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// Sends bytes; waits for room.
+    pub fn send(&self, data: &[u8]) -> Result<(), SendError> {
+        self.send_many(Kind::Binary, &[data])
+    }
+
+    /// Sends a text; waits for room.
+    pub fn send_text(&self, text: &str) -> Result<(), SendError> {
+        self.send_many(Kind::Text, &[text.as_bytes()])
+    }
+
+    /// Sends all of these messages, at the cost of one where there is room; waits for room.
+    pub fn send_many(&self, kind: Kind, messages: &[impl AsRef<[u8]>]) -> Result<(), SendError> {
+        let mut rest = messages;
+        while !rest.is_empty() {
+            let sent = blocked(|wait| self.channel.poll_send_many(wait, kind, rest))?;
+            rest = &rest[sent..];
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message.
+    pub fn recv(&self) -> Result<Message, RecvError> {
+        blocked(|wait| self.channel.poll_recv(wait))
+    }
+
+    /// Waits for the next message; `None` if the time is over before.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<Message>, RecvError> {
+        // A time beyond what the clock can tell is no limit.
+        let deadline = Instant::now().checked_add(timeout);
+        block(deadline, |wait| self.channel.poll_recv(wait)).transpose()
+    }
+
+    /// Waits for a message, then appends up to `max` that are there, and gives how many.
+    pub fn recv_many(&self, messages: &mut Vec<Message>, max: usize) -> Result<usize, RecvError> {
+        blocked(|wait| self.channel.poll_recv_many(Some(wait), messages, max))
+    }
+
+    /// Waits until no more than `bytes` are buffered.
+    pub fn wait_buffered_below(&self, bytes: usize) -> Result<(), SendError> {
+        let is_open = blocked(|wait| self.channel.poll_buffered(wait, bytes));
+        if is_open { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// Waits until it is closed, by either side. After a close of ours that means that all has arrived.
+    pub fn wait_closed(&self) {
+        blocked(|wait| self.channel.poll_closed(wait));
+    }
+}
+
+/// Waits without end.
+fn blocked<T>(poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
+    block(None, poll).expect("only a deadline ends a wait without a result")
+}

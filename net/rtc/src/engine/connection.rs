@@ -1,0 +1,130 @@
+//! One connection, as the application sees it.
+
+use std::ops::Deref;
+
+use netdyno_rtc_core::{
+    ChannelError, ChannelId, ChannelOptions, Kind, Message, PeerConnection, SendError, SignalingError,
+};
+
+use super::{ConnectionId, Engine};
+
+/// A connection of an endpoint, borrowed to do something with it. Its getters are those of [`PeerConnection`].
+///
+/// What it has to send goes out at the end of the turn, together with all else.
+#[derive(Debug)]
+pub struct Connection<'a> {
+    engine: &'a mut Engine,
+    id: ConnectionId,
+}
+
+impl Deref for Connection<'_> {
+    type Target = PeerConnection;
+
+    fn deref(&self) -> &PeerConnection {
+        &self.engine.slots[self.id.index as usize].peer
+    }
+}
+
+impl<'a> Connection<'a> {
+    /// The caller has seen that it exists.
+    pub(super) fn new(engine: &'a mut Engine, id: ConnectionId) -> Self {
+        Self { engine, id }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Another connection of the same endpoint.
+    pub fn other(&mut self, id: ConnectionId) -> Option<Connection<'_>> {
+        self.engine.connection(id)
+    }
+
+    /// An offer with all candidates; sets it as local description. `restart` makes new ICE credentials.
+    pub fn create_offer(&mut self, restart: bool) -> Result<String, SignalingError> {
+        self.signal(|peer, now| peer.create_offer(now, restart))
+    }
+
+    /// Takes the peer's offer and gives the answer.
+    pub fn accept_offer(&mut self, offer: &str) -> Result<String, SignalingError> {
+        self.signal(|peer, now| peer.accept_offer(now, offer))
+    }
+
+    /// Takes the peer's answer to the offer of ours.
+    pub fn accept_answer(&mut self, answer: &str) -> Result<(), SignalingError> {
+        self.signal(|peer, now| peer.accept_answer(now, answer))
+    }
+
+    /// A trickled candidate of the peer, from "candidate:" on; empty for the end of candidates.
+    pub fn add_remote_candidate(&mut self, candidate: &str) -> Result<(), SignalingError> {
+        self.signal(|peer, now| peer.add_remote_candidate(now, candidate))
+    }
+
+    /// A new data channel. May be called at any time; messages can be sent once it is open.
+    pub fn create_channel(
+        &mut self,
+        label: &str,
+        options: ChannelOptions,
+    ) -> Result<ChannelId, ChannelError> {
+        self.signal(|peer, now| peer.create_channel(now, label, options))
+    }
+
+    /// Takes a message; copies it once.
+    #[inline]
+    pub fn send(&mut self, channel: ChannelId, kind: Kind, data: &[u8]) -> Result<(), SendError> {
+        let now = self.engine.now;
+        let slot = &mut self.engine.slots[self.id.index as usize];
+        let sent = slot.peer.send(now, channel, kind, data);
+        if !slot.dirty {
+            slot.dirty = true;
+            self.engine.dirty.push_back(self.id.index);
+        }
+        sent
+    }
+
+    /// The next message, if messages are not handed to the handler ([`set_reading`](Self::set_reading)).
+    pub fn recv(&mut self) -> Option<Message> {
+        let slot = &mut self.engine.slots[self.id.index as usize];
+        let message = slot.peer.recv();
+        if message.is_some() {
+            // The window is open again, which the peer must be told.
+            self.engine.touch(self.id.index);
+        }
+        message
+    }
+
+    /// Whether messages are handed to the handler (as at first). If not, they stay in the connection, and once its
+    /// receive window is full the peer is held back.
+    pub fn set_reading(&mut self, reading: bool) {
+        self.engine.slots[self.id.index as usize].reading = reading;
+        if reading {
+            self.engine.touch(self.id.index);
+        }
+    }
+
+    /// At or below which `Event::BufferedAmountLow` is told. 0 at first.
+    pub fn set_buffered_amount_low_threshold(&mut self, channel: ChannelId, bytes: usize) {
+        self.signal(|peer, _| peer.set_buffered_amount_low_threshold(channel, bytes));
+    }
+
+    /// Closes a channel once what is buffered has been sent.
+    pub fn close_channel(&mut self, channel: ChannelId) {
+        self.signal(|peer, now| peer.close_channel(now, channel));
+    }
+
+    /// Ends the connection: the peer is told, in one datagram. What is buffered is lost.
+    pub fn close(&mut self) {
+        self.signal(|peer, now| peer.close(now));
+    }
+
+    fn signal<T>(&mut self, act: impl FnOnce(&mut PeerConnection, std::time::Instant) -> T) -> T {
+        let now = self.engine.now;
+        let slot = &mut self.engine.slots[self.id.index as usize];
+        let result = act(&mut slot.peer, now);
+        // A restart of ICE, by either side, brings a new one.
+        self.engine.routes.add_ufrag(self.id.index, &mut slot.trail, slot.peer.local_ufrag());
+        self.engine.touch(self.id.index);
+        result
+    }
+}

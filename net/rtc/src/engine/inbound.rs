@@ -1,0 +1,141 @@
+//! From a socket to a connection, and from a connection to the handler.
+
+use std::io;
+
+use netdyno_io::Received;
+use netdyno_rtc_core::{Event, PeerState};
+
+use super::routes::Path;
+use super::stun::{self, Stun};
+use super::{Connection, ConnectionId, Engine, Handler};
+
+impl Engine {
+    /// Takes one batch from a port.
+    pub(super) fn receive(&mut self, port: u32) -> io::Result<()> {
+        let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok(()) };
+        // Put back below; there is no way out between.
+        let Some(mut batch) = self.batch.take() else { return Ok(()) };
+        let received = socket.receive(&mut batch);
+        for received in batch.iter() {
+            self.dispatch(port, received);
+        }
+        if batch.is_full() {
+            self.unfinished.push(port);
+        }
+        self.batch = Some(batch);
+        received.map(|_| ())
+    }
+
+    /// Gives datagrams of one sender to their connection.
+    fn dispatch(&mut self, port: u32, received: Received<'_>) {
+        let path = (port, received.remote);
+        let stun = stun::is_stun(received.datagrams);
+        if !stun && let Some(index) = self.routes.by_path(path) {
+            return self.hand_over(index, received);
+        }
+        // A stranger's datagrams are looked at one by one: a check among them makes him known.
+        let Received { local, remote, datagrams, segment_bytes } = received;
+        for datagram in datagrams.chunks_mut(segment_bytes) {
+            if let Some(index) = self.connection_for(path, datagram) {
+                let segment_bytes = datagram.len();
+                self.hand_over(index, Received { local, remote, datagrams: datagram, segment_bytes });
+            }
+        }
+    }
+
+    /// Whose datagram this is. A check whose integrity holds makes its path known.
+    fn connection_for(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
+        if !stun::is_stun(datagram) {
+            return self.routes.by_path(path);
+        }
+        let index = match stun::read(datagram)? {
+            Stun::Request { ufrag } => self.routes.by_ufrag(ufrag)?,
+            Stun::Response(id) => self.routes.by_check(&id)?,
+            Stun::Anonymous => return self.routes.by_path(path),
+        };
+        let slot = self.slots.get_mut(index as usize)?;
+        if slot.port != path.0 || !slot.peer.accepts_stun(datagram) {
+            return None;
+        }
+        self.routes.add_path(index, &mut slot.trail, path);
+        Some(index)
+    }
+
+    fn hand_over(&mut self, index: u32, received: Received<'_>) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let Received { local, remote, datagrams, segment_bytes } = received;
+        slot.peer.handle_datagrams(self.now, local, remote, datagrams, segment_bytes);
+        self.touch(index);
+    }
+
+    /// Tells the handler of the events and messages of one connection. Messages of before the end of a channel
+    /// come before that end.
+    pub(crate) fn deliver_one(&mut self, id: ConnectionId, handler: &mut impl Handler) {
+        self.deliver_events(id, handler);
+        if self.deliver_messages(id, handler) {
+            // Behind the last message something may have been that is none for the application.
+            self.deliver_events(id, handler);
+            self.deliver_ends(id, handler);
+        }
+        if let Some(slot) = self.slot_mut(id)
+            && slot.told
+            && slot.held.is_empty()
+        {
+            // It goes when it has nothing more to send.
+            slot.over = true;
+            self.touch(id.index);
+        }
+    }
+
+    /// Hands over events; ends are kept until all messages of before were taken.
+    fn deliver_events(&mut self, id: ConnectionId, handler: &mut impl Handler) {
+        while let Some(slot) = self.slot_mut(id)
+            && let Some(event) = slot.peer.poll_event()
+        {
+            if is_end(&event) {
+                slot.held.push_back(event);
+            } else {
+                handler.on_event(&mut Connection::new(self, id), event);
+            }
+        }
+    }
+
+    /// Hands over messages; true if none is left.
+    fn deliver_messages(&mut self, id: ConnectionId, handler: &mut impl Handler) -> bool {
+        let mut channel = None;
+        loop {
+            let Some(slot) = self.slot_mut(id).filter(|slot| slot.reading) else { return false };
+            let Some(message) = slot.peer.recv() else { return true };
+            if channel != Some(message.channel) {
+                // To take it, its channel may have been opened.
+                channel = Some(message.channel);
+                self.deliver_events(id, handler);
+                if self.slot_mut(id).is_none() {
+                    return false;
+                }
+            }
+            handler.on_message(&mut Connection::new(self, id), message);
+        }
+    }
+
+    fn deliver_ends(&mut self, id: ConnectionId, handler: &mut impl Handler) {
+        while let Some(slot) = self.slot_mut(id)
+            && let Some(event) = slot.held.pop_front()
+        {
+            slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
+            handler.on_event(&mut Connection::new(self, id), event);
+        }
+    }
+
+    fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut super::Slot> {
+        self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)
+    }
+}
+
+/// Events after which no message comes any more.
+fn is_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ChannelClosed(_) | Event::Failed(_) | Event::State(PeerState::Closed | PeerState::Failed)
+    )
+}

@@ -1,0 +1,251 @@
+//! All connections of an endpoint, without waiting: one call of [`Engine::turn`] does what there is to do.
+
+mod connection;
+mod inbound;
+mod outbound;
+mod ports;
+mod routes;
+mod slot;
+mod stun;
+mod timers;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_io::{Events, Poller, ReceiveBatch};
+use netdyno_rtc_core::{Arena, Event, Message, PeerConnection};
+use slab::Slab;
+
+pub use connection::Connection;
+pub use slot::ConnectionId;
+
+use crate::error::Error;
+use crate::settings::Settings;
+use ports::{Ports, candidate_addresses};
+use routes::Routes;
+use slot::Slot;
+use timers::Timers;
+
+/// What an application does with what happens.
+pub trait Handler {
+    /// Something happened to a connection. After `Event::State` with `Closed` or `Failed`, and the end of its
+    /// channels, its id means nothing any more.
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event);
+
+    /// A message has come.
+    fn on_message(&mut self, connection: &mut Connection<'_>, message: Message);
+}
+
+/// Which of our ports a connection uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Port {
+    /// The one of the endpoint. Peers are told apart by their addresses, so that between two ports there can be but
+    /// one connection: right for whoever answers, and for servers.
+    #[default]
+    Shared,
+    /// One of its own, as browsers do: right for whoever makes many connections to one place.
+    Own,
+}
+
+/// Sockets, connections, and who needs what.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    settings: Settings,
+    addresses: Vec<IpAddr>,
+    ports: Ports,
+    slots: Slab<Slot>,
+    generation: u32,
+    routes: Routes,
+    timers: Timers,
+    /// Connections that may have datagrams to send, each once.
+    dirty: VecDeque<u32>,
+    /// Connections that may have events or messages, each once.
+    touched: Vec<u32>,
+    /// Ports that may have more to receive than was taken.
+    unfinished: Vec<u32>,
+    /// Absent only while what it holds is dealt out.
+    batch: Option<ReceiveBatch>,
+    arena: Arena,
+    now: Instant,
+}
+
+impl Engine {
+    pub(crate) fn bind(address: SocketAddr, settings: Settings, poller: Arc<Poller>) -> Result<Self, Error> {
+        let ports = Ports::bind(address, settings.socket.clone(), poller)?;
+        let addresses = candidate_addresses(address.ip(), &settings.addresses);
+        let batch = Some(ReceiveBatch::new(settings.receive_buffers));
+        Ok(Self {
+            settings,
+            addresses,
+            ports,
+            slots: Slab::new(),
+            generation: 0,
+            routes: Routes::default(),
+            timers: Timers::default(),
+            dirty: VecDeque::new(),
+            touched: Vec::new(),
+            unfinished: Vec::new(),
+            batch,
+            arena: Arena::default(),
+            now: Instant::now(),
+        })
+    }
+
+    /// The address of the port that connections share.
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.ports.shared().socket.local_address()
+    }
+
+    /// Connections that exist.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// A new connection.
+    pub(crate) fn add(&mut self, port: Port) -> Result<ConnectionId, Error> {
+        if self.slots.len() >= self.settings.max_connections.min(u32::MAX as usize) {
+            return Err(Error::Limit);
+        }
+        let mut seed = [0; 32];
+        aws_lc_rs::rand::fill(&mut seed).map_err(|_| Error::Random)?;
+        self.now = Instant::now();
+        let mut peer = PeerConnection::new(self.settings.peer.clone(), seed, self.now)?;
+        let port = match port {
+            Port::Shared => 0,
+            Port::Own => self.ports.open_own()?,
+        };
+        let number = self.ports.get(port).map_or(0, |port| port.socket.local_address().port());
+        for &address in &self.addresses {
+            peer.add_local_address(self.now, SocketAddr::new(address, number));
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
+        let slot = &mut self.slots[index as usize];
+        self.routes.add_ufrag(index, &mut slot.trail, slot.peer.local_ufrag());
+        Ok(ConnectionId { index, generation: self.generation })
+    }
+
+    /// A connection, if it still is one.
+    pub(crate) fn connection(&mut self, id: ConnectionId) -> Option<Connection<'_>> {
+        let slot = self.slots.get(id.index as usize)?;
+        (slot.generation == id.generation).then(|| Connection::new(self, id))
+    }
+
+    /// Forgets a connection of which nobody has heard yet.
+    pub(crate) fn discard(&mut self, id: ConnectionId) {
+        if self.connection(id).is_some() {
+            self.remove(id.index);
+        }
+    }
+
+    /// The clock is read once a turn. Whoever acts between turns reads it first.
+    pub(crate) fn refresh(&mut self) {
+        self.now = Instant::now();
+    }
+
+    /// Does what there is to do: receives, lets time pass, tells the handler, sends. Gives the time until it must
+    /// be called again, at the latest.
+    pub(crate) fn turn(
+        &mut self,
+        events: &Events,
+        handler: &mut impl Handler,
+    ) -> io::Result<Option<Duration>> {
+        self.now = Instant::now();
+        for index in std::mem::take(&mut self.unfinished) {
+            self.receive(index)?;
+        }
+        for ready in events.iter() {
+            if ready.writable {
+                for index in self.ports.resume(ready.key)? {
+                    self.touch(index);
+                }
+            }
+            if ready.readable {
+                self.receive(ready.key)?;
+            }
+        }
+        while let Some(index) = self.timers.expired(self.now) {
+            if let Some(slot) = self.slots.get_mut(index as usize) {
+                slot.peer.handle_timeout(self.now);
+                self.touch(index);
+            }
+        }
+        self.deliver(handler);
+        self.flush()?;
+        // Sending brings events too: a buffer has fallen low.
+        self.deliver(handler);
+        Ok(self.rest())
+    }
+
+    /// Sends what there is to send, as far as one turn goes.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.send_queued(self.settings.sends_per_turn.max(1))
+    }
+
+    /// Tells the handler what happened to connections.
+    pub(crate) fn deliver(&mut self, handler: &mut impl Handler) {
+        // The handler may touch others; these follow at once, those that touch themselves again in the next turn.
+        let touched = std::mem::take(&mut self.touched);
+        for &index in &touched {
+            if let Some(slot) = self.slots.get_mut(index as usize) {
+                slot.touched = false;
+                let id = ConnectionId { index, generation: slot.generation };
+                self.deliver_one(id, handler);
+            }
+        }
+        if self.touched.is_empty() {
+            self.touched = touched;
+            self.touched.clear();
+        }
+    }
+
+    /// Whether there is something to do without waiting.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.dirty.is_empty() || !self.touched.is_empty() || !self.unfinished.is_empty()
+    }
+
+    /// Ends all connections, and tells the peers if there is room to.
+    pub(crate) fn close(&mut self) {
+        self.now = Instant::now();
+        for (index, slot) in &mut self.slots {
+            slot.peer.close(self.now);
+            if !slot.dirty {
+                slot.dirty = true;
+                self.dirty.push_back(index as u32);
+            }
+        }
+        while !self.dirty.is_empty() {
+            // An endpoint that goes has nobody to tell of an error.
+            let _ = self.send_queued(1);
+        }
+    }
+
+    /// When a turn is due; a time past if at once.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        if self.is_busy() { Some(self.now) } else { self.timers.next() }
+    }
+
+    /// The time until a turn is due.
+    fn rest(&self) -> Option<Duration> {
+        if self.is_busy() {
+            return Some(Duration::ZERO);
+        }
+        self.timers.next().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Queues a connection to be polled for all that it can give.
+    fn touch(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        if !slot.touched {
+            slot.touched = true;
+            self.touched.push(index);
+        }
+        if !slot.dirty {
+            slot.dirty = true;
+            self.dirty.push_back(index);
+        }
+    }
+}

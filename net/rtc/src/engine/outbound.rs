@@ -1,0 +1,74 @@
+//! From a connection to a socket.
+
+use std::io;
+
+use super::{Engine, stun};
+
+/// What a send from a connection came to.
+enum Sent {
+    /// A batch; there may be more.
+    Some,
+    /// There was nothing left.
+    All,
+    /// The socket is full; the connection is queued again once it is not.
+    Blocked,
+}
+
+impl Engine {
+    /// Sends from the connections in the queue, one batch each in turn, at most so many batches.
+    pub(super) fn send_queued(&mut self, batches: usize) -> io::Result<()> {
+        for _ in 0..batches {
+            let Some(index) = self.dirty.pop_front() else { break };
+            match self.send_from(index)? {
+                Sent::Some => self.dirty.push_back(index),
+                Sent::All => self.settle(index),
+                Sent::Blocked => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends once from a connection: up to so many datagrams, in one system call.
+    fn send_from(&mut self, index: u32) -> io::Result<Sent> {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return Ok(Sent::All) };
+        let Some(port) = self.ports.get_mut(slot.port) else { return Ok(Sent::All) };
+        if port.is_blocked() {
+            slot.dirty = false;
+            port.stalled.push(index);
+            return Ok(Sent::Blocked);
+        }
+        let segments = self.settings.segments_per_send.clamp(1, netdyno_io::MAX_SEGMENTS);
+        let Some(transmit) = slot.peer.poll_transmit(self.now, &mut self.arena, segments) else {
+            slot.dirty = false;
+            return Ok(Sent::All);
+        };
+        let datagrams = self.arena.filled(&transmit);
+        if let Some(id) = stun::request_transaction(datagrams) {
+            self.routes.add_check(index, &mut slot.trail, id);
+        }
+        self.ports.send(slot.port, transmit, datagrams)?;
+        Ok(Sent::Some)
+    }
+
+    /// A connection has sent all that it could: what it waits for now.
+    fn settle(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        if slot.over {
+            return self.remove(index);
+        }
+        self.timers.arm(index, slot.peer.next_deadline());
+        // Sending may have brought events.
+        if !slot.touched {
+            slot.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    /// Forgets a connection. Queues may still name it; what is not there is passed over.
+    pub(super) fn remove(&mut self, index: u32) {
+        let Some(slot) = self.slots.try_remove(index as usize) else { return };
+        self.routes.remove(index, &slot.trail);
+        self.timers.disarm(index);
+        self.ports.close_own(slot.port);
+    }
+}

@@ -1,0 +1,166 @@
+//! The sockets of an endpoint, and what waits for room in one.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use netdyno_io::{Poller, SocketOptions, UdpSocket};
+use netdyno_rtc_core::Transmit;
+use slab::Slab;
+
+/// One socket.
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) socket: UdpSocket,
+    /// Datagrams that did not fit into the socket's buffer.
+    backlog: Option<(Transmit, Vec<u8>)>,
+    /// Connections that wait for that.
+    pub(crate) stalled: Vec<u32>,
+}
+
+impl Port {
+    /// Whether nothing can be sent until the socket is writable.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.backlog.is_some()
+    }
+}
+
+/// All sockets; index 0 is the one that connections share.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    slab: Slab<Port>,
+    poller: Arc<Poller>,
+    options: SocketOptions,
+    bound: SocketAddr,
+}
+
+impl Ports {
+    /// Binds the shared socket.
+    pub(crate) fn bind(address: SocketAddr, options: SocketOptions, poller: Arc<Poller>) -> io::Result<Self> {
+        let mut ports = Self { slab: Slab::new(), poller, options, bound: address };
+        ports.open(address)?;
+        ports.bound = ports.shared().socket.local_address();
+        Ok(ports)
+    }
+
+    /// The socket that connections share.
+    pub(crate) fn shared(&self) -> &Port {
+        &self.slab[0]
+    }
+
+    /// Opens one more, beside the shared one, on a port that the kernel chooses.
+    pub(crate) fn open_own(&mut self) -> io::Result<u32> {
+        self.open(SocketAddr::new(self.bound.ip(), 0))
+    }
+
+    /// Closes one that a connection had for itself.
+    pub(crate) fn close_own(&mut self, index: u32) {
+        if index != 0
+            && let Some(port) = self.slab.try_remove(index as usize)
+        {
+            // The kernel forgets a closed socket by itself.
+            let _ = self.poller.remove(&port.socket);
+        }
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&Port> {
+        self.slab.get(index as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Port> {
+        self.slab.get_mut(index as usize)
+    }
+
+    /// Sends, or keeps what there is no room for; then the port is blocked.
+    pub(crate) fn send(&mut self, index: u32, transmit: Transmit, datagrams: &[u8]) -> io::Result<()> {
+        let Some(port) = self.slab.get_mut(index as usize) else { return Ok(()) };
+        let sent = port.socket.send(transmit.local, transmit.remote, datagrams, transmit.segment_bytes);
+        if sent < datagrams.len() {
+            port.backlog = Some((transmit, datagrams[sent..].to_vec()));
+            self.poller.set_writable(&port.socket, index, true)?;
+        }
+        Ok(())
+    }
+
+    /// There is room again: sends what waited. Gives the connections that were held up, unless it blocked again.
+    pub(crate) fn resume(&mut self, index: u32) -> io::Result<Vec<u32>> {
+        let Some(port) = self.slab.get_mut(index as usize) else { return Ok(Vec::new()) };
+        if let Some((transmit, datagrams)) = port.backlog.take() {
+            self.poller.set_writable(&port.socket, index, false)?;
+            self.send(index, transmit, &datagrams)?;
+        }
+        let port = self.slab.get_mut(index as usize).filter(|port| !port.is_blocked());
+        Ok(port.map(|port| std::mem::take(&mut port.stalled)).unwrap_or_default())
+    }
+
+    fn open(&mut self, address: SocketAddr) -> io::Result<u32> {
+        let socket = UdpSocket::bind(address, &self.options)?;
+        let entry = self.slab.vacant_entry();
+        let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.poller.add(&socket, index)?;
+        entry.insert(Port { socket, backlog: None, stalled: Vec::new() });
+        Ok(index)
+    }
+}
+
+/// Addresses to offer as candidates for a socket bound to `bound`: the ones asked for, or its own, or those that
+/// this machine would use to reach the world. No datagram is sent to find out.
+pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    if !bound.is_unspecified() {
+        return vec![bound];
+    }
+    // Addresses for documentation (RFC 5737, RFC 3849): any that leads out will do.
+    let mut worlds = vec![(IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::from([192, 0, 2, 1]))];
+    if bound.is_ipv6() {
+        let world = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+        worlds.push((IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V6(world)));
+    }
+    let found: Vec<_> = worlds.into_iter().filter_map(|(from, to)| source_towards(from, to).ok()).collect();
+    if found.is_empty() { vec![IpAddr::V4(Ipv4Addr::LOCALHOST)] } else { found }
+}
+
+fn source_towards(from: IpAddr, to: IpAddr) -> io::Result<IpAddr> {
+    UdpSocket::source_towards(SocketAddr::new(from, 0), SocketAddr::new(to, 9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_found_no_room_goes_first_once_there_is() {
+        let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
+        let mut ports = Ports::bind(address, SocketOptions::default(), poller.clone()).unwrap();
+        let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();
+        let (local, remote) = (ports.shared().socket.local_address(), receiver.local_address());
+        // As a send would leave it that found room for none of three datagrams.
+        let transmit = Transmit { local, remote, length: 2500, segment_bytes: 1000 };
+        let port = ports.get_mut(0).unwrap();
+        (port.backlog, port.stalled) = (Some((transmit, vec![7; 2500])), vec![3, 5]);
+        poller.set_writable(&port.socket, 0, true).unwrap();
+
+        let (mut events, mut batch) = (netdyno_io::Events::default(), netdyno_io::ReceiveBatch::default());
+        poller.wait(&mut events, None).unwrap();
+        assert!(events.iter().all(|ready| ready.key == 0 && ready.writable));
+        assert_eq!(ports.resume(0).unwrap(), [3, 5]);
+        assert!(!ports.shared().is_blocked() && ports.resume(0).unwrap().is_empty());
+        poller.wait(&mut events, Some(std::time::Duration::ZERO)).unwrap();
+        assert!(events.is_empty(), "room is of no interest any more");
+        receiver.receive(&mut batch).unwrap();
+        assert_eq!(batch.iter().map(|received| received.datagrams.len()).sum::<usize>(), 2500);
+    }
+
+    #[test]
+    fn candidates_are_real_addresses() {
+        let (v4, v6): (IpAddr, IpAddr) = ("192.0.2.7".parse().unwrap(), "::".parse().unwrap());
+        assert_eq!(candidate_addresses(v4, &[]), [v4]);
+        assert_eq!(candidate_addresses(v6, &[v4]), [v4]);
+        for bound in [v6, IpAddr::V4(Ipv4Addr::UNSPECIFIED)] {
+            let found = candidate_addresses(bound, &[]);
+            assert!(!found.is_empty() && found.iter().all(|address| !address.is_unspecified()), "{found:?}");
+        }
+    }
+}

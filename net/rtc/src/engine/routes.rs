@@ -1,0 +1,168 @@
+//! Which connection a datagram is for, where many share a port.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use super::stun::TransactionId;
+use crate::limits::{ADDRESSES_PER_CONNECTION, CHECKS_PER_CONNECTION, UFRAGS_PER_CONNECTION};
+
+/// A port of ours and an address of a peer.
+pub(crate) type Path = (u32, SocketAddr);
+
+/// The tables. They are never walked through, so the random order of their maps shows nowhere.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    paths: HashMap<Path, u32>,
+    ufrags: HashMap<String, u32>,
+    checks: HashMap<TransactionId, u32>,
+    /// The path asked for last: a connection seldom sends one datagram alone.
+    last: Option<(Path, u32)>,
+}
+
+/// What leads to one connection, to be forgotten with it.
+#[derive(Debug, Default)]
+pub(crate) struct Trail {
+    paths: VecDeque<Path>,
+    ufrags: VecDeque<String>,
+    checks: VecDeque<TransactionId>,
+}
+
+impl Routes {
+    /// The connection that a proven path leads to.
+    pub(crate) fn by_path(&mut self, path: Path) -> Option<u32> {
+        if let Some((last, index)) = self.last
+            && last == path
+        {
+            return Some(index);
+        }
+        let index = *self.paths.get(&path)?;
+        self.last = Some((path, index));
+        Some(index)
+    }
+
+    /// The connection whose user name fragment this is.
+    pub(crate) fn by_ufrag(&self, ufrag: &str) -> Option<u32> {
+        self.ufrags.get(ufrag).copied()
+    }
+
+    /// The connection that made a check. It can be asked once.
+    pub(crate) fn by_check(&mut self, id: &TransactionId) -> Option<u32> {
+        self.checks.remove(id)
+    }
+
+    /// The path has proved to lead to this connection.
+    pub(crate) fn add_path(&mut self, index: u32, trail: &mut Trail, path: Path) {
+        if trail.paths.back() == Some(&path) && self.paths.get(&path) == Some(&index) {
+            return;
+        }
+        self.last = None;
+        trail.paths.retain(|known| *known != path);
+        trail.paths.push_back(path);
+        self.paths.insert(path, index);
+        if trail.paths.len() > ADDRESSES_PER_CONNECTION
+            && let Some(oldest) = trail.paths.pop_front()
+        {
+            remove_own(&mut self.paths, &oldest, index);
+        }
+    }
+
+    /// The user name fragment in force.
+    pub(crate) fn add_ufrag(&mut self, index: u32, trail: &mut Trail, ufrag: &str) {
+        if ufrag.is_empty() || trail.ufrags.iter().any(|known| known == ufrag) {
+            return;
+        }
+        trail.ufrags.push_back(ufrag.to_owned());
+        self.ufrags.insert(ufrag.to_owned(), index);
+        if trail.ufrags.len() > UFRAGS_PER_CONNECTION
+            && let Some(oldest) = trail.ufrags.pop_front()
+        {
+            remove_own(&mut self.ufrags, &oldest, index);
+        }
+    }
+
+    /// The connection awaits the answer to this check.
+    pub(crate) fn add_check(&mut self, index: u32, trail: &mut Trail, id: TransactionId) {
+        if self.checks.insert(id, index) == Some(index) {
+            return; // Sent again.
+        }
+        trail.checks.push_back(id);
+        if trail.checks.len() > CHECKS_PER_CONNECTION
+            && let Some(oldest) = trail.checks.pop_front()
+        {
+            remove_own(&mut self.checks, &oldest, index);
+        }
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn remove(&mut self, index: u32, trail: &Trail) {
+        self.last = None;
+        trail.paths.iter().for_each(|path| remove_own(&mut self.paths, path, index));
+        trail.ufrags.iter().for_each(|ufrag| remove_own(&mut self.ufrags, ufrag, index));
+        trail.checks.iter().for_each(|id| remove_own(&mut self.checks, id, index));
+    }
+}
+
+/// Removes an entry unless it leads elsewhere by now.
+fn remove_own<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K, index: u32) {
+    if map.get(key) == Some(&index) {
+        map.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(port: u16) -> Path {
+        (0, SocketAddr::from(([192, 0, 2, 1], port)))
+    }
+
+    #[test]
+    fn the_oldest_address_gives_way() {
+        let (mut routes, mut trail) = (Routes::default(), Trail::default());
+        for port in 0..ADDRESSES_PER_CONNECTION as u16 {
+            routes.add_path(5, &mut trail, path(port));
+        }
+        // Heard of again: no longer the oldest.
+        routes.add_path(5, &mut trail, path(0));
+        routes.add_path(5, &mut trail, path(100));
+        assert_eq!(routes.by_path(path(0)), Some(5));
+        assert_eq!(routes.by_path(path(1)), None);
+        assert_eq!(routes.by_path(path(100)), Some(5));
+        assert_eq!(routes.paths.len(), ADDRESSES_PER_CONNECTION);
+        routes.remove(5, &trail);
+        assert!(routes.paths.is_empty() && routes.by_path(path(100)).is_none());
+    }
+
+    #[test]
+    fn a_path_that_changed_hands_stays_with_its_new_owner() {
+        let (mut routes, mut old, mut new) = (Routes::default(), Trail::default(), Trail::default());
+        routes.add_path(1, &mut old, path(9));
+        assert_eq!(routes.by_path(path(9)), Some(1));
+        routes.add_path(2, &mut new, path(9));
+        assert_eq!(routes.by_path(path(9)), Some(2));
+        routes.remove(1, &old);
+        assert_eq!(routes.by_path(path(9)), Some(2));
+        assert_eq!(routes.by_path((1, path(9).1)), None, "another port of ours");
+    }
+
+    #[test]
+    fn fragments_and_checks_are_bounded() {
+        let (mut routes, mut trail) = (Routes::default(), Trail::default());
+        for ufrag in ["", "one", "two", "two", "three"] {
+            routes.add_ufrag(3, &mut trail, ufrag);
+        }
+        let found = ["", "one", "two", "three"].map(|ufrag| routes.by_ufrag(ufrag));
+        assert_eq!(found, [None, None, Some(3), Some(3)]);
+        for number in 0..=CHECKS_PER_CONNECTION as u8 {
+            routes.add_check(3, &mut trail, [number; 12]);
+            routes.add_check(3, &mut trail, [number; 12]);
+        }
+        assert_eq!(routes.by_check(&[0; 12]), None);
+        assert_eq!(routes.by_check(&[1; 12]), Some(3));
+        assert_eq!(routes.by_check(&[1; 12]), None, "once");
+        assert!(trail.checks.len() <= CHECKS_PER_CONNECTION);
+        routes.remove(3, &trail);
+        assert!(routes.ufrags.is_empty() && routes.checks.is_empty());
+    }
+}

@@ -1,0 +1,264 @@
+//! What the data channels of both faces have in common.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use netdyno_rtc_core::{ChannelId, ChannelStats, Kind, Message, SendError};
+
+use super::hub::State;
+use super::peer::PeerInner;
+use super::peers::ChannelState;
+use super::waiters::Wait;
+use crate::error::RecvError;
+
+/// A data channel of the blocking or the Tokio face: what can be done without waiting. It is closed when the last
+/// of its clones is dropped.
+#[derive(Debug, Clone)]
+pub struct Channel {
+    inner: Arc<ChannelInner>,
+}
+
+#[derive(Debug)]
+struct ChannelInner {
+    peer: Arc<PeerInner>,
+    channel: ChannelId,
+    label: String,
+}
+
+impl Channel {
+    pub(super) fn new(peer: Arc<PeerInner>, channel: ChannelId, label: String) -> Self {
+        Self { inner: Arc::new(ChannelInner { peer, channel, label }) }
+    }
+
+    /// Its label.
+    pub fn label(&self) -> &str {
+        &self.inner.label
+    }
+
+    /// Its SCTP stream (W3C `id`), once that is known.
+    pub fn stream(&self) -> Option<u16> {
+        self.look(|state, inner| state.engine.connection(inner.peer.id)?.stream(inner.channel))
+    }
+
+    /// Whether messages can be sent.
+    pub fn is_open(&self) -> bool {
+        self.state(|channel| channel.is_some_and(|channel| channel.is_open && !channel.is_closed))
+    }
+
+    /// Whether it is over. Messages that came before can still be taken.
+    pub fn is_closed(&self) -> bool {
+        self.state(|channel| channel.is_none_or(|channel| channel.is_closed))
+    }
+
+    /// Payload bytes not yet sent for the first time.
+    pub fn buffered_amount(&self) -> usize {
+        self.look(|state, inner| {
+            let connection = state.engine.connection(inner.peer.id);
+            connection.map_or(0, |connection| connection.buffered_amount(inner.channel))
+        })
+    }
+
+    /// Statistics; `None` once the connection is over.
+    pub fn stats(&self) -> Option<ChannelStats> {
+        self.look(|state, inner| Some(state.engine.connection(inner.peer.id)?.channel_stats(inner.channel)))
+    }
+
+    /// Sends a message if there is room now.
+    pub fn try_send(&self, kind: Kind, data: &[u8]) -> Result<(), SendError> {
+        self.try_send_many(kind, &[data]).map(|_| ())
+    }
+
+    /// Sends messages as far as there is room now, and gives how many. An error only if the first was not taken.
+    pub fn try_send_many(&self, kind: Kind, messages: &[impl AsRef<[u8]>]) -> Result<usize, SendError> {
+        let inner = &*self.inner;
+        inner.peer.hub.act(|state| send_many(state, inner, kind, messages))
+    }
+
+    /// The next message, if there is one now.
+    pub fn try_recv(&self) -> Result<Option<Message>, RecvError> {
+        let mut messages = Vec::new();
+        self.try_recv_many(&mut messages, 1)?;
+        Ok(messages.pop())
+    }
+
+    /// Appends up to `max` messages that are there now, and gives how many.
+    pub fn try_recv_many(&self, messages: &mut Vec<Message>, max: usize) -> Result<usize, RecvError> {
+        match self.poll_recv_many(None, messages, max) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Ok(0),
+        }
+    }
+
+    /// Closes it once all that is buffered has arrived.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+
+    pub(crate) fn poll_recv(&self, wait: &mut Wait<'_>) -> Poll<Result<Message, RecvError>> {
+        self.take(Some(wait), |entry, channel| entry.take(channel))
+    }
+
+    pub(crate) fn poll_recv_many(
+        &self,
+        wait: Option<&mut Wait<'_>>,
+        messages: &mut Vec<Message>,
+        max: usize,
+    ) -> Poll<Result<usize, RecvError>> {
+        self.take(wait, |entry, channel| {
+            let before = messages.len();
+            messages.extend(std::iter::from_fn(|| entry.take(channel)).take(max.max(1)));
+            (messages.len() > before).then(|| messages.len() - before)
+        })
+    }
+
+    /// Sends messages as far as there is room; ready when the first was taken, or never will be.
+    pub(crate) fn poll_send_many(
+        &self,
+        wait: &mut Wait<'_>,
+        kind: Kind,
+        messages: &[impl AsRef<[u8]>],
+    ) -> Poll<Result<usize, SendError>> {
+        let inner = &*self.inner;
+        inner.peer.hub.act(|state| match send_many(state, inner, kind, messages) {
+            Err(SendError::WouldBlock | SendError::Connecting) => {
+                let Some(channel) = inner.find(state).filter(|channel| !channel.is_closed) else {
+                    return Poll::Ready(Err(SendError::Closed));
+                };
+                channel.writers.register(wait);
+                Poll::Pending
+            }
+            done => Poll::Ready(done),
+        })
+    }
+
+    /// Ready when it is open; false: it never will be.
+    pub(crate) fn poll_open(&self, wait: &mut Wait<'_>) -> Poll<bool> {
+        self.state(|channel| match channel {
+            None => Poll::Ready(false),
+            Some(channel) if channel.is_closed => Poll::Ready(false),
+            Some(channel) if channel.is_open => Poll::Ready(true),
+            Some(channel) => {
+                channel.writers.register(wait);
+                Poll::Pending
+            }
+        })
+    }
+
+    pub(crate) fn poll_closed(&self, wait: &mut Wait<'_>) -> Poll<()> {
+        self.state(|channel| match channel.filter(|channel| !channel.is_closed) {
+            None => Poll::Ready(()),
+            Some(channel) => {
+                channel.writers.register(wait);
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Ready when no more than `bytes` are buffered; false: the channel is over.
+    pub(crate) fn poll_buffered(&self, wait: &mut Wait<'_>, bytes: usize) -> Poll<bool> {
+        let inner = &*self.inner;
+        inner.peer.hub.act(|state| {
+            let State { engine, peers, .. } = state;
+            let entry = peers.get_mut(inner.peer.key);
+            let channel = entry.and_then(|entry| entry.channels.get_mut(&inner.channel));
+            let Some(channel) = channel.filter(|channel| !channel.is_closed) else {
+                return Poll::Ready(false);
+            };
+            let Some(mut connection) = engine.connection(inner.peer.id) else { return Poll::Ready(false) };
+            if connection.buffered_amount(inner.channel) <= bytes {
+                return Poll::Ready(true);
+            }
+            channel.awaited_bytes = channel.awaited_bytes.max(bytes);
+            connection.set_buffered_amount_low_threshold(inner.channel, channel.awaited_bytes);
+            channel.writers.register(wait);
+            Poll::Pending
+        })
+    }
+
+    fn take<T>(
+        &self,
+        wait: Option<&mut Wait<'_>>,
+        take: impl FnOnce(&mut super::peers::PeerEntry, ChannelId) -> Option<T>,
+    ) -> Poll<Result<T, RecvError>> {
+        let inner = &*self.inner;
+        let (taken, resumes) = self.look(|state, _| {
+            let Some(entry) = state.peers.get_mut(inner.peer.key) else {
+                return (Poll::Ready(Err(RecvError::Closed)), false);
+            };
+            if let Some(taken) = take(entry, inner.channel) {
+                return (Poll::Ready(Ok(taken)), entry.resumes());
+            }
+            let channel = entry.channels.get_mut(&inner.channel).filter(|channel| !channel.is_closed);
+            let Some(channel) = channel else { return (Poll::Ready(Err(RecvError::Closed)), false) };
+            if let Some(wait) = wait {
+                channel.readers.register(wait);
+            }
+            (Poll::Pending, false)
+        });
+        if resumes {
+            // The connection may be over, and all of it taken.
+            let _ = inner.peer.with(|connection| {
+                connection.set_reading(true);
+                Ok(())
+            });
+        }
+        taken
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&mut State, &ChannelInner) -> T) -> T {
+        self.inner.peer.hub.look(|state| look(state, &self.inner))
+    }
+
+    fn state<T>(&self, look: impl FnOnce(Option<&mut ChannelState>) -> T) -> T {
+        self.look(|state, inner| look(inner.find(state)))
+    }
+}
+
+impl ChannelInner {
+    fn find<'a>(&self, state: &'a mut State) -> Option<&'a mut ChannelState> {
+        state.peers.get_mut(self.peer.key)?.channels.get_mut(&self.channel)
+    }
+
+    fn close(&self) {
+        // If the connection is over, so is the channel.
+        let _ = self.peer.with(|connection| {
+            connection.close_channel(self.channel);
+            Ok(())
+        });
+    }
+}
+
+impl Drop for ChannelInner {
+    fn drop(&mut self) {
+        self.close();
+        let (key, channel) = (self.peer.key, self.channel);
+        let resumes = self.peer.hub.look(|state| {
+            let entry = state.peers.get_mut(key)?;
+            entry.forget(channel);
+            Some(entry.resumes())
+        });
+        if resumes == Some(true) {
+            let _ = self.peer.with(|connection| {
+                connection.set_reading(true);
+                Ok(())
+            });
+        }
+    }
+}
+
+fn send_many(
+    state: &mut State,
+    inner: &ChannelInner,
+    kind: Kind,
+    messages: &[impl AsRef<[u8]>],
+) -> Result<usize, SendError> {
+    let mut connection = state.engine.connection(inner.peer.id).ok_or(SendError::Closed)?;
+    for (sent, message) in messages.iter().enumerate() {
+        match connection.send(inner.channel, kind, message.as_ref()) {
+            Ok(()) => {}
+            Err(error) if sent == 0 => return Err(error),
+            Err(_) => return Ok(sent),
+        }
+    }
+    Ok(messages.len())
+}

@@ -1,0 +1,154 @@
+//! One engine behind one lock, for the faces.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use netdyno_io::{Events, Poller};
+
+use super::peers::Peers;
+use crate::engine::{ConnectionId, Engine, Port};
+use crate::error::Error;
+use crate::settings::Settings;
+
+/// Ends the driver's wait.
+pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
+
+/// What the lock guards.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) engine: Engine,
+    pub(super) peers: Peers,
+    /// The driver looks again at this time; `None`: when something happens.
+    wakes_at: Option<Instant>,
+    /// Whether the driver is about to look anyway.
+    driver_is_awake: bool,
+    /// No driver any more.
+    is_over: bool,
+}
+
+/// The engine that a driver turns, and whose handles act on it directly.
+pub(crate) struct Hub {
+    state: Mutex<State>,
+    kick: Kick,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    pub(crate) fn bind(
+        address: SocketAddr,
+        settings: Settings,
+        poller: Arc<Poller>,
+        kick: Kick,
+    ) -> Result<Self, Error> {
+        let engine = Engine::bind(address, settings, poller)?;
+        let state =
+            State { engine, peers: Peers::default(), wakes_at: None, driver_is_awake: false, is_over: false };
+        Ok(Self { state: Mutex::new(state), kick })
+    }
+
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.lock().engine.local_address()
+    }
+
+    /// One turn of the driver. Gives the time until the next; `Err`: it is over.
+    pub(crate) fn turn(&self, events: &Events) -> io::Result<Option<Duration>> {
+        let mut state = self.lock();
+        if state.is_over {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let State { engine, peers, .. } = &mut *state;
+        let rest = engine.turn(events, peers);
+        if let Ok(rest) = rest {
+            state.driver_is_awake = rest == Some(Duration::ZERO);
+            state.wakes_at = rest.and_then(|rest| Instant::now().checked_add(rest));
+        }
+        finish(state);
+        rest
+    }
+
+    /// The driver is done for: all connections end.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        if !state.is_over {
+            state.is_over = true;
+            state.engine.close();
+            state.peers.end_all();
+        }
+        finish(state);
+        (self.kick)();
+    }
+
+    /// A new connection; gives its key among the peers.
+    pub(super) fn add(&self, port: Port) -> Result<(usize, ConnectionId), Error> {
+        let mut state = self.lock();
+        if state.is_over {
+            return Err(Error::Closed);
+        }
+        let id = state.engine.add(port)?;
+        Ok((state.peers.add(id), id))
+    }
+
+    /// Does something that may leave something to send, and sends it.
+    pub(super) fn act<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        state.engine.refresh();
+        let result = act(&mut state);
+        self.work(state);
+        result
+    }
+
+    /// Looks at something, or changes what only the faces know.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.lock())
+    }
+
+    /// Sends what there is, on the thread that brought it: saves waking the driver. What does not fit in one turn,
+    /// and time, are the driver's.
+    fn work(&self, mut state: MutexGuard<'_, State>) {
+        if state.driver_is_awake {
+            // It takes what we leave along with all else, in larger batches.
+            return finish(state);
+        }
+        let State { engine, peers, .. } = &mut *state;
+        engine.deliver(peers);
+        // The driver comes upon the same error, if it lasts.
+        let _ = engine.flush();
+        engine.deliver(peers);
+        let due = engine.due();
+        let late = match (due, state.wakes_at) {
+            (Some(due), Some(wakes_at)) => due < wakes_at,
+            (due, _) => due.is_some(),
+        };
+        if late {
+            state.driver_is_awake = true;
+        }
+        finish(state);
+        if late {
+            (self.kick)();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock is a bug of ours that has been told already; the others go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the lock back, then wakes whom it concerns.
+fn finish(mut state: MutexGuard<'_, State>) {
+    if state.peers.woken.is_empty() {
+        return;
+    }
+    let mut woken = std::mem::take(&mut state.peers.woken);
+    drop(state);
+    woken.drain(..).for_each(Waker::wake);
+}

@@ -1,0 +1,167 @@
+//! What the connections of both faces have in common.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::task::Poll;
+
+use netdyno_rtc_core::{ChannelId, ChannelOptions, PeerState, Stats};
+
+use super::channel::Channel;
+use super::hub::{Hub, State};
+use super::peers::ChannelState;
+use super::waiters::Wait;
+use crate::engine::{Connection, ConnectionId, Port};
+use crate::error::Error;
+
+/// A connection of the blocking or the Tokio face: what can be done without waiting. It is closed when it and all
+/// of its channels are dropped.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    pub(super) inner: Arc<PeerInner>,
+}
+
+#[derive(Debug)]
+pub(super) struct PeerInner {
+    pub(super) hub: Arc<Hub>,
+    pub(super) key: usize,
+    pub(super) id: ConnectionId,
+    /// Keeps the driver alive.
+    _driver: Arc<dyn Any + Send + Sync>,
+}
+
+impl Peer {
+    pub(crate) fn new(hub: Arc<Hub>, driver: Arc<dyn Any + Send + Sync>, port: Port) -> Result<Self, Error> {
+        let (key, id) = hub.add(port)?;
+        Ok(Self { inner: Arc::new(PeerInner { hub, key, id, _driver: driver }) })
+    }
+
+    /// An offer with all candidates, for the other side. Create a channel first, or the peer has no reason to
+    /// connect.
+    pub fn create_offer(&self) -> Result<String, Error> {
+        self.inner.with(|connection| Ok(connection.create_offer(false)?))
+    }
+
+    /// An offer with new ICE credentials, for a path that was lost.
+    pub fn restart_ice(&self) -> Result<String, Error> {
+        self.inner.with(|connection| Ok(connection.create_offer(true)?))
+    }
+
+    /// Takes the peer's offer and gives the answer.
+    pub fn accept_offer(&self, offer: &str) -> Result<String, Error> {
+        self.inner.with(|connection| Ok(connection.accept_offer(offer)?))
+    }
+
+    /// Takes the peer's answer to the offer of ours.
+    pub fn accept_answer(&self, answer: &str) -> Result<(), Error> {
+        self.inner.with(|connection| Ok(connection.accept_answer(answer)?))
+    }
+
+    /// A candidate of the peer that came after its description, from "candidate:" on; empty for the end of
+    /// candidates.
+    pub fn add_remote_candidate(&self, candidate: &str) -> Result<(), Error> {
+        self.inner.with(|connection| Ok(connection.add_remote_candidate(candidate)?))
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> PeerState {
+        self.inner.entry(|entry| entry.map_or(PeerState::Closed, |entry| entry.state))
+    }
+
+    /// Statistics; `None` once it is over.
+    pub fn stats(&self) -> Option<Stats> {
+        let id = self.inner.id;
+        self.inner.hub.look(|state| Some(state.engine.connection(id)?.stats()))
+    }
+
+    /// Ends the connection: the peer is told, in one datagram. What is buffered is lost: close the channels, and
+    /// wait for that, to have all of it delivered.
+    pub fn close(&self) {
+        // If it is over already there is nothing to close.
+        let _ = self.inner.with(|connection| {
+            connection.close();
+            Ok(())
+        });
+    }
+
+    pub(crate) fn open_channel(&self, label: &str, options: ChannelOptions) -> Result<Channel, Error> {
+        let (key, id) = (self.inner.key, self.inner.id);
+        let channel = self.inner.hub.act(|state| -> Result<ChannelId, Error> {
+            let mut connection = state.engine.connection(id).ok_or(Error::Closed)?;
+            let channel = connection.create_channel(label, options)?;
+            let entry = state.peers.get_mut(key).ok_or(Error::Closed)?;
+            entry.channels.insert(channel, ChannelState::default());
+            Ok(channel)
+        })?;
+        Ok(Channel::new(self.inner.clone(), channel, label.to_owned()))
+    }
+
+    pub(crate) fn poll_channel(&self, wait: &mut Wait<'_>) -> Poll<Result<Channel, Error>> {
+        let (key, id) = (self.inner.key, self.inner.id);
+        let found = self.inner.hub.look(|state| {
+            let State { engine, peers, .. } = state;
+            let Some(entry) = peers.get_mut(key) else { return Poll::Ready(Err(Error::Closed)) };
+            if let Some(channel) = entry.incoming.pop_front() {
+                let label = engine.connection(id).map(|connection| connection.label(channel).to_owned());
+                return Poll::Ready(Ok((channel, label.unwrap_or_default())));
+            }
+            if entry.is_over() {
+                return Poll::Ready(Err(entry.failure.clone().map_or(Error::Closed, Error::Peer)));
+            }
+            entry.acceptors.register(wait);
+            Poll::Pending
+        });
+        found.map_ok(|(channel, label)| Channel::new(self.inner.clone(), channel, label))
+    }
+
+    pub(crate) fn poll_connected(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
+        self.inner.entry(|entry| {
+            let Some(entry) = entry else { return Poll::Ready(Err(Error::Closed)) };
+            match entry.state {
+                PeerState::Connected | PeerState::Disconnected => Poll::Ready(Ok(())),
+                PeerState::Closed | PeerState::Failed => {
+                    Poll::Ready(Err(entry.failure.clone().map_or(Error::Closed, Error::Peer)))
+                }
+                _ => {
+                    entry.watchers.register(wait);
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    pub(crate) fn poll_over(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
+        self.inner.entry(|entry| {
+            let Some(entry) = entry else { return Poll::Ready(Ok(())) };
+            if entry.is_over() {
+                return Poll::Ready(entry.failure.clone().map_or(Ok(()), |error| Err(Error::Peer(error))));
+            }
+            entry.watchers.register(wait);
+            Poll::Pending
+        })
+    }
+}
+
+impl PeerInner {
+    /// Does something with the connection, and sends what comes of it.
+    pub(super) fn with<T>(
+        &self,
+        act: impl FnOnce(&mut Connection<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.hub.act(|state| act(&mut state.engine.connection(self.id).ok_or(Error::Closed)?))
+    }
+
+    fn entry<T>(&self, look: impl FnOnce(Option<&mut super::peers::PeerEntry>) -> T) -> T {
+        self.hub.look(|state| look(state.peers.get_mut(self.key)))
+    }
+}
+
+impl Drop for PeerInner {
+    fn drop(&mut self) {
+        self.hub.act(|state| {
+            if let Some(mut connection) = state.engine.connection(self.id) {
+                connection.close();
+            }
+            state.peers.remove(self.key);
+        });
+    }
+}

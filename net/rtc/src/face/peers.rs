@@ -1,0 +1,190 @@
+//! What the faces know of their connections: the handler of the shared engine.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Waker;
+
+use netdyno_rtc_core::{self as core, ChannelId, Event, Message, PeerState};
+use slab::Slab;
+
+use super::waiters::Waiters;
+use crate::engine::{Connection, ConnectionId, Handler};
+use crate::limits::{MESSAGE_OVERHEAD_BYTES, WAITING_BYTES, WAITING_CHANNELS};
+
+/// What the faces know of one data channel.
+#[derive(Debug, Default)]
+pub(super) struct ChannelState {
+    pub(super) queue: VecDeque<Message>,
+    pub(super) is_open: bool,
+    pub(super) is_closed: bool,
+    /// Wait for messages.
+    pub(super) readers: Waiters,
+    /// Wait for room, or for a change of state.
+    pub(super) writers: Waiters,
+    /// The highest buffered amount that a writer waits for.
+    pub(super) awaited_bytes: usize,
+}
+
+/// What the faces know of one connection.
+#[derive(Debug)]
+pub(super) struct PeerEntry {
+    pub(super) id: ConnectionId,
+    pub(super) state: PeerState,
+    pub(super) failure: Option<core::Error>,
+    pub(super) channels: BTreeMap<ChannelId, ChannelState>,
+    /// Channels that the peer opened, and nobody accepted yet.
+    pub(super) incoming: VecDeque<ChannelId>,
+    pub(super) acceptors: Waiters,
+    /// Wait for a change of state.
+    pub(super) watchers: Waiters,
+    /// Charge of the messages in all queues.
+    pub(super) waiting_bytes: usize,
+    pub(super) is_reading: bool,
+}
+
+impl PeerEntry {
+    /// Takes a message of a channel's queue. True if the connection must be read again.
+    pub(super) fn take(&mut self, channel: ChannelId) -> Option<Message> {
+        let message = self.channels.get_mut(&channel)?.queue.pop_front()?;
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(charge(&message));
+        Some(message)
+    }
+
+    /// Whether enough was taken to read the connection again; says so once.
+    pub(super) fn resumes(&mut self) -> bool {
+        let resumes = !self.is_reading && self.waiting_bytes <= WAITING_BYTES / 2;
+        self.is_reading |= resumes;
+        resumes
+    }
+
+    /// A channel's handle is gone, and what waited for it.
+    pub(super) fn forget(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.remove(&channel) {
+            let charged: usize = state.queue.iter().map(charge).sum();
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(charged);
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, PeerState::Closed | PeerState::Failed)
+    }
+
+    fn end(&mut self, state: PeerState, woken: &mut Vec<Waker>) {
+        self.state = state;
+        for channel in self.channels.values_mut() {
+            channel.is_closed = true;
+            channel.readers.wake(woken);
+            channel.writers.wake(woken);
+        }
+        self.acceptors.wake(woken);
+        self.watchers.wake(woken);
+    }
+}
+
+/// All connections of the faces.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    slab: Slab<PeerEntry>,
+    /// Where in the slab the connection with an index of the engine stands.
+    keys: Vec<usize>,
+    /// To be woken when the lock is given back.
+    pub(super) woken: Vec<Waker>,
+}
+
+impl Peers {
+    pub(super) fn add(&mut self, id: ConnectionId) -> usize {
+        let key = self.slab.insert(PeerEntry {
+            id,
+            state: PeerState::New,
+            failure: None,
+            channels: BTreeMap::new(),
+            incoming: VecDeque::new(),
+            acceptors: Waiters::default(),
+            watchers: Waiters::default(),
+            waiting_bytes: 0,
+            is_reading: true,
+        });
+        let at = id.index as usize;
+        if self.keys.len() <= at {
+            self.keys.resize(at + 1, usize::MAX);
+        }
+        self.keys[at] = key;
+        key
+    }
+
+    /// The last handle is gone, so that nobody waits any more.
+    pub(super) fn remove(&mut self, key: usize) {
+        self.slab.try_remove(key);
+    }
+
+    /// Keys are handed out with a handle, and removed with it.
+    pub(super) fn get_mut(&mut self, key: usize) -> Option<&mut PeerEntry> {
+        self.slab.get_mut(key)
+    }
+
+    /// Nothing will happen any more to any of them.
+    pub(super) fn end_all(&mut self) {
+        for (_, peer) in &mut self.slab {
+            if !peer.is_over() {
+                peer.end(PeerState::Closed, &mut self.woken);
+            }
+        }
+    }
+
+    fn find(&mut self, id: ConnectionId) -> Option<(&mut PeerEntry, &mut Vec<Waker>)> {
+        let &key = self.keys.get(id.index as usize)?;
+        let peer = self.slab.get_mut(key).filter(|peer| peer.id == id)?;
+        Some((peer, &mut self.woken))
+    }
+}
+
+impl Handler for Peers {
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
+        let Some((peer, woken)) = self.find(connection.id()) else { return };
+        match event {
+            Event::State(state @ (PeerState::Closed | PeerState::Failed)) => peer.end(state, woken),
+            Event::State(state) => {
+                peer.state = state;
+                peer.watchers.wake(woken);
+            }
+            Event::Failed(error) => peer.failure = Some(error),
+            Event::Incoming(channel) if peer.incoming.len() >= WAITING_CHANNELS => {
+                connection.close_channel(channel);
+            }
+            Event::Incoming(channel) => {
+                peer.channels.insert(channel, ChannelState::default());
+                peer.incoming.push_back(channel);
+                peer.acceptors.wake(woken);
+            }
+            Event::Writable => peer.channels.values_mut().for_each(|channel| channel.writers.wake(woken)),
+            Event::Open(channel) | Event::BufferedAmountLow(channel) | Event::ChannelClosed(channel) => {
+                let Some(state) = peer.channels.get_mut(&channel) else { return };
+                match event {
+                    Event::Open(_) => state.is_open = true,
+                    Event::ChannelClosed(_) => {
+                        state.is_closed = true;
+                        state.readers.wake(woken);
+                    }
+                    _ => state.awaited_bytes = 0,
+                }
+                state.writers.wake(woken);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
+        let Some((peer, woken)) = self.find(connection.id()) else { return };
+        let Some(channel) = peer.channels.get_mut(&message.channel) else { return };
+        peer.waiting_bytes += charge(&message);
+        channel.queue.push_back(message);
+        channel.readers.wake(woken);
+        if peer.waiting_bytes > WAITING_BYTES {
+            peer.is_reading = false;
+            connection.set_reading(false);
+        }
+    }
+}
+
+fn charge(message: &Message) -> usize {
+    message.data.len() + MESSAGE_OVERHEAD_BYTES
+}

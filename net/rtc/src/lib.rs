@@ -1,0 +1,99 @@
+//! Fast WebRTC data channels, for servers and for programs that talk to each other or to browsers.
+//!
+//! | does | does not |
+//! |---|---|
+//! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
+//! | backpressure both ways, on every face | queues without end |
+//! | offers and answers as text, to carry as you like | signalling servers, STUN and TURN servers |
+//!
+//! There are three faces of one engine:
+//! - [`Endpoint`]: you call [`poll`](Endpoint::poll), and a [`Handler`] of yours is told what happens. One thread,
+//!   no locks: the fastest, and right for a server.
+//! - [`blocking`]: calls wait; a thread drives the endpoint.
+//! - `tokio` (the feature `tokio`): the same names, awaited; a task drives the endpoint.
+//!
+//! Two connected in one program, by the blocking face:
+//!
+//! ```
+//! use netdyno_rtc::blocking::{Endpoint, PeerConnection};
+//! use netdyno_rtc::{ChannelOptions, Settings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let here = Endpoint::bind("127.0.0.1:0".parse()?, Settings::new()?)?;
+//! let there = Endpoint::bind("127.0.0.1:0".parse()?, Settings::new()?)?;
+//!
+//! let offerer = PeerConnection::new(&here)?;
+//! let channel = offerer.create_channel("greetings", ChannelOptions::default())?;
+//! let offer = offerer.create_offer()?;
+//!
+//! // The offer travels to the other side, and the answer back, by any way you have.
+//! let answerer = PeerConnection::new(&there)?;
+//! let answer = answerer.accept_offer(&offer)?;
+//! offerer.accept_answer(&answer)?;
+//!
+//! channel.send_text("hello")?;
+//! let accepted = answerer.accept_channel()?;
+//! assert_eq!(accepted.recv()?.data, "hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An echo server, by the fastest face:
+//!
+//! ```
+//! use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
+//!
+//! struct Echo;
+//!
+//! impl Handler for Echo {
+//!     fn on_event(&mut self, _: &mut Connection<'_>, event: Event) {
+//!         println!("{event:?}");
+//!     }
+//!     fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
+//!         // A server that cares keeps what finds no room, and reads no more meanwhile: see the example `echo`.
+//!         let _ = connection.send(message.channel, message.kind, &message.data);
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), netdyno_rtc::Error> {
+//! let mut endpoint = Endpoint::bind(([127, 0, 0, 1], 0).into(), Settings::new()?)?;
+//! // For each offer that comes: `let (id, answer) = endpoint.answer(&offer)?`, and the answer goes back.
+//! # let some_time = Some(std::time::Duration::ZERO);
+//! for _ in 0..3 {
+//!     endpoint.poll(some_time, &mut Echo)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing in a datagram of DTLS tells which of several connections between the same two ports it is for. So a
+//! program that makes many connections to one port of another takes a port of its own for each: see [`Port`].
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+mod driver;
+mod endpoint;
+mod engine;
+mod error;
+mod face;
+mod limits;
+mod settings;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+
+pub use endpoint::Endpoint;
+pub use engine::{Connection, ConnectionId, Handler, Port};
+pub use error::{Error, RecvError};
+pub use face::{Channel, Peer};
+pub use netdyno_io::{SocketOptions, Waker};
+pub use netdyno_rtc_core as core;
+pub use netdyno_rtc_core::{
+    Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
+    PeerState, Reliability, SendError, SignalingError, Stats,
+};
+pub use settings::Settings;
+
+/// The example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

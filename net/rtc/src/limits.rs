@@ -1,0 +1,21 @@
+//! Everything has a limit, and every limit a name. What a single connection may hold is in
+//! [`Limits`](netdyno_rtc_core::Limits) of its configuration.
+
+/// Addresses of a peer that lead to one connection; the one not heard of for longest gives way.
+pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
+
+/// Checks of a connection whose answers are awaited; the oldest gives way.
+pub(crate) const CHECKS_PER_CONNECTION: usize = 64;
+
+/// User name fragments that lead to one connection: the one in force, and the one before a restart of ICE.
+pub(crate) const UFRAGS_PER_CONNECTION: usize = 2;
+
+/// Bytes of received messages that the blocking and the Tokio face keep for one connection while the application
+/// does not take them. Beyond, they stay in the connection, whose receive window holds the peer back.
+pub(crate) const WAITING_BYTES: usize = 1 << 20;
+
+/// What a waiting message is charged beyond its bytes: a peer can send empty ones.
+pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
+
+/// Incoming channels that nobody has accepted. Further ones are closed.
+pub(crate) const WAITING_CHANNELS: usize = 1024;

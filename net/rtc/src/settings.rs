@@ -1,0 +1,55 @@
+//! What a user of an endpoint may set.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use netdyno_io::SocketOptions;
+use netdyno_rtc_core::{Certificate, Config};
+
+use crate::error::Error;
+
+/// Settings of an endpoint. [`Settings::new`] is right for most.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Of every connection.
+    pub peer: Arc<Config>,
+    /// Addresses to offer as candidates. Empty: the one that the endpoint is bound to or, if that is all addresses,
+    /// those that this machine reaches the world from.
+    pub addresses: Vec<IpAddr>,
+    /// Buffers of the sockets.
+    pub socket: SocketOptions,
+    /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
+    /// core.
+    pub spin: Duration,
+    /// Connections at a time.
+    pub max_connections: usize,
+    /// 64 KiB buffers that one receive call may fill, 1 to 32.
+    pub receive_buffers: usize,
+    /// Sends of up to 64 datagrams in one turn, of all connections together, before the socket is read again.
+    pub sends_per_turn: usize,
+    /// Datagrams that a connection may send before it is another one's turn, 1 to 64.
+    pub segments_per_send: usize,
+}
+
+impl Settings {
+    /// The defaults, with a new certificate.
+    pub fn new() -> Result<Self, Error> {
+        Ok(Self::with(Config::new(Arc::new(Certificate::generate()?))))
+    }
+
+    /// The defaults, with this configuration for every connection.
+    pub fn with(peer: Config) -> Self {
+        Self {
+            peer: Arc::new(peer),
+            addresses: Vec::new(),
+            socket: SocketOptions::default(),
+            spin: Duration::ZERO,
+            max_connections: 65_536,
+            receive_buffers: 4,
+            sends_per_turn: 16,
+            segments_per_send: netdyno_io::MAX_SEGMENTS,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A task that turns a hub.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use netdyno_io::tokio::AsyncPoller;
+use netdyno_io::{Events, Poller};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::error::Error;
+use crate::face::Hub;
+use crate::settings::Settings;
+
+/// A hub and the task that turns it. Dropping it ends both.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) hub: Arc<Hub>,
+    task: AbortHandle,
+}
+
+impl Driver {
+    pub(crate) fn start(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        let poller = Arc::new(Poller::new()?);
+        let notify = Arc::new(Notify::new());
+        let kick = notify.clone();
+        let hub =
+            Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || kick.notify_one()))?);
+        let poller = AsyncPoller::new(poller)?;
+        let turned = EndOnDrop(hub.clone());
+        let task = tokio::spawn(async move {
+            // Nobody is left to tell of an error; the connections end.
+            let _ = drive(&turned.0, &poller, &notify).await;
+        });
+        Ok(Self { hub, task: task.abort_handle() })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.hub.end();
+        self.task.abort();
+    }
+}
+
+/// The task may end with its runtime, while handles live on elsewhere: they must not wait for ever.
+struct EndOnDrop(Arc<Hub>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Turns the hub until it is over, or the system fails.
+async fn drive(hub: &Hub, poller: &AsyncPoller, notify: &Notify) -> std::io::Result<()> {
+    let mut events = Events::default();
+    loop {
+        match hub.turn(&events)? {
+            Some(Duration::ZERO) => {
+                // Others have their turn too; what came meanwhile is told by the poller.
+                tokio::task::yield_now().await;
+                poller.check(&mut events)?;
+            }
+            rest => wait(poller, notify, &mut events, rest).await?,
+        }
+    }
+}
+
+/// Waits for datagrams, for a handle that left something to do, or for time to pass.
+async fn wait(
+    poller: &AsyncPoller,
+    notify: &Notify,
+    events: &mut Events,
+    rest: Option<Duration>,
+) -> std::io::Result<()> {
+    let sleep = async {
+        match rest {
+            Some(rest) => tokio::time::sleep(rest).await,
+            None => std::future::pending().await,
+        }
+    };
+    events.clear();
+    tokio::select! {
+        ready = poller.wait(events) => ready,
+        () = notify.notified() => Ok(()),
+        () = sleep => Ok(()),
+    }
+}

@@ -1,0 +1,196 @@
+//! The blocking face over the loopback interface.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
+use netdyno_rtc::{ChannelOptions, Error, Kind, PeerState, Port, RecvError, SendError};
+use support::{PATIENCE, settings, threads_named, until};
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings()).unwrap()
+}
+
+fn pair(from: &Endpoint, to: &Endpoint) -> (PeerConnection, PeerConnection, DataChannel, DataChannel) {
+    let (offerer, answerer) =
+        (PeerConnection::on(from, Port::Own).unwrap(), PeerConnection::new(to).unwrap());
+    let channel = offerer.create_channel("test", ChannelOptions::default()).unwrap();
+    let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();
+    offerer.accept_answer(&answer).unwrap();
+    let other = answerer.accept_channel().unwrap();
+    (offerer, answerer, channel, other)
+}
+
+#[test]
+fn messages_go_there_and_back() {
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, answerer, channel, other) = pair(&here, &there);
+    offerer.wait_connected().unwrap();
+    answerer.wait_connected().unwrap();
+    channel.wait_open().unwrap();
+    assert!(channel.is_open() && channel.label() == "test" && other.label() == "test");
+    assert_eq!(channel.stream(), other.stream());
+
+    channel.send_text("hello").unwrap();
+    let message = other.recv().unwrap();
+    assert_eq!((message.kind, &message.data[..]), (Kind::Text, &b"hello"[..]));
+    other.send(&message.data).unwrap();
+    assert_eq!(channel.recv_timeout(PATIENCE).unwrap().unwrap().data, "hello");
+    assert_eq!(channel.recv_timeout(Duration::from_millis(5)).unwrap(), None);
+    assert_eq!(channel.try_recv().unwrap(), None);
+
+    let messages: Vec<_> = (0..1000_u32).map(u32::to_be_bytes).collect();
+    channel.send_many(Kind::Binary, &messages).unwrap();
+    let mut received = Vec::new();
+    while received.len() < 1000 {
+        assert!(other.recv_many(&mut received, 300).unwrap() <= 300);
+    }
+    assert!(received.iter().zip(&messages).all(|(received, sent)| received.data[..] == sent[..]));
+    channel.wait_buffered_below(0).unwrap();
+    assert_eq!(channel.buffered_amount(), 0);
+    assert_eq!(channel.stats().unwrap().messages_sent, 1001);
+    assert!(offerer.stats().unwrap().bytes_sent > 5000);
+}
+
+#[test]
+fn a_reader_that_rests_holds_the_sender_back() {
+    let (here, there) = (endpoint(), endpoint());
+    let (_offerer, answerer, channel, other) = pair(&here, &there);
+    const MESSAGES: usize = 1500;
+    let sent = Mutex::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..MESSAGES {
+                channel.send(&vec![number as u8; 60_000]).unwrap();
+                *sent.lock().unwrap() += 1;
+            }
+        });
+        // Nobody reads: sending comes to a stop.
+        let mut before = usize::MAX;
+        let stopped = until(|| {
+            thread::sleep(Duration::from_millis(200));
+            let now = *sent.lock().unwrap();
+            (std::mem::replace(&mut before, now) == now && now > 0).then_some(now)
+        });
+        assert!(stopped < MESSAGES, "{stopped} messages were taken though nobody reads");
+        assert!(answerer.stats().unwrap().sctp.held_bytes <= 64 << 20);
+        for number in 0..MESSAGES {
+            let message = other.recv_timeout(PATIENCE).unwrap().expect("a message in time");
+            assert!(message.data.len() == 60_000 && message.data[0] == number as u8);
+        }
+    });
+}
+
+#[test]
+fn many_channels_open_at_once_and_lose_nothing() {
+    const CHANNELS: usize = 50;
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, answerer, _channel, _other) = pair(&here, &there);
+    let channels: Vec<_> = (0..CHANNELS)
+        .map(|number| {
+            let channel = offerer.create_channel(&number.to_string(), ChannelOptions::default()).unwrap();
+            channel.send_text(&number.to_string()).unwrap();
+            channel
+        })
+        .collect();
+    let accepted: Vec<_> = (0..CHANNELS).map(|_| answerer.accept_channel().unwrap()).collect();
+    for channel in &accepted {
+        let message = channel.recv_timeout(PATIENCE).unwrap().expect("its first message");
+        assert_eq!(message.data, channel.label());
+    }
+    assert!(channels.iter().all(|channel| channel.is_open()));
+}
+
+#[test]
+fn a_full_buffer_says_so_to_who_does_not_wait() {
+    let (here, there) = (endpoint(), endpoint());
+    let (_offerer, _answerer, channel, _other) = pair(&here, &there);
+    channel.wait_open().unwrap();
+    let messages = vec![[0; 60_000]; 8];
+    let refused = until(|| match channel.try_send_many(Kind::Binary, &messages) {
+        Ok(taken) => {
+            assert!((1..=8).contains(&taken));
+            None
+        }
+        Err(error) => Some(error),
+    });
+    assert_eq!(refused, SendError::WouldBlock);
+    let too_long = channel.try_send(Kind::Binary, &vec![0; 10 << 20]);
+    assert!(matches!(too_long, Err(SendError::TooLong { .. } | SendError::WouldBlock)), "{too_long:?}");
+}
+
+#[test]
+fn closing_a_channel_delivers_what_was_sent() {
+    let (here, there) = (endpoint(), endpoint());
+    let (_offerer, _answerer, channel, other) = pair(&here, &there);
+    for number in 0..100_u8 {
+        channel.send(&[number; 2000]).unwrap();
+    }
+    channel.close();
+    for number in 0..100_u8 {
+        assert_eq!(other.recv().unwrap().data[..], [number; 2000]);
+    }
+    assert_eq!(other.recv(), Err(RecvError::Closed));
+    channel.wait_closed();
+    other.wait_closed();
+    assert!(channel.is_closed() && !channel.is_open());
+    assert_eq!(channel.send(b"late"), Err(SendError::Closed));
+    assert_eq!(channel.wait_open(), Err(SendError::Closed));
+    assert_eq!(channel.try_recv(), Err(RecvError::Closed));
+}
+
+#[test]
+fn dropping_a_connection_tells_the_peer_and_its_waiters() {
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, answerer, channel, other) = pair(&here, &there);
+    thread::scope(|scope| {
+        let (reader, acceptor) =
+            (scope.spawn(|| other.recv()), scope.spawn(|| answerer.accept_channel().map(|_| ())));
+        drop((offerer, channel));
+        assert_eq!(reader.join().unwrap(), Err(RecvError::Closed));
+        assert!(matches!(acceptor.join().unwrap(), Err(Error::Closed)));
+    });
+    answerer.wait_closed().unwrap();
+    assert_eq!(answerer.state(), PeerState::Closed);
+    assert!(answerer.stats().is_none());
+    assert!(matches!(answerer.create_offer(), Err(Error::Closed)));
+}
+
+#[test]
+fn dropping_everything_leaves_no_thread() {
+    // Other tests run beside this one: it looks at threads of its own number only by waiting for fewer.
+    let begin = Instant::now();
+    for _ in 0..20 {
+        let (here, there) = (endpoint(), endpoint());
+        let all = pair(&here, &there);
+        drop((here, there));
+        all.2.send(b"still there").unwrap();
+        assert_eq!(all.3.recv().unwrap().data, "still there", "handles keep their endpoint alive");
+    }
+    assert!(begin.elapsed() < PATIENCE);
+    until(|| {
+        thread::sleep(Duration::from_millis(20));
+        (threads_named("netdyno-rtc") <= 2 * 7).then_some(())
+    });
+}
+
+#[test]
+fn one_endpoint_serves_many_threads() {
+    let (here, there) = (endpoint(), endpoint());
+    thread::scope(|scope| {
+        for number in 0..8_u8 {
+            let (here, there) = (&here, &there);
+            scope.spawn(move || {
+                let (_offerer, _answerer, channel, other) = pair(here, there);
+                for _ in 0..200 {
+                    channel.send(&[number; 100]).unwrap();
+                    assert_eq!(other.recv().unwrap().data[..], [number; 100]);
+                }
+            });
+        }
+    });
+}

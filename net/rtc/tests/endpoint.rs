@@ -1,0 +1,247 @@
+//! Two endpoints over the loopback interface, each driven by the test itself.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc::{ChannelId, ConnectionId, Endpoint, Error, Event, Kind, PeerState, Port, SendError};
+use support::{Ignore, On, endpoint, settings, until};
+
+/// A turn that waits no longer than it takes to look at the other endpoint.
+const SHORT: Option<Duration> = Some(Duration::from_micros(200));
+
+/// Connects `from` to `to`, with one channel, and gives both ids and the offerer's channel.
+fn connect(from: &mut Endpoint, to: &mut Endpoint, port: Port) -> (ConnectionId, ConnectionId) {
+    let (here, offer) = from.offer(port, "test").unwrap();
+    let (there, answer) = to.answer(&offer).unwrap();
+    from.connection(here).unwrap().accept_answer(&answer).unwrap();
+    (here, there)
+}
+
+#[test]
+fn messages_go_there_and_back() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    connect(&mut client, &mut server, Port::Shared);
+    let echoed = RefCell::new(Vec::new());
+    let mut on_client = On(
+        |connection: &mut netdyno_rtc::Connection<'_>, event| {
+            if let Event::Open(channel) = event {
+                assert_eq!(connection.label(channel), "test");
+                connection.send(channel, Kind::Text, "h\u{e9}".as_bytes()).unwrap();
+                connection.send(channel, Kind::Binary, &[]).unwrap();
+                connection.send(channel, Kind::Binary, &vec![7; 200_000]).unwrap();
+            }
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
+            echoed.borrow_mut().push((message.kind, message.data));
+        },
+    );
+    let mut on_server = On(
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+        |connection: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
+            connection.send(message.channel, message.kind, &message.data).unwrap();
+        },
+    );
+    until(|| {
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut on_server).unwrap();
+        (echoed.borrow().len() == 3).then_some(())
+    });
+    let echoed = echoed.borrow();
+    assert_eq!((echoed[0].0, &echoed[0].1[..]), (Kind::Text, "h\u{e9}".as_bytes()));
+    assert_eq!((echoed[1].0, &echoed[1].1[..]), (Kind::Binary, &[][..]));
+    assert_eq!((echoed[2].0, &echoed[2].1[..]), (Kind::Binary, &[7; 200_000][..]));
+}
+
+#[test]
+fn two_hundred_connections_share_a_port() {
+    const CONNECTIONS: usize = 200;
+    let (mut client, mut server) = (endpoint(), endpoint());
+    for _ in 0..CONNECTIONS {
+        connect(&mut client, &mut server, Port::Own);
+    }
+    let (done, opened) = (RefCell::new(HashSet::new()), Cell::new(0));
+    let mut on_client = On(
+        |connection: &mut netdyno_rtc::Connection<'_>, event| {
+            if let Event::Open(channel) = event {
+                opened.set(opened.get() + 1);
+                let name = format!("{:?}", connection.id());
+                connection.send(channel, Kind::Binary, name.as_bytes()).unwrap();
+            }
+        },
+        |connection: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
+            assert_eq!(message.data, format!("{:?}", connection.id()), "nobody gets what is another's");
+            done.borrow_mut().insert(connection.id());
+        },
+    );
+    let mut on_server = On(
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+        |connection: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
+            connection.send(message.channel, message.kind, &message.data).unwrap();
+        },
+    );
+    until(|| {
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut on_server).unwrap();
+        (done.borrow().len() == CONNECTIONS).then_some(())
+    });
+    assert_eq!((opened.get(), client.len(), server.len()), (CONNECTIONS, CONNECTIONS, CONNECTIONS));
+
+    drop(client);
+    until(|| {
+        server.poll(SHORT, &mut Ignore).unwrap();
+        server.is_empty().then_some(())
+    });
+}
+
+#[test]
+fn closing_ends_both_sides() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    let (here, there) = connect(&mut client, &mut server, Port::Shared);
+    let ends = RefCell::new(Vec::new());
+    let opened = Cell::new(false);
+    let mut on_client = On(
+        |connection: &mut netdyno_rtc::Connection<'_>, event| match event {
+            Event::Open(_) => {
+                opened.set(true);
+                connection.close();
+            }
+            Event::State(state @ (PeerState::Closed | PeerState::Failed)) => {
+                ends.borrow_mut().push(("client", state));
+            }
+            _ => {}
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+    );
+    let mut on_server = On(
+        |_: &mut netdyno_rtc::Connection<'_>, event| {
+            if let Event::State(state @ (PeerState::Closed | PeerState::Failed)) = event {
+                ends.borrow_mut().push(("server", state));
+            }
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+    );
+    until(|| {
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut on_server).unwrap();
+        (client.is_empty() && server.is_empty()).then_some(())
+    });
+    assert!(opened.get());
+    let mut ends = ends.into_inner();
+    ends.sort_unstable_by_key(|(side, _)| *side);
+    assert_eq!(ends, [("client", PeerState::Closed), ("server", PeerState::Closed)]);
+    assert!(client.connection(here).is_none() && server.connection(there).is_none());
+}
+
+#[test]
+fn who_does_not_read_holds_the_sender_back() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    let (here, there) = connect(&mut client, &mut server, Port::Shared);
+    server.connection(there).unwrap().set_reading(false);
+    let channel = Cell::new(None);
+    let mut on_client = On(
+        |_: &mut netdyno_rtc::Connection<'_>, event| {
+            if let Event::Open(opened) = event {
+                channel.set(Some(opened));
+            }
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+    );
+    let channel = until(|| {
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut Ignore).unwrap();
+        channel.get()
+    });
+    let taken = fill(&mut client, &mut server, here, channel);
+    let held = server.connection(there).unwrap().stats().sctp.held_bytes;
+    assert!(held <= 64 << 20, "the receiver holds {held} bytes");
+
+    // And all of it comes once it is read.
+    let received = Cell::new(0);
+    let mut on_server = On(
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+        |_: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
+            assert_eq!(message.data.len(), 60_000);
+            received.set(received.get() + 1);
+        },
+    );
+    server.connection(there).unwrap().set_reading(true);
+    until(|| {
+        client.poll(SHORT, &mut Ignore).unwrap();
+        server.poll(SHORT, &mut on_server).unwrap();
+        (received.get() == taken).then_some(())
+    });
+}
+
+/// Sends until nothing is taken for a while; gives how many messages were.
+fn fill(client: &mut Endpoint, server: &mut Endpoint, here: ConnectionId, channel: ChannelId) -> usize {
+    let (mut taken, mut quiet) = (0, Instant::now());
+    while quiet.elapsed() < Duration::from_millis(300) {
+        match client.connection(here).unwrap().send(channel, Kind::Binary, &[1; 60_000]) {
+            Ok(()) => (taken, quiet) = (taken + 1, Instant::now()),
+            Err(SendError::WouldBlock) => {
+                client.poll(SHORT, &mut Ignore).unwrap();
+                server.poll(SHORT, &mut Ignore).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(taken > 10, "{taken}");
+    taken
+}
+
+#[test]
+fn nothing_comes_of_a_bad_offer_or_too_many_connections() {
+    let mut settings = settings();
+    settings.max_connections = 1;
+    let mut endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    assert!(matches!(endpoint.answer("v=0\r\n"), Err(Error::Signaling(_))));
+    assert!(endpoint.is_empty(), "what was made for it is gone");
+    let (id, _) = endpoint.offer(Port::Shared, "one").unwrap();
+    assert!(matches!(endpoint.offer(Port::Shared, "two"), Err(Error::Limit)));
+    endpoint.connection(id).unwrap().close();
+    until(|| {
+        endpoint.poll(SHORT, &mut Ignore).unwrap();
+        endpoint.is_empty().then_some(())
+    });
+    endpoint.offer(Port::Shared, "three").unwrap();
+    assert!(endpoint.connection(id).is_none(), "an old name does not lead to a new connection");
+}
+
+#[test]
+fn strangers_change_nothing() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let check = |ufrag: &str| {
+        let name = format!("{ufrag}:x");
+        let mut bytes =
+            vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 6, 0];
+        bytes.push(name.len() as u8);
+        bytes.extend(name.as_bytes());
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes[3] = (bytes.len() - 20) as u8;
+        bytes
+    };
+    let (here, there) = connect(&mut client, &mut server, Port::Shared);
+    let ufrag = server.connection(there).unwrap().local_ufrag().to_owned();
+    let opened = Cell::new(false);
+    let mut on_client = On(
+        |_: &mut netdyno_rtc::Connection<'_>, event| {
+            opened.set(opened.get() | matches!(event, Event::Open(_)))
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+    );
+    until(|| {
+        for noise in [&check(&ufrag)[..], &check("nobody"), &[22, 254, 253, 0], &[0; 20], &[]] {
+            stranger.send_to(noise, server.local_address()).unwrap();
+        }
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut Ignore).unwrap();
+        opened.get().then_some(())
+    });
+    assert!(client.connection(here).is_some());
+    assert_eq!(server.len(), 1);
+}

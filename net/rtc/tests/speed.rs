@@ -1,0 +1,300 @@
+//! How fast it is over the loopback interface, on two threads. Not a test of right or wrong, so not run with the
+//! others: `cargo test --release --all-features --test speed -- --ignored --nocapture --test-threads 1`.
+//! Environment variables change the load; their names and defaults are below.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc::{
+    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Settings, blocking,
+};
+use support::{On, settings};
+
+/// A number from the environment.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn tuned() -> Settings {
+    let mut settings = settings();
+    settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
+    settings.sends_per_turn = number("SENDS_PER_TURN", settings.sends_per_turn);
+    settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
+    settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
+    let mut peer = (*settings.peer).clone();
+    peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
+    peer.limits.sctp.max_receive_window_bytes =
+        number("MAX_WINDOW", peer.limits.sctp.max_receive_window_bytes);
+    peer.limits.sctp.receive_window_bytes = number("WINDOW", peer.limits.sctp.receive_window_bytes);
+    settings.peer = peer.into();
+    settings
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind("127.0.0.1:0".parse().unwrap(), tuned()).unwrap()
+}
+
+/// Keeps the send buffer of every channel about this full.
+struct Source {
+    message: Vec<u8>,
+    high_bytes: usize,
+}
+
+impl Source {
+    fn fill(&self, connection: &mut Connection<'_>, channel: ChannelId) {
+        while connection.buffered_amount(channel) < self.high_bytes {
+            if connection.send(channel, Kind::Binary, &self.message).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Handler for Source {
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
+        match event {
+            Event::Open(channel) => {
+                connection.set_buffered_amount_low_threshold(channel, self.high_bytes / 2);
+                self.fill(connection, channel);
+            }
+            Event::BufferedAmountLow(channel) => self.fill(connection, channel),
+            Event::Writable => self.fill(connection, ChannelId(0)),
+            Event::Failed(error) => panic!("{error}"),
+            _ => {}
+        }
+    }
+
+    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput() {
+    let (connections, message_bytes) = (number("CONNECTIONS", 10), number("MESSAGE_BYTES", 1024));
+    let seconds = number("SECONDS", 5) as u64;
+    let mut source = Source { message: vec![7; message_bytes], high_bytes: number("BUFFERED", 256 << 10) };
+    let (stop, received, messages) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let (offers, incoming) = mpsc::channel::<String>();
+    let (answers, outgoing) = mpsc::channel::<String>();
+    let (stop, received, messages) = (&stop, &received, &messages);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut endpoint = endpoint();
+            for offer in incoming {
+                answers.send(endpoint.answer(&offer).unwrap().1).unwrap();
+            }
+            let mut handler = On(
+                |_: &mut Connection<'_>, event| assert!(!matches!(event, Event::Failed(_)), "{event:?}"),
+                |_: &mut Connection<'_>, message: Message| {
+                    received.fetch_add(message.data.len() as u64, Ordering::Relaxed);
+                    messages.fetch_add(1, Ordering::Relaxed);
+                },
+            );
+            while !stop.load(Ordering::Relaxed) {
+                endpoint.poll(Some(Duration::from_millis(100)), &mut handler).unwrap();
+            }
+        });
+        scope.spawn(move || {
+            let mut endpoint = endpoint();
+            let mut ids = Vec::new();
+            for _ in 0..connections {
+                let (id, offer) = endpoint.offer(Port::Own, "speed").unwrap();
+                offers.send(offer).unwrap();
+                endpoint.connection(id).unwrap().accept_answer(&outgoing.recv().unwrap()).unwrap();
+                ids.push(id);
+            }
+            drop(offers);
+            let begin = Instant::now();
+            while !stop.load(Ordering::Relaxed) {
+                endpoint.poll(Some(Duration::from_millis(100)), &mut source).unwrap();
+            }
+            for (number, id) in ids.into_iter().enumerate() {
+                // The other endpoint may have ended first.
+                let Some(connection) = endpoint.connection(id) else { continue };
+                let stats = connection.stats();
+                let packets = stats.packets_sent as f64 / begin.elapsed().as_secs_f64();
+                if number < 2 {
+                    println!("connection {number}: {packets:.0} packets/s, {:?}", stats.sctp);
+                }
+            }
+        });
+        thread::sleep(Duration::from_secs(1));
+        let count = || (received.load(Ordering::Relaxed), messages.load(Ordering::Relaxed));
+        let (before, cpu, begin) = (count(), processor_seconds(), Instant::now());
+        thread::sleep(Duration::from_secs(seconds));
+        let (after, cpu, spent) = (count(), processor_seconds() - cpu, begin.elapsed().as_secs_f64());
+        stop.store(true, Ordering::Relaxed);
+        println!(
+            "{connections} connections, {message_bytes} B: {:.1} MB/s, {:.0} messages/s, {:.0} ns of both cores each",
+            (after.0 - before.0) as f64 / spent / 1e6,
+            (after.1 - before.1) as f64 / spent,
+            cpu * 1e9 / (after.1 - before.1) as f64
+        );
+    });
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn setup_time() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    let mut times = Vec::new();
+    for _ in 0..number("CONNECTIONS", 200) {
+        let begin = Instant::now();
+        let (id, offer) = client.offer(Port::Own, "speed").unwrap();
+        let (_, answer) = server.answer(&offer).unwrap();
+        client.connection(id).unwrap().accept_answer(&answer).unwrap();
+        let (opened, heard) = (std::cell::Cell::new(false), std::cell::Cell::new(false));
+        let mut on_client = On(
+            |connection: &mut Connection<'_>, event| {
+                if let Event::Open(channel) = event {
+                    opened.set(true);
+                    connection.send(channel, Kind::Binary, b"first").unwrap();
+                }
+            },
+            |_: &mut Connection<'_>, _| {},
+        );
+        let mut on_server = On(|_: &mut Connection<'_>, _| {}, |_: &mut Connection<'_>, _| heard.set(true));
+        while !(opened.get() && heard.get()) {
+            client.poll(Some(Duration::ZERO), &mut on_client).unwrap();
+            server.poll(Some(Duration::ZERO), &mut on_server).unwrap();
+        }
+        times.push(begin.elapsed());
+        client.connection(id).unwrap().close();
+    }
+    times.sort_unstable();
+    println!("offer to first message, one thread: {}", percentiles(&times));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn round_trips() {
+    let settings = tuned();
+    let bind = || blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings.clone()).unwrap();
+    let (here, there) = (bind(), bind());
+    let offerer = blocking::PeerConnection::new(&here).unwrap();
+    let answerer = blocking::PeerConnection::new(&there).unwrap();
+    let channel = offerer.create_channel("speed", ChannelOptions::default()).unwrap();
+    let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();
+    offerer.accept_answer(&answer).unwrap();
+    let other = answerer.accept_channel().unwrap();
+    thread::spawn(move || while other.recv().is_ok_and(|message| other.send(&message.data).is_ok()) {});
+    let mut times = Vec::new();
+    for _ in 0..20_000 {
+        let begin = Instant::now();
+        channel.send(&[0; 64]).unwrap();
+        channel.recv().unwrap();
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    println!("64 B round trip, blocking face: {}", percentiles(&times));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn blocking_throughput() {
+    let batch = number("BATCH", 1);
+    let (message_bytes, seconds) = (number("MESSAGE_BYTES", 1024), number("SECONDS", 3) as u64);
+    let settings = tuned();
+    let bind = || blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings.clone()).unwrap();
+    let (here, there) = (bind(), bind());
+    let offerer = blocking::PeerConnection::new(&here).unwrap();
+    let answerer = blocking::PeerConnection::new(&there).unwrap();
+    let channel = offerer.create_channel("speed", ChannelOptions::default()).unwrap();
+    let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();
+    offerer.accept_answer(&answer).unwrap();
+    let other = answerer.accept_channel().unwrap();
+    let messages = vec![vec![7; message_bytes]; batch];
+    thread::spawn(move || while channel.send_many(Kind::Binary, &messages).is_ok() {});
+    let (begin, mut bytes, mut received) = (Instant::now(), 0, Vec::new());
+    while begin.elapsed() < Duration::from_secs(seconds) {
+        other.recv_many(&mut received, 256).unwrap();
+        bytes += received.drain(..).map(|message| message.data.len()).sum::<usize>();
+    }
+    let rate = bytes as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    println!("blocking face, {batch} messages a call, {message_bytes} B: {rate:.1} MB/s");
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn pings_of_many() {
+    let connections = number("CONNECTIONS", 1000);
+    let stop = AtomicBool::new(false);
+    let (offers, incoming) = mpsc::channel::<String>();
+    let (answers, outgoing) = mpsc::channel::<String>();
+    let stop = &stop;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut endpoint = endpoint();
+            let mut handler = On(
+                |_: &mut Connection<'_>, _| {},
+                |connection: &mut Connection<'_>, message: Message| {
+                    let _ = connection.send(message.channel, message.kind, &message.data);
+                },
+            );
+            while !stop.load(Ordering::Relaxed) {
+                endpoint.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
+                if let Ok(offer) = incoming.try_recv() {
+                    answers.send(endpoint.answer(&offer).unwrap().1).unwrap();
+                }
+            }
+        });
+        let mut endpoint = endpoint();
+        let (zero, mut ids) = (Instant::now(), Vec::new());
+        let (opened, times) = (std::cell::Cell::new(0), std::cell::RefCell::new(Vec::new()));
+        let mut handler = On(
+            |_: &mut Connection<'_>, event| {
+                opened.set(opened.get() + usize::from(matches!(event, Event::Open(_))))
+            },
+            |_: &mut Connection<'_>, message: Message| {
+                let sent = u64::from_be_bytes(message.data[..8].try_into().unwrap());
+                times.borrow_mut().push(zero.elapsed() - Duration::from_nanos(sent));
+            },
+        );
+        for _ in 0..connections {
+            let (id, offer) = endpoint.offer(Port::Own, "speed").unwrap();
+            offers.send(offer).unwrap();
+            endpoint.connection(id).unwrap().accept_answer(&outgoing.recv().unwrap()).unwrap();
+            endpoint.poll(Some(Duration::ZERO), &mut handler).unwrap();
+            ids.push(id);
+        }
+        while opened.get() < connections {
+            endpoint.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
+        }
+        println!("{connections} connections in {:?}", zero.elapsed());
+        // Each pings every 100 ms, spread evenly.
+        let (begin, step) = (Instant::now(), Duration::from_millis(100) / connections as u32);
+        let (mut next, mut message) = (0_u32, [0; 64]);
+        while begin.elapsed() < Duration::from_secs(5) {
+            while step * next <= begin.elapsed() {
+                message[..8].copy_from_slice(&(zero.elapsed().as_nanos() as u64).to_be_bytes());
+                let id = ids[next as usize % connections];
+                endpoint.connection(id).unwrap().send(ChannelId(0), Kind::Binary, &message).unwrap();
+                next += 1;
+            }
+            endpoint
+                .poll((begin + step * next).checked_duration_since(Instant::now()), &mut handler)
+                .unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        let mut times = times.into_inner();
+        times.sort_unstable();
+        println!("{} pings of {next}: {}", times.len(), percentiles(&times));
+    });
+}
+
+/// Processor time of this process so far, in ticks of 10 ms.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+}
+
+fn percentiles(sorted: &[Duration]) -> String {
+    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+    format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
+}

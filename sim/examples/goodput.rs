@@ -1,0 +1,40 @@
+//! What one association carries over paths of 100 Mbit/s, by round trip and loss, in virtual time:
+//! `cargo run --release -p netdyno-sim --example goodput`.
+
+use std::time::Duration;
+
+use netdyno_sctp::Congestion;
+use netdyno_sim::sctp::goodput::{Path, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
+
+const BITS_PER_S: u64 = 100_000_000;
+const TIME: Duration = Duration::from_secs(30);
+
+fn main() -> Result<(), netdyno_sim::Failure> {
+    println!(
+        "100 Mbit/s, a queue of one round trip, {} s, 1 KiB messages; Mbit/s of payload",
+        TIME.as_secs()
+    );
+    println!(
+        "| congestion control | round trip | loss | goodput | bottleneck | one flow in theory | sent again | timeouts |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    for congestion in [Congestion::Cubic, Congestion::NewReno] {
+        for rtt_ms in [1, 20, 100] {
+            for loss in [0.0, 0.001, 0.01] {
+                let path = Path::new(Duration::from_millis(rtt_ms), loss, BITS_PER_S);
+                let goodput = measure(path, congestion, TIME, 1)?;
+                let theory = theory_mbit_per_s(path, congestion);
+                let theory = if theory.is_finite() { format!("{theory:.2}") } else { "no limit".to_owned() };
+                println!(
+                    "| {congestion:?} | {rtt_ms} ms | {:.1} % | {:.2} | {:.1} | {theory} | {:.2} % | {} |",
+                    loss * 100.0,
+                    goodput.mbit_per_s,
+                    bottleneck_mbit_per_s(path),
+                    goodput.retransmitted_percent,
+                    goodput.timeouts,
+                );
+            }
+        }
+    }
+    Ok(())
+}

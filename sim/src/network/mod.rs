@@ -1,0 +1,220 @@
+//! The network between two endpoints: datagrams in, datagrams out later, or never.
+
+mod link;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::{Duration, Instant};
+
+use crate::profile::Profile;
+use crate::random::{Purpose, generator};
+
+use link::Link;
+pub use link::LinkStats;
+use trace::Trace;
+
+/// One of the two endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// Behind the NAT, if there is one.
+    A,
+    /// The other.
+    B,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// 0 or 1.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The address that the endpoint itself knows.
+    pub fn address(self) -> SocketAddr {
+        SocketAddr::V4(match self {
+            Self::A => SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 5001),
+            Self::B => SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 5002),
+        })
+    }
+}
+
+/// A datagram that arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where.
+    pub to: Side,
+    /// From which address, as seen there.
+    pub source: SocketAddr,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// The network. All of its chance comes from one seed: the same calls give the same deliveries.
+///
+/// Commands: [`send`](Self::send), [`set_profile`](Self::set_profile). Output: [`poll_delivery`](Self::poll_delivery),
+/// [`next_delivery`](Self::next_delivery). Time must not run backwards.
+#[derive(Debug)]
+pub struct Network {
+    start: Instant,
+    /// From A to B, and back.
+    links: [Link; 2],
+    /// Datagrams under way, the next to arrive on top.
+    under_way: BinaryHeap<UnderWay>,
+    /// Of the datagrams sent so far; breaks ties of time.
+    sequence: u64,
+    trace: Trace,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Network {
+    /// A network that is the same both ways.
+    pub fn new(seed: u64, start: Instant, profile: Profile) -> Self {
+        Self::asymmetric(seed, start, profile.clone(), profile)
+    }
+
+    /// A network with one profile from A to B and another one back. The NAT is the first one's.
+    pub fn asymmetric(seed: u64, start: Instant, forward: Profile, backward: Profile) -> Self {
+        let links = [
+            Link::new(forward, true, generator(seed, Purpose::Forward), start),
+            Link::new(backward, false, generator(seed, Purpose::Backward), start),
+        ];
+        let (under_way, trace, spare) = (BinaryHeap::new(), Trace::default(), Vec::new());
+        Self { start, links, under_way, sequence: 0, trace, spare }
+    }
+
+    /// Another profile from now on, for the datagrams that `from` sends. Those under way arrive as foreseen.
+    pub fn set_profile(&mut self, from: Side, profile: Profile) {
+        self.links[from.index()].set_profile(profile);
+    }
+
+    /// From now on the network does no harm: see [`Profile::healed`].
+    pub fn heal(&mut self) {
+        for side in Side::BOTH {
+            let healed = self.profile(side).healed();
+            self.set_profile(side, healed);
+        }
+    }
+
+    /// What the network does to datagrams of `from`.
+    pub fn profile(&self, from: Side) -> &Profile {
+        self.links[from.index()].profile()
+    }
+
+    /// What was counted of the datagrams of `from`.
+    pub fn stats(&self, from: Side) -> LinkStats {
+        self.links[from.index()].stats()
+    }
+
+    /// The address at which the other side sees an endpoint at this time. Behind a NAT it is not the endpoint's own.
+    pub fn public_address(&self, side: Side, now: Instant) -> SocketAddr {
+        let rebinds = match (side, &self.profile(Side::A).rebinds) {
+            (Side::A, Some(rebinds)) => rebinds,
+            _ => return side.address(),
+        };
+        let elapsed = now.saturating_duration_since(self.start);
+        let passed = rebinds.iter().filter(|rebind| **rebind <= elapsed).count();
+        SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 1), 40_000 + passed as u16))
+    }
+
+    /// Takes a datagram of `from` to an address. What goes to an address that nobody has (any more) is lost.
+    pub fn send(&mut self, now: Instant, from: Side, to: SocketAddr, bytes: &[u8]) {
+        let source = self.public_address(from, now);
+        let elapsed = now.saturating_duration_since(self.start);
+        for arrival in self.links[from.index()].send(now, elapsed, bytes.len()) {
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(bytes);
+            if arrival.corrupt {
+                self.links[from.index()].flip_bits(&mut copy);
+            }
+            self.sequence += 1;
+            let delivery = Delivery { to: from.other(), source, bytes: copy };
+            self.under_way.push(UnderWay { at: arrival.at, sequence: self.sequence, to, delivery });
+        }
+    }
+
+    /// When the next datagram arrives.
+    pub fn next_delivery(&self) -> Option<Instant> {
+        self.under_way.peek().map(|next| next.at)
+    }
+
+    /// The next datagram that has arrived by now. Give its buffer back with [`recycle`](Self::recycle).
+    pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery> {
+        while self.next_delivery().is_some_and(|at| at <= now) {
+            let UnderWay { at, to, delivery, .. } = self.under_way.pop()?;
+            let elapsed = at.saturating_duration_since(self.start);
+            if self.public_address(delivery.to, at) == to {
+                self.trace.add(elapsed, delivery.to, &delivery.bytes);
+                self.links[delivery.to.other().index()].count_delivery();
+                return Some(delivery);
+            }
+            self.links[delivery.to.other().index()].count_unknown_address();
+            self.recycle(delivery.bytes);
+        }
+        None
+    }
+
+    /// Takes back the buffer of a delivery, to use it again.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        const MOST: usize = 256;
+        if self.spare.len() < MOST {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// A number over everything delivered so far: time, direction and bytes of each datagram, in order. The same number
+    /// means, but for a chance of 1 in 2^64, the same run.
+    pub fn trace(&self) -> u64 {
+        self.trace.value()
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
+    }
+}
+
+/// A datagram under way. Ordered so that the next to arrive is the greatest.
+#[derive(Debug)]
+struct UnderWay {
+    at: Instant,
+    sequence: u64,
+    /// Where it was sent to.
+    to: SocketAddr,
+    delivery: Delivery,
+}
+
+impl Ord for UnderWay {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+impl PartialOrd for UnderWay {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for UnderWay {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for UnderWay {}

@@ -1,0 +1,264 @@
+//! The application of one side: makes channels, sends, reads, closes, and holds the peer connection to its events.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use netdyno_rtc_core::{ChannelId, ChannelState, Event, Kind, PeerConnection, PeerState, SendError};
+
+use super::model::Model;
+use super::plan::{Action, PlannedChannel};
+use crate::failure::Failure;
+use crate::network::Side;
+
+/// What waits until its channel takes it.
+#[derive(Debug, Clone, Copy)]
+enum Pending {
+    Message(Kind, usize),
+    Close,
+}
+
+/// A channel, as one application knows it.
+#[derive(Debug, Default)]
+struct Known {
+    id: Option<ChannelId>,
+    open: bool,
+    /// Its application or the peer's has closed it, or the connection has ended.
+    closed: bool,
+    /// Closed by this application.
+    closing: bool,
+    pending: VecDeque<Pending>,
+}
+
+/// The application of one side.
+#[derive(Debug)]
+pub(super) struct App {
+    side: Side,
+    planned: Vec<PlannedChannel>,
+    known: Vec<Known>,
+    by_id: BTreeMap<ChannelId, usize>,
+    pauses: u32,
+    /// `send` said "not now", and [`Event::Writable`] has not come.
+    blocked: bool,
+    connected: bool,
+    failed: Option<String>,
+    ended: bool,
+}
+
+impl App {
+    pub(super) fn new(side: Side, planned: &[PlannedChannel]) -> Self {
+        let known = planned.iter().map(|_| Known::default()).collect();
+        Self {
+            side,
+            planned: planned.to_vec(),
+            known,
+            by_id: BTreeMap::new(),
+            pauses: 0,
+            blocked: false,
+            connected: false,
+            failed: None,
+            ended: false,
+        }
+    }
+
+    /// Whether the connection was up once.
+    pub(super) fn was_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// Whether the connection is over, as the application was told.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Why the connection failed.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// What it still waits for, in words.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        if !self.connected || self.blocked {
+            return Some(format!("{:?}: connected {}, blocked {}", self.side, self.connected, self.blocked));
+        }
+        self.known.iter().enumerate().find_map(|(number, known)| {
+            let waits =
+                if known.closed { false } else { known.closing || !known.open || !known.pending.is_empty() };
+            waits.then(|| format!("{:?}: channel {number}: {known:?}", self.side))
+        })
+    }
+
+    /// Channels that the application was not told to be closed.
+    pub(super) fn open_channels(&self) -> usize {
+        self.known.iter().filter(|known| known.id.is_some() && !known.closed).count()
+    }
+
+    /// Does what the plan says; a restart is the scenario's.
+    pub(super) fn act(
+        &mut self,
+        now: Instant,
+        peer: &mut PeerConnection,
+        action: &Action,
+    ) -> Result<(), String> {
+        match action {
+            Action::Create(number) => {
+                let options = self.planned[*number].options.clone();
+                let made = peer.create_channel(now, &number.to_string(), options);
+                let id = made.map_err(|error| format!("channel {number}: {error}"))?;
+                self.know(*number, id)?;
+            }
+            Action::Send(number, kind, bytes) => {
+                self.known[*number].pending.push_back(Pending::Message(*kind, *bytes));
+            }
+            Action::CloseChannel(number) => self.known[*number].pending.push_back(Pending::Close),
+            Action::Pause => self.pauses += 1,
+            Action::Resume => self.pauses = self.pauses.saturating_sub(1),
+            Action::Restart => {}
+        }
+        Ok(())
+    }
+
+    /// Reads from now on, whatever the plan said.
+    pub(super) fn resume(&mut self) {
+        self.pauses = 0;
+    }
+
+    /// Reads, takes events and sends. Gives whether anything happened.
+    #[allow(clippy::print_stderr)]
+    pub(super) fn pump(
+        &mut self,
+        now: Instant,
+        at: Duration,
+        peer: &mut PeerConnection,
+        model: &mut Model,
+    ) -> Result<bool, Failure> {
+        let mut happened = false;
+        while let Some(event) = peer.poll_event() {
+            let (side, text) = (self.side, format!("{event:?}"));
+            if std::env::var_os("NETDYNO_SIM_LOG").is_some() {
+                eprintln!("{at:?} {side:?} EVENT {text}");
+            }
+            self.take_event(event, peer)
+                .map_err(|what| Failure::new(at, format!("{side:?}: {text}: {what}")))?;
+            happened = true;
+        }
+        while let Some(message) = if self.pauses == 0 { peer.recv() } else { None } {
+            let Some(number) = self.by_id.get(&message.channel) else {
+                let what =
+                    format!("{:?}: a message on {:?}, which was not announced", self.side, message.channel);
+                return Err(Failure::new(at, what));
+            };
+            model.delivered(at, self.side.other(), *number, &message)?;
+            happened = true;
+        }
+        let sent = self.send_pending(now, peer, model);
+        Ok(happened | sent.map_err(|what| Failure::new(at, format!("{:?}: {what}", self.side)))?)
+    }
+
+    fn know(&mut self, number: usize, id: ChannelId) -> Result<(), String> {
+        if self.known[number].id.replace(id).is_some() || self.by_id.insert(id, number).is_some() {
+            return Err(format!("channel {number} came twice"));
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: Event, peer: &PeerConnection) -> Result<(), String> {
+        match event {
+            Event::State(PeerState::Connected) => self.connected = true,
+            Event::State(PeerState::Closed | PeerState::Failed) => self.ended = true,
+            Event::State(_) | Event::Ice(_) | Event::BufferedAmountLow(_) => {}
+            Event::Incoming(id) => {
+                let number: usize =
+                    peer.label(id).parse().map_err(|_| format!("label {:?}", peer.label(id)))?;
+                let planned = self.planned.get(number).ok_or("a label that nobody gave")?;
+                if planned.maker == self.side || planned.options.negotiated.is_some() {
+                    return Err("the peer did not make this channel".into());
+                }
+                if peer.channel_options(id) != Some(&planned.options) {
+                    return Err(format!(
+                        "has {:?}, made with {:?}",
+                        peer.channel_options(id),
+                        planned.options
+                    ));
+                }
+                self.know(number, id)?;
+            }
+            Event::Open(id) => {
+                let known = self.known(id)?;
+                if known.open || peer.channel_state(id) == ChannelState::Connecting {
+                    return Err(format!("state {:?}, opened before {}", peer.channel_state(id), known.open));
+                }
+                known.open = true;
+            }
+            Event::Writable => {
+                if !self.blocked {
+                    return Err("though send did not say WouldBlock".into());
+                }
+                self.blocked = false;
+            }
+            Event::ChannelClosed(id) => {
+                let known = self.known(id)?;
+                if known.closed || peer.channel_state(id) != ChannelState::Closed {
+                    return Err(format!(
+                        "state {:?}, closed before {}",
+                        peer.channel_state(id),
+                        known.closed
+                    ));
+                }
+                known.closed = true;
+            }
+            Event::Failed(error) => self.failed = Some(error.to_string()),
+            other => return Err(format!("{other:?} is not known here")),
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, id: ChannelId) -> Result<&mut Known, String> {
+        let number = self.by_id.get(&id).ok_or("of a channel that was not announced")?;
+        Ok(&mut self.known[*number])
+    }
+
+    fn send_pending(
+        &mut self,
+        now: Instant,
+        peer: &mut PeerConnection,
+        model: &mut Model,
+    ) -> Result<bool, String> {
+        let mut happened = false;
+        for (number, known) in self.known.iter_mut().enumerate() {
+            let Some(id) = known.id.filter(|_| known.open) else { continue };
+            while let Some(&pending) = known.pending.front() {
+                if known.closed || known.closing {
+                    known.pending.clear();
+                    break;
+                }
+                match pending {
+                    Pending::Close => {
+                        known.closing = true;
+                        model.closed(self.side, number);
+                        peer.close_channel(now, id);
+                    }
+                    Pending::Message(..) if self.blocked => break,
+                    Pending::Message(kind, bytes) => {
+                        let message = model.next_message(self.side, number, bytes);
+                        match peer.send(now, id, kind, &message) {
+                            Ok(()) => model.sent(self.side, number, kind, bytes),
+                            Err(SendError::WouldBlock) => {
+                                self.blocked = true;
+                                break;
+                            }
+                            // The peer closes it.
+                            Err(SendError::Closed) if peer.channel_state(id) != ChannelState::Open => {
+                                known.pending.clear();
+                                break;
+                            }
+                            Err(error) => return Err(format!("send of {bytes} bytes on {number}: {error}")),
+                        }
+                    }
+                }
+                known.pending.pop_front();
+                happened = true;
+            }
+        }
+        Ok(happened)
+    }
+}

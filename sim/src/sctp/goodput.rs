@@ -1,0 +1,141 @@
+//! What one association carries, as fast as it can, in virtual time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_sctp::{Association, Config, Congestion, Event, Ppid, SendError, SendOptions, StreamId};
+
+use super::SctpCore;
+use super::describe::describe;
+use crate::failure::Failure;
+use crate::network::{Network, Side};
+use crate::profile::{Profile, Rate, UDP_OVERHEAD_BYTES};
+use crate::stage::Stage;
+
+/// Bytes that DTLS 1.2 with AES-GCM adds to each packet: it counts for the rate.
+const DTLS_OVERHEAD_BYTES: usize = 37;
+/// Bytes of each message.
+const MESSAGE_BYTES: usize = 1024;
+
+/// A path and what is sent over it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Path {
+    /// Round trip, without the queue.
+    pub rtt: Duration,
+    /// Probability of loss, of each packet, both ways.
+    pub loss: f64,
+    /// Rate of the bottleneck, bits in a second, headers of DTLS, UDP and IP included.
+    pub bits_per_s: u64,
+    /// Bytes that wait before the bottleneck at the most.
+    pub queue_bytes: usize,
+}
+
+impl Path {
+    /// A path whose queue holds what is under way in a round trip, and at least 64 packets.
+    pub fn new(rtt: Duration, loss: f64, bits_per_s: u64) -> Self {
+        let under_way = (bits_per_s as f64 / 8.0 * rtt.as_secs_f64()) as usize;
+        Self { rtt, loss, bits_per_s, queue_bytes: under_way.max(64 * 1228) }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goodput {
+    /// Payload delivered, megabits in a second.
+    pub mbit_per_s: f64,
+    /// Chunks sent again for each hundred packets sent.
+    pub retransmitted_percent: f64,
+    /// T3-rtx expiries.
+    pub timeouts: u64,
+}
+
+/// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts what B's
+/// application reads.
+pub fn measure(path: Path, congestion: Congestion, time: Duration, seed: u64) -> Result<Goodput, Failure> {
+    let profile = Profile {
+        delay: path.rtt / 2,
+        loss: path.loss,
+        rate: Some(Rate { bits_per_s: path.bits_per_s, queue_bytes: path.queue_bytes }),
+        overhead_bytes: UDP_OVERHEAD_BYTES + DTLS_OVERHEAD_BYTES,
+        ..Profile::default()
+    };
+    let start = Instant::now();
+    let network = Network::new(seed, start, profile);
+    let mut config = Config::default();
+    config.congestion = congestion;
+    let config = Arc::new(config);
+    let core = |side: Side| {
+        let association = Association::new(config.clone(), [seed as u8 ^ side.index() as u8; 32], start)
+            .map_err(|error| Failure::new(Duration::ZERO, error.to_string()))?;
+        Ok(SctpCore { association, max_packet_bytes: config.max_packet_bytes })
+    };
+    let mut stage = Stage::new(start, network, [core(Side::A)?, core(Side::B)?], describe);
+    stage.core_mut(Side::A).association.connect(start);
+    let (mut received, mut end) = (0, None);
+    while end.is_none_or(|end: Instant| stage.now() < end) {
+        while let Some(delivery) = stage.poll_delivery() {
+            stage.deliver(delivery);
+        }
+        let now = stage.now();
+        let sender = &mut stage.core_mut(Side::A).association;
+        while let Some(event) = sender.poll_event() {
+            end = end.or((event == Event::Connected).then_some(now + time));
+        }
+        if end.is_some() {
+            fill(sender, now)?;
+        }
+        stage.settle(Side::A)?;
+        let receiver = &mut stage.core_mut(Side::B).association;
+        while receiver.poll_event().is_some() {}
+        while let Some(message) = receiver.recv() {
+            received += message.data.len();
+        }
+        stage.settle(Side::B)?;
+        stage.advance(None, [].into_iter())?;
+    }
+    let stats = stage.core(Side::A).association.stats();
+    Ok(Goodput {
+        mbit_per_s: received as f64 * 8e-6 / time.as_secs_f64(),
+        retransmitted_percent: 100.0 * stats.chunks_retransmitted as f64 / stats.packets_sent.max(1) as f64,
+        timeouts: stats.retransmission_timeouts,
+    })
+}
+
+/// Sends until the association says "not now".
+fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
+    const MESSAGE: [u8; MESSAGE_BYTES] = [0x5A; MESSAGE_BYTES];
+    loop {
+        match association.send(now, StreamId(0), Ppid::BINARY, &MESSAGE, SendOptions::default()) {
+            Ok(()) => {}
+            Err(SendError::WouldBlock) => return Ok(()),
+            Err(error) => return Err(Failure::new(Duration::ZERO, error.to_string())),
+        }
+    }
+}
+
+/// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for NewReno
+/// the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by the bottleneck.
+/// Infinite without loss.
+pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
+    let (p, rtt) = (path.loss, path.rtt.as_secs_f64());
+    // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's decrease of 0.7
+    // and its matching increase comes to the same.
+    let reno = (1.5 / p).sqrt();
+    let packets = match congestion {
+        Congestion::NewReno => reno,
+        Congestion::Cubic => {
+            let (c, beta) = (0.4_f64, 0.7_f64);
+            let cubic = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25) * (rtt / p).powf(0.75);
+            cubic.max(reno)
+        }
+    };
+    packets * MESSAGE_BYTES as f64 * 8e-6 / rtt
+}
+
+/// What the bottleneck lets through, megabits of payload in a second.
+pub fn bottleneck_mbit_per_s(path: Path) -> f64 {
+    // The common header and the header of an I-DATA chunk.
+    const SCTP_OVERHEAD_BYTES: usize = 12 + 20;
+    let packet = MESSAGE_BYTES + SCTP_OVERHEAD_BYTES + DTLS_OVERHEAD_BYTES + UDP_OVERHEAD_BYTES;
+    path.bits_per_s as f64 * 1e-6 * MESSAGE_BYTES as f64 / packet as f64
+}

@@ -1,0 +1,44 @@
+//! What one association carries by round trip and loss: no less than theory says that it should.
+#![allow(missing_docs)]
+
+use std::time::Duration;
+
+use netdyno_sctp::Congestion::{self, Cubic, NewReno};
+use netdyno_sim::sctp::goodput::{Path, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
+
+/// Measures a path of 50 Mbit/s for so many seconds, and compares with the smaller one of bottleneck and theory.
+fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
+    let path = Path::new(Duration::from_millis(rtt_ms), loss, 50_000_000);
+    let goodput =
+        measure(path, congestion, Duration::from_secs(seconds), 1).map_err(|failure| failure.to_string())?;
+    let possible = bottleneck_mbit_per_s(path).min(theory_mbit_per_s(path, congestion));
+    let share = goodput.mbit_per_s / possible;
+    let text = format!(
+        "{congestion:?}, {rtt_ms} ms, {loss}: {share:.2} of {possible:.2} Mbit/s, {:.2} % sent again, {} timeouts",
+        goodput.retransmitted_percent, goodput.timeouts
+    );
+    println!("{text}");
+    if share >= share_min { Ok(()) } else { Err(format!("{text}; at least {share_min} expected")) }
+}
+
+#[test]
+fn goodput_is_near_what_theory_says() {
+    let mut wrong = Vec::new();
+    for congestion in [Cubic, NewReno] {
+        for (rtt_ms, loss, seconds, share_min) in [
+            (1, 0.0, 2, 0.95),
+            (1, 0.001, 2, 0.9),
+            (1, 0.01, 2, 0.6),
+            (20, 0.0, 5, 0.85),
+            (20, 0.001, 10, 0.6),
+            (20, 0.01, 10, 0.7),
+            // Slow start ends in a loss, and NewReno takes its time to come back over such a round trip.
+            (100, 0.0, 10, 0.55),
+            (100, 0.001, 40, 0.7),
+            (100, 0.01, 40, 0.7),
+        ] {
+            wrong.extend(check(congestion, rtt_ms, loss, seconds, share_min).err());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

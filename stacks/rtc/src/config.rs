@@ -1,0 +1,45 @@
+//! What a user of a peer connection may set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::dtls::Certificate;
+use crate::limits::Limits;
+
+/// Settings of a peer connection.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// Our certificate; one a process will do.
+    pub certificate: Arc<Certificate>,
+    /// Longest UDP payload to send before the path has shown that it takes more.
+    pub datagram_bytes: usize,
+    /// Path MTU discovery looks for UDP payloads of up to this length. `datagram_bytes` turns it off.
+    pub max_datagram_bytes: usize,
+    /// The longest message that we take, told to the peer (`a=max-message-size`).
+    pub max_message_bytes: usize,
+    /// Answer checks, make none (RFC 8445 section 2.5): for servers with an address that all can reach.
+    pub ice_lite: bool,
+    /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s).
+    pub consent_timeout: Duration,
+    /// Settings of the association; what the fields above decide is overwritten.
+    pub sctp: netdyno_sctp::Config,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The defaults, with this certificate.
+    pub fn new(certificate: Arc<Certificate>) -> Self {
+        Self {
+            certificate,
+            datagram_bytes: 1200,
+            max_datagram_bytes: 1200,
+            max_message_bytes: 262_144,
+            ice_lite: false,
+            consent_timeout: Duration::from_secs(30),
+            sctp: netdyno_sctp::Config::default(),
+            limits: Limits::default(),
+        }
+    }
+}

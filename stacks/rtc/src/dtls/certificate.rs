@@ -1,0 +1,186 @@
+//! Our certificate, and fingerprints.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+
+use super::provider;
+use crate::error::Error;
+
+/// Bytes of a SHA-256.
+const FINGERPRINT_BYTES: usize = 32;
+/// Bytes of a serial number: RFC 5280 section 4.1.2.2 allows 20.
+const SERIAL_BYTES: usize = 16;
+/// The longest datagram of a handshake, in bytes: with IPv6 and UDP headers 1,200, which every path of WebRTC takes.
+pub(super) const HANDSHAKE_DATAGRAM_BYTES: usize = 1150;
+/// Wait before the first retransmission. RFC 6347 section 4.2.4.1 says 1 s for a path that nobody knows; here ICE has
+/// measured it a moment ago, and what is lost is most often lost by a peer that was not ready yet.
+const FIRST_RETRANSMISSION: Duration = Duration::from_millis(100);
+/// Retransmissions of one flight, each after twice the time of the one before.
+const RETRANSMISSIONS_MAX: usize = 8;
+/// Then the handshake has failed.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Datagrams of the handshake that are kept while one before them is missing.
+const QUEUE_MAX: usize = 30;
+
+/// A self-signed certificate with its key, and its SHA-256 fingerprint. Made once a process; costs about 1 ms.
+pub struct Certificate {
+    pub(super) key_pair: Arc<EcdsaKeyPair>,
+    pub(super) der: Vec<u8>,
+    /// Settings of every handshake with this certificate. Here because `dimpl` tests all of its cryptography when they
+    /// are made, which takes longer than a handshake.
+    pub(super) config: Arc<dimpl::Config>,
+    fingerprint: Fingerprint,
+}
+
+impl Certificate {
+    /// A fresh ECDSA P-256 certificate (RFC 8827 section 6.5). Key and serial number are the system's random bytes.
+    pub fn generate() -> Result<Self, Error> {
+        let failed = |what: &dyn fmt::Display| Error::Certificate(what.to_string());
+        let key_pair =
+            EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).map_err(|error| failed(&error))?;
+        let key_pair = Arc::new(key_pair);
+        let der = sign(&key_pair).map_err(|error| failed(&error))?;
+        let config = config().map_err(|error| failed(&error))?;
+        let fingerprint = Fingerprint::of(&der);
+        Ok(Self { key_pair, der, config: Arc::new(config), fingerprint })
+    }
+
+    /// What the peer will see of it.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
+
+/// A key pair of aws-lc-rs, for rcgen: so the private key is never written out.
+struct Signer<'a>(&'a EcdsaKeyPair);
+
+impl rcgen::PublicKeyData for Signer<'_> {
+    fn der_bytes(&self) -> &[u8] {
+        self.0.public_key().as_ref()
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ECDSA_P256_SHA256
+    }
+}
+
+impl rcgen::SigningKey for Signer<'_> {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        let signature = self.0.sign(&SystemRandom::new(), message);
+        Ok(signature.map_err(|_| rcgen::Error::RemoteKeyError)?.as_ref().to_vec())
+    }
+}
+
+fn sign(key_pair: &EcdsaKeyPair) -> Result<Vec<u8>, rcgen::Error> {
+    let mut serial = [0; SERIAL_BYTES];
+    aws_lc_rs::rand::fill(&mut serial).map_err(|_| rcgen::Error::RingUnspecified)?;
+    // A positive number, without leading zeros: Firefox takes no two certificates with one issuer and serial number.
+    serial[0] = serial[0] & 0x7F | 0x40;
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "WebRTC");
+    params.serial_number = Some(serial.to_vec().into());
+    // A core reads no clock, so the dates are fixed, and as wide as two-digit years go (RFC 5280 section 4.1.2.5).
+    // Peers do not look at them: the fingerprint alone says whom to trust (RFC 8827 section 6.5).
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2049, 12, 31);
+    Ok(params.self_signed(&Signer(key_pair))?.der().to_vec())
+}
+
+fn config() -> Result<dimpl::Config, dimpl::Error> {
+    dimpl::Config::builder()
+        .with_crypto_provider(provider::provider())
+        .dtls13_cipher_suites(&[])
+        .require_client_certificate(true)
+        // ICE has proved that the peer is where it says: a cookie would prove it again, for a round trip.
+        .use_server_cookie(false)
+        .mtu(HANDSHAKE_DATAGRAM_BYTES)
+        .max_queue_rx(QUEUE_MAX)
+        .flight_start_rto(FIRST_RETRANSMISSION)
+        .flight_retries(RETRANSMISSIONS_MAX)
+        .handshake_timeout(HANDSHAKE_TIMEOUT)
+        .build()
+}
+
+/// SHA-256 of a certificate, as in `a=fingerprint` (RFC 8122).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
+
+impl Fingerprint {
+    /// The fingerprint of a certificate in DER.
+    pub(super) fn of(der: &[u8]) -> Self {
+        let mut bytes = [0; FINGERPRINT_BYTES];
+        bytes.copy_from_slice(digest::digest(&digest::SHA256, der).as_ref());
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// "AB:CD:.." without the name of the hash.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            let colon = if index == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = Error;
+
+    /// Pairs of hexadecimal digits, of either case, with colons between (RFC 8122 section 5).
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong =
+            || Error::Dtls("a SHA-256 fingerprint is 32 pairs of hexadecimal digits with colons".into());
+        let mut bytes = [0; FINGERPRINT_BYTES];
+        let mut pairs = text.split(':');
+        for byte in &mut bytes {
+            let pair = pairs.next().filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
+            if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(wrong());
+            }
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        if pairs.next().is_some() { Err(wrong()) } else { Ok(Self(bytes)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_go_there_and_back() {
+        let certificate = Certificate::generate().unwrap();
+        let text = certificate.fingerprint().to_string();
+        assert_eq!(text.len(), 95);
+        assert_eq!(&text.parse::<Fingerprint>().unwrap(), certificate.fingerprint());
+        assert_eq!(&text.to_lowercase().parse::<Fingerprint>().unwrap(), certificate.fingerprint());
+        let long = format!("{text}:00");
+        let plus = text.replacen(&text[..2], "+1", 1);
+        for wrong in ["", "AB", &text[1..], &text[..94], &long, &plus, &text.replace(':', "-"), "é:"] {
+            assert!(wrong.parse::<Fingerprint>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn certificates_differ_and_hide_their_key() {
+        let (a, b) = (Certificate::generate().unwrap(), Certificate::generate().unwrap());
+        assert_ne!(a.fingerprint(), b.fingerprint());
+        assert!(a.der.len() < 400, "{}", a.der.len());
+        assert_eq!(format!("{a:?}"), format!("Certificate {{ fingerprint: {:?}, .. }}", a.fingerprint()));
+    }
+}

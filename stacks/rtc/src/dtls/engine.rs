@@ -1,0 +1,263 @@
+//! `dimpl`, watched: its keys are noted, its records get our numbers, and its peer's certificate is looked at.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dimpl::Output;
+
+use super::certificate::Certificate;
+use super::protection::Protection;
+use super::record::{Alert, content, plain, split};
+use super::{DtlsEvent, Fingerprint, Role, TAILROOM, provider};
+use crate::error::Error;
+
+/// Datagrams that wait to be polled. A flight has two at most; the oldest goes if nobody polls.
+const TRANSMITS_MAX: usize = 16;
+/// Bytes of a datagram of `dimpl`, or of a certificate, for which there is room at first.
+const OUTPUT_BYTES: usize = 2048;
+/// The longest certificate that we look at.
+const CERTIFICATE_BYTES_MAX: usize = 16_384;
+/// What `dimpl` says when it waits for no time at all is years away.
+const DEADLINE_MAX: Duration = Duration::from_secs(3600);
+/// Bytes of a Finished: a header of 12 and the 12 of verify_data.
+pub(super) const FINISHED_BYTES: usize = 24;
+
+/// Datagrams to send.
+pub(super) type Transmits = VecDeque<Vec<u8>>;
+
+/// One handshake of `dimpl`. What a method gives as an error is the event that ends it.
+pub(super) struct Engine {
+    certificate: Arc<Certificate>,
+    pub role: Role,
+    /// What the peer's certificate must have.
+    peer: Fingerprint,
+    dimpl: dimpl::Dtls,
+    pub progress: Progress,
+    /// There once the keys are.
+    pub protection: Option<Protection>,
+    /// Our Finished, in the clear.
+    pub finished: [u8; FINISHED_BYTES],
+    /// The number of our next record in epoch 0.
+    pub next_plain_sequence: u64,
+    pub deadline: Option<Instant>,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Progress {
+    /// It has been given something.
+    pub fed: bool,
+    /// It refused a ClientHello, and takes nothing any more.
+    pub refused: bool,
+    /// It has sent something.
+    pub answered: bool,
+    /// It has sent something since this was set to false.
+    pub spoke: bool,
+    /// The peer's certificate has the right fingerprint.
+    pub verified: bool,
+    /// It is done.
+    pub connected: bool,
+}
+
+impl Engine {
+    /// Begins; a client's ClientHello is sent at once.
+    pub(super) fn new(
+        certificate: &Arc<Certificate>,
+        role: Role,
+        peer: Fingerprint,
+        now: Instant,
+        transmits: &mut Transmits,
+    ) -> Result<Self, DtlsEvent> {
+        let mut engine = Self {
+            certificate: Arc::clone(certificate),
+            role,
+            peer,
+            dimpl: new_dimpl(certificate, role, now),
+            progress: Progress::default(),
+            protection: None,
+            finished: [0; FINISHED_BYTES],
+            next_plain_sequence: 0,
+            deadline: None,
+        };
+        engine.handle_timeout(now, transmits)?;
+        Ok(engine)
+    }
+
+    /// Forgets everything. Only for a server that has not answered: then there are no keys, and no number was used.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.dimpl = new_dimpl(&self.certificate, self.role, now);
+        self.progress = Progress::default();
+    }
+
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        transmits: &mut Transmits,
+    ) -> Result<(), DtlsEvent> {
+        self.call(now, transmits, |dimpl| dimpl.handle_timeout(now))
+    }
+
+    /// Takes a record, unless it is done.
+    pub(super) fn handle_record(
+        &mut self,
+        now: Instant,
+        record: &[u8],
+        transmits: &mut Transmits,
+    ) -> Result<(), DtlsEvent> {
+        if self.progress.connected {
+            return Ok(());
+        }
+        self.progress.fed = true;
+        self.call(now, transmits, |dimpl| {
+            // The clock of `dimpl` stands still between calls.
+            dimpl.handle_timeout(now)?;
+            dimpl.handle_packet(record)
+        })
+    }
+
+    /// Calls `dimpl`, and takes what it has to say.
+    fn call(
+        &mut self,
+        now: Instant,
+        transmits: &mut Transmits,
+        call: impl FnOnce(&mut dimpl::Dtls) -> Result<(), dimpl::Error>,
+    ) -> Result<(), DtlsEvent> {
+        let dimpl = &mut self.dimpl;
+        let (result, keys) = provider::watch(&self.certificate.key_pair, || call(dimpl));
+        if let Some(keys) = keys {
+            // Never a second time: the count of records would begin again.
+            let role = self.role;
+            self.protection.get_or_insert_with(|| Protection::new(role, keys));
+        }
+        match result {
+            Ok(()) | Err(dimpl::Error::ReceiveQueueFull | dimpl::Error::TransmitQueueFull) => {
+                self.drain(now, transmits)
+            }
+            // A bad ClientHello, or a piece of one and no more for the time of a handshake.
+            Err(_) if self.role == Role::Server && !self.progress.answered => {
+                self.progress.refused = true;
+                self.deadline = None;
+                Ok(())
+            }
+            Err(dimpl::Error::Timeout(_)) => {
+                let why = "the peer does not answer the handshake";
+                Err(self.fail(Alert::HANDSHAKE_FAILURE, Error::Dtls(why.into()), transmits))
+            }
+            Err(error) => Err(self.fail(Alert::HANDSHAKE_FAILURE, Error::Dtls(error.to_string()), transmits)),
+        }
+    }
+
+    fn drain(&mut self, now: Instant, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
+        let mut buffer = vec![0; OUTPUT_BYTES];
+        loop {
+            match self.dimpl.poll_output(&mut buffer) {
+                Output::Packet(packet) => {
+                    let mut packet = packet.to_vec();
+                    if self.reseal(&mut packet).is_none() {
+                        let why = Error::Dtls("a record of the handshake has another key".into());
+                        return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
+                    }
+                    self.progress.answered = true;
+                    self.progress.spoke = true;
+                    push(transmits, packet);
+                }
+                // It comes before the flight that answers it.
+                Output::PeerCert(der) => {
+                    if Fingerprint::of(der) != self.peer {
+                        return Err(self.fail(Alert::BAD_CERTIFICATE, Error::Fingerprint, transmits));
+                    }
+                    self.progress.verified = true;
+                }
+                Output::Connected => {
+                    if !self.progress.verified || self.protection.is_none() {
+                        let why = Error::Dtls("the peer showed no certificate".into());
+                        return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
+                    }
+                    self.progress.connected = true;
+                }
+                Output::BufferTooSmall { needed } if needed <= CERTIFICATE_BYTES_MAX => {
+                    buffer.resize(needed, 0);
+                }
+                Output::BufferTooSmall { .. } => {
+                    let why = Error::Dtls("the peer's certificate is too long".into());
+                    return Err(self.fail(Alert::BAD_CERTIFICATE, why, transmits));
+                }
+                Output::Timeout(at) => {
+                    self.deadline = Some(at).filter(|&at| at < now + DEADLINE_MAX);
+                    return Ok(());
+                }
+                // SRTP is not negotiated, and protected records other than Finished do not get there.
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives the protected records of a datagram of `dimpl` our sequence numbers. Its own never leave: it counts from 0
+    /// for itself, so they would collide with those of the application's data in the peer's replay window.
+    fn reseal(&mut self, mut datagram: &mut [u8]) -> Option<()> {
+        while let Some((header, record, rest)) = split(datagram) {
+            datagram = rest;
+            if header.epoch() == 0 {
+                self.next_plain_sequence = self.next_plain_sequence.max(header.sequence() + 1);
+            } else {
+                let finished = &mut self.finished;
+                self.protection.as_mut()?.reseal(header, record, |text| {
+                    if let Some(text) = text.first_chunk() {
+                        *finished = *text;
+                    }
+                })?;
+            }
+        }
+        Some(())
+    }
+
+    /// Tells the peer; gives the event.
+    fn fail(&mut self, alert: Alert, error: Error, transmits: &mut Transmits) -> DtlsEvent {
+        self.send_alert(alert, transmits);
+        DtlsEvent::Failed(error)
+    }
+
+    /// Says something to a peer that has heard of us, or from whom we have heard, under the protection that it expects.
+    pub(super) fn send_alert(&mut self, alert: Alert, transmits: &mut Transmits) {
+        match &mut self.protection {
+            Some(protection) if protection.is_used() => push(transmits, sealed_alert(protection, alert)),
+            _ if self.progress.answered || self.progress.fed => {
+                push(transmits, plain(content::ALERT, self.next_plain_sequence, &alert.to_bytes()));
+                self.next_plain_sequence += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A record of epoch 1 with a fragment that we made.
+pub(super) fn sealed(protection: &mut Protection, content: u8, fragment: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; protection.headroom()];
+    record.extend_from_slice(fragment);
+    record.resize(record.len() + TAILROOM, 0);
+    let length = protection.seal(content, &mut record, fragment.len()).unwrap_or(0);
+    record.truncate(length);
+    record
+}
+
+pub(super) fn sealed_alert(protection: &mut Protection, alert: Alert) -> Vec<u8> {
+    sealed(protection, content::ALERT, &alert.to_bytes())
+}
+
+/// Queues a datagram.
+pub(super) fn push(transmits: &mut Transmits, datagram: Vec<u8>) {
+    if transmits.len() == TRANSMITS_MAX {
+        transmits.pop_front();
+    }
+    transmits.push_back(datagram);
+}
+
+fn new_dimpl(certificate: &Certificate, role: Role, now: Instant) -> dimpl::Dtls {
+    // The private key comes through the provider.
+    let owned = dimpl::DtlsCertificate { certificate: certificate.der.clone(), private_key: Vec::new() };
+    let make = || dimpl::Dtls::new_12(Arc::clone(&certificate.config), owned, now);
+    let (mut dimpl, _) = provider::watch(&certificate.key_pair, make);
+    dimpl.set_active(role == Role::Client);
+    dimpl
+}

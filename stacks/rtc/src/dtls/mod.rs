@@ -1,0 +1,310 @@
+//! DTLS 1.2 (RFC 6347): the handshake by `dimpl`, the records of application data by our own fast path.
+//!
+//! | does | does not |
+//! |---|---|
+//! | ECDHE_ECDSA with AES-GCM and ChaCha20-Poly1305, both sides' certificates, extended master secret | DTLS 1.0 and 1.3, resumption, renegotiation, SRTP |
+//! | retransmission, fragments, a replay window of 1,024 records | cookies: ICE has proved that the peer can be reached |
+//!
+//! The bytes of a handshake, and the jitter of its retransmissions, are the one part of a peer connection that is not
+//! a function of its seed: keys, random values and signatures are the system's random bytes, as they must be.
+
+mod certificate;
+mod engine;
+mod flight;
+mod handshake;
+mod protection;
+mod provider;
+mod record;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::error::Error;
+pub use certificate::{Certificate, Fingerprint};
+use engine::{FINISHED_BYTES, Transmits, push, sealed, sealed_alert};
+use handshake::{Handshake, Outcome};
+use protection::Protection;
+use record::{Alert, HEADER_BYTES, Header, content, plain, split};
+
+/// Who begins the handshake (`a=setup`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Sends ClientHello (`active`).
+    Client,
+    /// Waits for it (`passive`).
+    Server,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DtlsEvent {
+    /// The handshake is done, and the peer's certificate has the right fingerprint.
+    Connected,
+    /// The peer said close_notify.
+    Closed,
+    /// Over.
+    Failed(Error),
+}
+
+/// Bytes before the plaintext in a sealed record: record header and explicit nonce, of the widest suite.
+pub const HEADROOM: usize = HEADER_BYTES + 8;
+/// Bytes after it: the tag.
+pub const TAILROOM: usize = 16;
+
+/// One DTLS connection.
+pub struct Dtls {
+    state: State,
+    transmits: Transmits,
+    /// `Connected` was not polled yet.
+    is_news: bool,
+}
+
+enum State {
+    Handshake(Box<Handshake>),
+    /// In which it spends its life, and looks into it for each record: not in a box.
+    Connected(Connection),
+    /// And the event that says why, until it is polled.
+    Over(Option<DtlsEvent>),
+}
+
+/// A connection after its handshake.
+struct Connection {
+    protection: Protection,
+    repeat: Option<Box<LastFlight>>,
+}
+
+/// What a server says again when the client says its Finished again: the answer was lost. The first application data
+/// proves that it was not (RFC 6347 section 4.2.4). A client never has the last word.
+struct LastFlight {
+    finished: [u8; FINISHED_BYTES],
+    next_plain_sequence: u64,
+}
+
+impl Dtls {
+    /// A connection whose peer must have the certificate with this fingerprint. A client's first flight is ready to be
+    /// polled. The seed has no use so far (see the [module](self)).
+    pub fn new(
+        certificate: &Arc<Certificate>,
+        role: Role,
+        peer: Fingerprint,
+        _seed: [u8; 32],
+        now: Instant,
+    ) -> Result<Self, Error> {
+        let mut transmits = Transmits::new();
+        let handshake = Handshake::new(certificate, role, peer, now, &mut transmits)?;
+        Ok(Self { state: State::Handshake(Box::new(handshake)), transmits, is_news: false })
+    }
+
+    /// Whether application data can be sealed.
+    #[inline]
+    pub fn is_connected(&self) -> bool {
+        matches!(self.state, State::Connected(_))
+    }
+
+    /// Bytes that sealing adds to a plaintext, with the suite in use (at most `HEADROOM + TAILROOM`).
+    #[inline]
+    pub fn overhead(&self) -> usize {
+        self.headroom() + TAILROOM
+    }
+
+    /// Bytes before the plaintext with the suite in use (21 with AES-GCM, 13 with ChaCha20-Poly1305).
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        match &self.state {
+            State::Connected(connection) => connection.protection.headroom(),
+            _ => HEADROOM,
+        }
+    }
+
+    /// Takes one datagram, decrypts in place, and gives each application record's plaintext to `deliver`. Handshake
+    /// records go to the handshake. Noise, replays and forgeries are dropped without a sign.
+    ///
+    /// A datagram that completes the handshake may deliver data too: what came with it, and before it.
+    #[inline]
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        datagram: &mut [u8],
+        deliver: &mut impl FnMut(&mut [u8]),
+    ) {
+        let mut rest = datagram;
+        while let Some((header, record, tail)) = split(rest) {
+            rest = tail;
+            match &mut self.state {
+                State::Connected(connection) if header.content == content::APPLICATION_DATA => {
+                    connection.open_data(header, record, deliver);
+                }
+                State::Connected(_) => self.handle_control(header, record),
+                State::Handshake(handshake) => {
+                    let step = handshake.handle_record(now, header, record, &mut self.transmits);
+                    for mut record in self.follow(step) {
+                        // It has gone through here once already, and is then of the kind that the first arm takes.
+                        if let (State::Connected(connection), Some((header, record, _))) =
+                            (&mut self.state, split(&mut record))
+                        {
+                            connection.open_data(header, record, deliver);
+                        }
+                    }
+                }
+                State::Over(_) => return,
+            }
+        }
+    }
+
+    /// Seals, in place, one record of application data: the plaintext stands at `headroom()..headroom() + length` of
+    /// `buffer`. Gives the length of the whole record, from the start of `buffer`; 0 if nothing was sealed: not
+    /// connected, more than 2^14 bytes, `buffer` too short, or all 2^48 sequence numbers used, which also ends the
+    /// connection.
+    #[inline]
+    pub fn seal(&mut self, buffer: &mut [u8], length: usize) -> usize {
+        let State::Connected(connection) = &mut self.state else { return 0 };
+        match connection.protection.seal(content::APPLICATION_DATA, buffer, length) {
+            Some(total) => total,
+            None => self.seal_failed(),
+        }
+    }
+
+    /// Says close_notify.
+    pub fn close(&mut self) {
+        match &mut self.state {
+            State::Handshake(handshake) => handshake.close(&mut self.transmits),
+            State::Connected(connection) => {
+                push(&mut self.transmits, sealed_alert(&mut connection.protection, Alert::CLOSE_NOTIFY));
+            }
+            State::Over(_) => return,
+        }
+        self.state = State::Over(None);
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let State::Handshake(handshake) = &mut self.state {
+            let step = handshake.handle_timeout(now, &mut self.transmits);
+            // Time alone completes nothing, so nothing early becomes data.
+            self.follow(step);
+        }
+    }
+
+    /// When to call `handle_timeout`; none once the handshake is over, and for a server before it has begun.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        match &self.state {
+            State::Handshake(handshake) => handshake.deadline(),
+            _ => None,
+        }
+    }
+
+    /// The next datagram of the handshake, or an alert; gives its length, at most 1,150 bytes. It stays if `out` is
+    /// too short for it.
+    #[inline]
+    pub fn poll_transmit(&mut self, out: &mut [u8]) -> Option<usize> {
+        let datagram = self.transmits.front()?;
+        out.get_mut(..datagram.len())?.copy_from_slice(datagram);
+        let length = datagram.len();
+        self.transmits.pop_front();
+        if self.transmits.is_empty() {
+            // An idle connection keeps no buffer.
+            self.transmits = Transmits::new();
+        }
+        Some(length)
+    }
+
+    /// The next event.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<DtlsEvent> {
+        if std::mem::take(&mut self.is_news) {
+            return Some(DtlsEvent::Connected);
+        }
+        if let State::Over(end) = &mut self.state { end.take() } else { None }
+    }
+
+    /// Goes where a step of the handshake leads. Gives the records of application data that came too early.
+    fn follow(&mut self, step: Result<(), DtlsEvent>) -> Vec<Vec<u8>> {
+        let mut kept = Vec::new();
+        self.state = match (std::mem::replace(&mut self.state, State::Over(None)), step) {
+            (State::Handshake(_), Err(event)) => State::Over(Some(event)),
+            (State::Handshake(handshake), Ok(())) => match handshake.finish() {
+                Ok(Outcome { protection, early, finished, next_plain_sequence, is_server }) => {
+                    kept = early;
+                    self.is_news = true;
+                    let last = || Box::new(LastFlight { finished, next_plain_sequence });
+                    State::Connected(Connection { protection, repeat: is_server.then(last) })
+                }
+                Err(handshake) => State::Handshake(handshake),
+            },
+            (state, _) => state,
+        };
+        kept
+    }
+
+    /// A record that is not application data, when connected. In epoch 0 anyone can have sent it.
+    #[cold]
+    fn handle_control(&mut self, header: Header, record: &mut [u8]) {
+        let State::Connected(connection) = &mut self.state else { return };
+        if header.epoch() != 1 || !matches!(header.content, content::ALERT | content::HANDSHAKE) {
+            return;
+        }
+        let Some(text) = connection.protection.open(header, record) else { return };
+        if header.content == content::HANDSHAKE {
+            let wanted = flight::begins_finished(text);
+            if let Some(last) = connection.repeat.as_mut().filter(|_| wanted) {
+                push(&mut self.transmits, last.datagram(&mut connection.protection));
+            }
+            return;
+        }
+        let Some(event) = Alert::parse(text).and_then(Alert::event) else { return };
+        if event == DtlsEvent::Closed {
+            // "The other party MUST respond with a close_notify alert of its own" (RFC 5246 section 7.2.1).
+            self.close();
+        }
+        self.state = State::Over(Some(event));
+    }
+
+    #[cold]
+    fn seal_failed(&mut self) -> usize {
+        if let State::Connected(connection) = &self.state
+            && connection.protection.is_exhausted()
+        {
+            let why = "all sequence numbers are used";
+            self.state = State::Over(Some(DtlsEvent::Failed(Error::Dtls(why.into()))));
+        }
+        0
+    }
+}
+
+impl Connection {
+    #[inline]
+    fn open_data(&mut self, header: Header, record: &mut [u8], deliver: &mut impl FnMut(&mut [u8])) {
+        let Some(text) = self.protection.open(header, record) else { return };
+        if self.repeat.is_some() {
+            self.repeat = None;
+        }
+        if !text.is_empty() {
+            deliver(text);
+        }
+    }
+}
+
+impl LastFlight {
+    /// ChangeCipherSpec and Finished, with new record numbers.
+    fn datagram(&mut self, protection: &mut Protection) -> Vec<u8> {
+        let mut datagram = plain(content::CHANGE_CIPHER_SPEC, self.next_plain_sequence, &[1]);
+        self.next_plain_sequence += 1;
+        datagram.extend(sealed(protection, content::HANDSHAKE, &self.finished));
+        datagram
+    }
+}
+
+impl std::fmt::Debug for Dtls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.state {
+            State::Handshake(_) => "Handshake",
+            State::Connected(_) => "Connected",
+            State::Over(_) => "Over",
+        };
+        f.debug_struct("Dtls").field("state", &state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,331 @@
+//! Sealing and opening the records of epoch 1, in place: RFC 6347 section 4.1.2, with AES-GCM as RFC 5288 and
+//! ChaCha20-Poly1305 as RFC 7905 say.
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+
+use super::record::{HEADER_BYTES, Header, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX, VERSION};
+use super::replay::ReplayWindow;
+use super::{Role, TAILROOM};
+
+/// The only epoch with keys: we never renegotiate.
+const EPOCH: u64 = 1;
+/// Bytes of the nonce that an AES-GCM record carries.
+const EXPLICIT_NONCE_BYTES: usize = 8;
+const NONCE_BYTES: usize = 12;
+
+/// The part of a suite that records need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cipher {
+    /// AES-128-GCM.
+    Aes128Gcm,
+    /// AES-256-GCM.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305.
+    ChaCha20Poly1305,
+}
+
+impl Cipher {
+    /// Bytes of a key.
+    pub(super) fn key_bytes(self) -> usize {
+        self.algorithm().key_len()
+    }
+
+    /// Bytes of the part of the nonce that is derived with the key.
+    pub(super) fn iv_bytes(self) -> usize {
+        NONCE_BYTES - self.explicit_nonce_bytes()
+    }
+
+    fn explicit_nonce_bytes(self) -> usize {
+        if self == Self::ChaCha20Poly1305 { 0 } else { EXPLICIT_NONCE_BYTES }
+    }
+
+    fn algorithm(self) -> &'static aead::Algorithm {
+        match self {
+            Self::Aes128Gcm => &aead::AES_128_GCM,
+            Self::Aes256Gcm => &aead::AES_256_GCM,
+            Self::ChaCha20Poly1305 => &aead::CHACHA20_POLY1305,
+        }
+    }
+}
+
+/// The key and the fixed part of the nonce of one direction. `Debug` shows neither.
+pub(super) struct Key {
+    key: LessSafeKey,
+    iv: [u8; NONCE_BYTES],
+}
+
+impl Key {
+    /// None: the lengths are not those of the cipher.
+    pub(super) fn new(cipher: Cipher, key: &[u8], iv: &[u8]) -> Option<Self> {
+        let key = LessSafeKey::new(UnboundKey::new(cipher.algorithm(), key).ok()?);
+        let mut padded = [0; NONCE_BYTES];
+        (iv.len() == cipher.iv_bytes()).then(|| padded[..iv.len()].copy_from_slice(iv))?;
+        Some(Self { key, iv: padded })
+    }
+
+    /// RFC 5288 section 3: salt and explicit part.
+    fn gcm_nonce(&self, explicit: [u8; EXPLICIT_NONCE_BYTES]) -> Nonce {
+        let mut nonce = self.iv;
+        nonce[NONCE_BYTES - EXPLICIT_NONCE_BYTES..].copy_from_slice(&explicit);
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// RFC 7905 section 2: epoch and sequence number, padded, XOR the derived part.
+    fn chacha_nonce(&self, stamp: u64) -> Nonce {
+        let mut nonce = self.iv;
+        nonce[4..].iter_mut().zip(stamp.to_be_bytes()).for_each(|(byte, with)| *byte ^= with);
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").finish_non_exhaustive()
+    }
+}
+
+/// The keys of both directions.
+#[derive(Debug)]
+pub(super) struct Keys {
+    pub cipher: Cipher,
+    pub client: Key,
+    pub server: Key,
+}
+
+/// The protection of epoch 1: all records that we send take their numbers here, those of the handshake too.
+#[derive(Debug)]
+pub(super) struct Protection {
+    /// Bytes between the record header and the ciphertext.
+    explicit_nonce_bytes: usize,
+    write: Key,
+    read: Key,
+    /// The next record's number. Each is used once, so that no nonce is.
+    next_sequence: u64,
+    window: ReplayWindow,
+}
+
+impl Protection {
+    pub(super) fn new(role: Role, keys: Keys) -> Self {
+        let explicit_nonce_bytes = keys.cipher.explicit_nonce_bytes();
+        let (write, read) = match role {
+            Role::Client => (keys.client, keys.server),
+            Role::Server => (keys.server, keys.client),
+        };
+        Self { explicit_nonce_bytes, write, read, next_sequence: 0, window: ReplayWindow::default() }
+    }
+
+    /// Bytes before the plaintext.
+    #[inline]
+    pub(super) fn headroom(&self) -> usize {
+        HEADER_BYTES + self.explicit_nonce_bytes
+    }
+
+    /// Whether the peer may have seen a record of ours, so that it waits for protected ones.
+    pub(super) fn is_used(&self) -> bool {
+        self.next_sequence > 0
+    }
+
+    /// Whether all sequence numbers are used.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.next_sequence > SEQUENCE_MAX
+    }
+
+    /// Seals the `length` bytes that stand at `headroom()` in `buffer`. Gives the length of the record, or none, and
+    /// then nothing was written: no room, more than 2^14 bytes, or all sequence numbers are used.
+    #[inline]
+    pub(super) fn seal(&mut self, content: u8, buffer: &mut [u8], length: usize) -> Option<usize> {
+        let headroom = self.headroom();
+        // "DTLS implementations MUST NOT allow the sequence number to wrap" (RFC 6347 section 4.1).
+        if length > PLAINTEXT_BYTES_MAX || self.is_exhausted() {
+            return None;
+        }
+        let total = headroom + length + TAILROOM;
+        let (head, body) = buffer.get_mut(..total)?.split_at_mut(headroom);
+        let (text, tag) = body.split_at_mut(length);
+        let stamp = EPOCH << 48 | self.next_sequence;
+        let (header, explicit) = head.split_first_chunk_mut()?;
+        Header::write(header, content, stamp, (total - HEADER_BYTES) as u16);
+        let nonce = if self.explicit_nonce_bytes == 0 {
+            self.write.chacha_nonce(stamp)
+        } else {
+            explicit.copy_from_slice(&stamp.to_be_bytes());
+            self.write.gcm_nonce(stamp.to_be_bytes())
+        };
+        let aad = Aad::from(additional_data(content, VERSION, stamp, length));
+        self.write.key.seal_in_place_scatter(nonce, aad, text, &[], tag).ok()?;
+        self.next_sequence += 1;
+        Some(total)
+    }
+
+    /// Opens a record of epoch 1 from the peer in place; gives its plaintext. None: a replay, too old, or forged.
+    #[inline]
+    pub(super) fn open<'a>(&mut self, header: Header, record: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        if !self.window.is_new(header.sequence()) {
+            return None;
+        }
+        let text = open(&self.read, self.explicit_nonce_bytes, header, record)?;
+        self.window.mark(header.sequence());
+        Some(text)
+    }
+
+    /// Takes a record of epoch 1 that was sealed elsewhere with our key, and seals it again with the next of our
+    /// numbers. Its plaintext is shown to `see`. None: it is not one of ours.
+    pub(super) fn reseal(
+        &mut self,
+        header: Header,
+        record: &mut [u8],
+        see: impl FnOnce(&[u8]),
+    ) -> Option<()> {
+        let text = open(&self.write, self.explicit_nonce_bytes, header, record)?;
+        see(text);
+        let length = text.len();
+        self.seal(header.content, record, length).map(drop)
+    }
+}
+
+/// Opens a record in place.
+#[inline]
+fn open<'a>(
+    key: &Key,
+    explicit_nonce_bytes: usize,
+    header: Header,
+    record: &'a mut [u8],
+) -> Option<&'a mut [u8]> {
+    let fragment = record.get_mut(HEADER_BYTES..)?;
+    let length = fragment.len().checked_sub(explicit_nonce_bytes + TAILROOM)?;
+    if u64::from(header.epoch()) != EPOCH || length > PLAINTEXT_BYTES_MAX {
+        return None;
+    }
+    let (nonce, sealed) = if explicit_nonce_bytes == 0 {
+        (key.chacha_nonce(header.stamp), fragment)
+    } else {
+        let (explicit, sealed) = fragment.split_first_chunk_mut()?;
+        (key.gcm_nonce(*explicit), sealed)
+    };
+    let aad = Aad::from(additional_data(header.content, header.version, header.stamp, length));
+    key.key.open_in_place(nonce, aad, sealed).ok()
+}
+
+/// "additional_data = seq_num + TLSCompressed.type + TLSCompressed.version + TLSCompressed.length" (RFC 5246 section
+/// 6.2.3.3); the length is that of the plaintext.
+#[inline]
+fn additional_data(content: u8, version: [u8; 2], stamp: u64, length: usize) -> [u8; HEADER_BYTES] {
+    let mut data = [0; HEADER_BYTES];
+    data[..8].copy_from_slice(&stamp.to_be_bytes());
+    data[8] = content;
+    data[9..11].copy_from_slice(&version);
+    // Fits: at most 2^14.
+    data[11..].copy_from_slice(&(length as u16).to_be_bytes());
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{content, split};
+    use super::*;
+
+    const CIPHERS: [Cipher; 3] = [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
+
+    /// Both ends, with keys that are not secret.
+    fn pair(cipher: Cipher) -> [Protection; 2] {
+        [Role::Client, Role::Server].map(|role| {
+            let key = |byte: u8| {
+                Key::new(cipher, &vec![byte; cipher.key_bytes()], &vec![byte; cipher.iv_bytes()]).unwrap()
+            };
+            Protection::new(role, Keys { cipher, client: key(1), server: key(2) })
+        })
+    }
+
+    fn sealed(from: &mut Protection, text: &[u8]) -> Option<Vec<u8>> {
+        let mut buffer = vec![0; from.headroom()];
+        buffer.extend_from_slice(text);
+        buffer.resize(buffer.len() + TAILROOM, 0);
+        let length = from.seal(content::APPLICATION_DATA, &mut buffer, text.len())?;
+        assert_eq!(length, buffer.len());
+        Some(buffer)
+    }
+
+    fn opened(to: &mut Protection, mut record: Vec<u8>) -> Option<Vec<u8>> {
+        let (header, record, _) = split(&mut record)?;
+        to.open(header, record).map(|text| text.to_vec())
+    }
+
+    #[test]
+    fn lengths_of_keys() {
+        for cipher in CIPHERS {
+            let (key, iv) = (vec![0; cipher.key_bytes()], vec![0; cipher.iv_bytes()]);
+            assert!(Key::new(cipher, &key, &iv).is_some());
+            assert!(Key::new(cipher, &key[1..], &iv).is_none());
+            assert!(Key::new(cipher, &key, &iv[1..]).is_none());
+        }
+    }
+
+    #[test]
+    fn there_and_back() {
+        for cipher in CIPHERS {
+            let [mut client, mut server] = pair(cipher);
+            for text in [&b""[..], b"x", &[7; PLAINTEXT_BYTES_MAX]] {
+                let record = sealed(&mut client, text).unwrap();
+                assert_eq!(opened(&mut server, record.clone()).unwrap(), text);
+                assert_eq!(opened(&mut server, record.clone()), None, "again");
+                assert_eq!(opened(&mut client, record), None, "its own");
+            }
+            assert_eq!(sealed(&mut client, &[7; PLAINTEXT_BYTES_MAX + 1]), None);
+        }
+    }
+
+    #[test]
+    fn numbers_end_at_48_bits() {
+        for cipher in CIPHERS {
+            let [mut client, mut server] = pair(cipher);
+            client.next_sequence = SEQUENCE_MAX;
+            let last = sealed(&mut client, b"last").unwrap();
+            assert_eq!(opened(&mut server, last).unwrap(), b"last");
+            assert!(client.is_exhausted());
+            assert_eq!(sealed(&mut client, b"one more"), None);
+        }
+    }
+
+    #[test]
+    fn sealing_again_takes_the_next_number() {
+        for cipher in CIPHERS {
+            let [mut client, mut server] = pair(cipher);
+            let mut record = sealed(&mut client, b"handshake").unwrap();
+            client.next_sequence = 9;
+            let (header, bytes, _) = split(&mut record).unwrap();
+            let mut seen = Vec::new();
+            client.reseal(header, bytes, |text| seen = text.to_vec()).unwrap();
+            assert_eq!(seen, b"handshake");
+            let (header, bytes, _) = split(&mut record).unwrap();
+            assert_eq!(header.sequence(), 9);
+            assert_eq!(server.open(header, bytes).unwrap(), b"handshake");
+            // What the peer sealed is not ours.
+            let mut foreign = sealed(&mut server, b"x").unwrap();
+            let (header, bytes, _) = split(&mut foreign).unwrap();
+            assert_eq!(client.reseal(header, bytes, |_| {}), None);
+        }
+    }
+
+    /// Nonce and additional data, put together by hand.
+    #[test]
+    fn nonces_and_additional_data_are_those_of_the_standards() {
+        for cipher in CIPHERS {
+            let [mut client, _] = pair(cipher);
+            client.next_sequence = 0x0102_0304_0506;
+            let record = sealed(&mut client, b"abc").unwrap();
+            let stamp = [0, 1, 1, 2, 3, 4, 5, 6];
+            let nonce = if cipher == Cipher::ChaCha20Poly1305 {
+                [1, 1, 1, 1, 1, 1 ^ 1, 1 ^ 1, 1 ^ 2, 1 ^ 3, 1 ^ 4, 1 ^ 5, 1 ^ 6]
+            } else {
+                assert_eq!(record[13..21], stamp);
+                [1, 1, 1, 1, 0, 1, 1, 2, 3, 4, 5, 6]
+            };
+            let data = [&stamp[..], &[23, 254, 253, 0, 3]].concat();
+            let key = UnboundKey::new(cipher.algorithm(), &vec![1; cipher.key_bytes()]).unwrap();
+            let mut text = b"abc".to_vec();
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            LessSafeKey::new(key).seal_in_place_append_tag(nonce, Aad::from(data), &mut text).unwrap();
+            assert_eq!(record[client.headroom()..], text);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with three windows in it.
+//!
+//! - The PRF's HMAC. When `dimpl` expands the master secret into keys, the first HMAC is, by RFC 5246 sections 5 and
+//!   6.3, that of "key expansion" and the two random values. We see its arguments and compute the same key block.
+//! - The factory of ciphers: it says which suite was chosen, and its key must stand in our key block. So nothing hangs
+//!   on the order in which `dimpl` does its work, and should a later version work in another way the handshake fails;
+//!   it never goes on with wrong keys. (The other way, to read the fixed part of the nonce off the first record that
+//!   is sealed and opened, gives the peer's key too late: we check the peer's Finished before `dimpl` sees it.)
+//! - The loader of private keys: it gives the certificate's key, parsed once, instead of parsing it each time.
+//!
+//! `dimpl` takes its cryptography as `&'static dyn`, so what belongs to one connection lies on the thread's desk for
+//! the length of one call into `dimpl`.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::EcdsaKeyPair;
+use dimpl::crypto::{
+    Buf, Cipher as DimplCipher, CryptoProvider, Dtls12CipherSuite, HashAlgorithm, HmacProvider, KeyProvider,
+    SignatureAlgorithm, SigningKey, SupportedDtls12CipherSuite, aws_lc_rs as inner, prf_hkdf,
+};
+use dimpl::{CryptoError, CryptoOperation};
+
+use super::protection::{Cipher, Key, Keys};
+
+/// Bytes of a master secret (RFC 5246 section 8.1).
+const MASTER_SECRET_BYTES: usize = 48;
+/// Bytes of the two random values.
+const RANDOMS_BYTES: usize = 64;
+/// Two keys and two nonces of the widest suite (AES-256-GCM: 2 * (32 + 4), ChaCha20-Poly1305: 2 * (32 + 12)).
+const KEY_BLOCK_BYTES_MAX: usize = 88;
+const KEY_EXPANSION: &str = "key expansion";
+
+/// Bytes that are overwritten when dropped. Without unsafe code the compiler cannot be forced to; `black_box` makes
+/// the zeros a value that it must produce.
+struct Secret<const N: usize>([u8; N]);
+
+impl<const N: usize> Drop for Secret<N> {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        std::hint::black_box(&mut self.0);
+    }
+}
+
+/// The arguments of a key expansion.
+struct Expansion {
+    master_secret: Secret<MASTER_SECRET_BYTES>,
+    randoms: [u8; RANDOMS_BYTES],
+    hash: HashAlgorithm,
+}
+
+/// What belongs to the connection that this thread is working for.
+#[derive(Default)]
+struct Desk {
+    key_pair: Option<Arc<EcdsaKeyPair>>,
+    expansion: Option<Expansion>,
+    key_block: Option<Secret<KEY_BLOCK_BYTES_MAX>>,
+    keys: Option<Keys>,
+}
+
+thread_local! {
+    /// None: nobody watches, as in the self-test of `dimpl`.
+    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
+}
+
+/// Calls into `dimpl` for the owner of this key pair. Gives the keys of the records too, if they were made in this
+/// call.
+pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, call: impl FnOnce() -> T) -> (T, Option<Keys>) {
+    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), ..Desk::default() };
+    DESK.set(Some(desk));
+    let result = call();
+    (result, DESK.take().and_then(|desk| desk.keys))
+}
+
+/// Everything for `dimpl::ConfigBuilder::with_crypto_provider`.
+pub(super) fn provider() -> CryptoProvider {
+    CryptoProvider {
+        cipher_suites: SUITES,
+        key_provider: &CertificateKey,
+        hmac_provider: &WatchedHmac,
+        ..inner::default_provider()
+    }
+}
+
+/// In the order in which a client of ours offers them: the fastest first.
+static SUITES: &[&dyn SupportedDtls12CipherSuite] = &[
+    &WatchedSuite(Dtls12CipherSuite::ECDHE_ECDSA_AES128_GCM_SHA256, Cipher::Aes128Gcm),
+    &WatchedSuite(Dtls12CipherSuite::ECDHE_ECDSA_AES256_GCM_SHA384, Cipher::Aes256Gcm),
+    &WatchedSuite(Dtls12CipherSuite::ECDHE_ECDSA_CHACHA20_POLY1305_SHA256, Cipher::ChaCha20Poly1305),
+];
+
+#[derive(Debug)]
+struct WatchedHmac;
+
+impl HmacProvider for WatchedHmac {
+    fn hmac(
+        &self,
+        hash: HashAlgorithm,
+        key: &[u8],
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        let randoms = data.strip_prefix(KEY_EXPANSION.as_bytes()).and_then(|rest| rest.try_into().ok());
+        if let (Some(randoms), Ok(secret)) = (randoms, key.try_into()) {
+            DESK.with_borrow_mut(|desk| {
+                if let Some(desk) = desk {
+                    let master_secret = Secret(secret);
+                    desk.expansion = Some(Expansion { master_secret, randoms, hash });
+                }
+            });
+        }
+        inner::default_provider().hmac_provider.hmac(hash, key, data, out)
+    }
+}
+
+#[derive(Debug)]
+struct WatchedSuite(Dtls12CipherSuite, Cipher);
+
+impl WatchedSuite {
+    fn inner(&self) -> &'static dyn SupportedDtls12CipherSuite {
+        let suites = inner::default_provider().cipher_suites;
+        *suites.iter().find(|suite| suite.suite() == self.0).expect("dimpl has the suites that it names")
+    }
+
+    /// Notes the keys, of which this one is the client's or the server's. Not so: None.
+    fn note(&self, key: &[u8]) -> Option<()> {
+        let cipher = self.1;
+        let (key_bytes, iv_bytes) = (cipher.key_bytes(), cipher.iv_bytes());
+        DESK.with_borrow_mut(|desk| {
+            let Some(desk) = desk else { return Some(()) };
+            if let Some(expansion) = desk.expansion.take() {
+                desk.key_block = Some(expand(expansion, 2 * (key_bytes + iv_bytes))?);
+            }
+            // RFC 5246 section 6.3: client_write_key, server_write_key, client_write_IV, server_write_IV.
+            let block = &desk.key_block.as_ref()?.0;
+            let (client, rest) = block.split_at_checked(key_bytes)?;
+            let (server, rest) = rest.split_at_checked(key_bytes)?;
+            let (client_iv, rest) = rest.split_at_checked(iv_bytes)?;
+            let server_iv = rest.get(..iv_bytes)?;
+            let is_ours =
+                subtle::ConstantTimeEq::ct_eq(key, client) | subtle::ConstantTimeEq::ct_eq(key, server);
+            if !bool::from(is_ours) {
+                return None;
+            }
+            if desk.keys.is_none() {
+                let client = Key::new(cipher, client, client_iv)?;
+                let server = Key::new(cipher, server, server_iv)?;
+                desk.keys = Some(Keys { cipher, client, server });
+            }
+            Some(())
+        })
+    }
+}
+
+/// RFC 5246 section 6.3.
+fn expand(expansion: Expansion, bytes: usize) -> Option<Secret<KEY_BLOCK_BYTES_MAX>> {
+    let Expansion { master_secret, randoms, hash } = expansion;
+    let (mut out, mut scratch) = (Buf::new(), Buf::new());
+    let hmac = inner::default_provider().hmac_provider;
+    let secret = &master_secret.0;
+    prf_hkdf::prf_tls12(hmac, secret, KEY_EXPANSION, &randoms, &mut out, bytes, &mut scratch, hash).ok()?;
+    let mut block = Secret([0; KEY_BLOCK_BYTES_MAX]);
+    block.0.get_mut(..bytes)?.copy_from_slice(out.get(..bytes)?);
+    out.fill(0);
+    std::hint::black_box(&mut out);
+    Some(block)
+}
+
+impl SupportedDtls12CipherSuite for WatchedSuite {
+    fn suite(&self) -> Dtls12CipherSuite {
+        self.0
+    }
+
+    fn hash_algorithm(&self) -> HashAlgorithm {
+        self.inner().hash_algorithm()
+    }
+
+    fn key_lengths(&self) -> (usize, usize, usize) {
+        self.inner().key_lengths()
+    }
+
+    fn explicit_nonce_len(&self) -> usize {
+        self.inner().explicit_nonce_len()
+    }
+
+    fn tag_len(&self) -> usize {
+        self.inner().tag_len()
+    }
+
+    fn create_cipher(&self, key: &[u8]) -> Result<Box<dyn DimplCipher>, CryptoError> {
+        self.note(key).ok_or(CryptoError::OperationFailed(CryptoOperation::DeriveKey))?;
+        self.inner().create_cipher(key)
+    }
+}
+
+/// Gives the key pair on the desk, whatever bytes `dimpl` was told to load.
+#[derive(Debug)]
+struct CertificateKey;
+
+impl KeyProvider for CertificateKey {
+    fn load_private_key(&self, _key_der: &[u8]) -> Result<Box<dyn SigningKey>, CryptoError> {
+        let key_pair = DESK.with_borrow(|desk| desk.as_ref()?.key_pair.clone());
+        Ok(Box::new(SharedKey(key_pair.ok_or(CryptoError::InvalidPrivateKey)?)))
+    }
+}
+
+/// An ECDSA key on P-256, which signs with SHA-256.
+#[derive(Debug)]
+struct SharedKey(Arc<EcdsaKeyPair>);
+
+impl SigningKey for SharedKey {
+    fn sign(&mut self, data: &[u8], hash: HashAlgorithm, out: &mut Buf) -> Result<(), CryptoError> {
+        if hash != self.hash_algorithm() {
+            let key_hash = self.hash_algorithm();
+            return Err(CryptoError::SigningKeyHashMismatch { key_hash, requested: hash });
+        }
+        let signature = self.0.sign(&SystemRandom::new(), data);
+        out.clear();
+        out.extend_from_slice(
+            signature.map_err(|_| CryptoError::OperationFailed(CryptoOperation::Sign))?.as_ref(),
+        );
+        Ok(())
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        SignatureAlgorithm::ECDSA
+    }
+
+    fn hash_algorithm(&self) -> HashAlgorithm {
+        HashAlgorithm::SHA256
+    }
+
+    fn supported_hash_algorithms(&self) -> &[HashAlgorithm] {
+        &[HashAlgorithm::SHA256]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::signature::ECDSA_P256_SHA256_ASN1_SIGNING;
+
+    use super::*;
+
+    const MASTER_SECRET: [u8; MASTER_SECRET_BYTES] = [3; MASTER_SECRET_BYTES];
+    const RANDOMS: [u8; RANDOMS_BYTES] = [4; RANDOMS_BYTES];
+
+    /// The key block, by `dimpl`'s PRF.
+    fn key_block(hash: HashAlgorithm) -> Vec<u8> {
+        let (mut out, mut scratch) = (Buf::new(), Buf::new());
+        let hmac = inner::default_provider().hmac_provider;
+        let (bytes, scratch) = (KEY_BLOCK_BYTES_MAX, &mut scratch);
+        prf_hkdf::prf_tls12(hmac, &MASTER_SECRET, KEY_EXPANSION, &RANDOMS, &mut out, bytes, scratch, hash)
+            .unwrap();
+        out.into_vec()
+    }
+
+    fn expand_watched(hash: HashAlgorithm) {
+        let data = [KEY_EXPANSION.as_bytes(), &RANDOMS].concat();
+        WatchedHmac.hmac(hash, &MASTER_SECRET, &data, &mut [0; 48]).unwrap();
+    }
+
+    #[test]
+    fn keys_are_noted_in_any_order_and_wrong_ones_refused() {
+        let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
+        for suite in provider().cipher_suites {
+            let block = key_block(suite.hash_algorithm());
+            let bytes = suite.key_lengths().1;
+            let (client, server) = (&block[..bytes], &block[bytes..2 * bytes]);
+            // Nobody watches: as `dimpl` has it.
+            assert!(suite.create_cipher(&vec![9; bytes]).is_ok());
+            for order in [[client, server], [server, client]] {
+                let ((), keys) = watch(&key_pair, || {
+                    expand_watched(suite.hash_algorithm());
+                    order.iter().for_each(|key| drop(suite.create_cipher(key).unwrap()));
+                });
+                assert!(keys.is_some());
+            }
+            // Keys from elsewhere, or from another place of the block.
+            for wrong in [&vec![9; bytes][..], &block[1..=bytes], &block[bytes - 1..2 * bytes - 1]] {
+                let (result, keys) = watch(&key_pair, || {
+                    expand_watched(suite.hash_algorithm());
+                    suite.create_cipher(wrong).map(drop)
+                });
+                assert!(result.is_err() && keys.is_none());
+            }
+            let (result, keys) = watch(&key_pair, || suite.create_cipher(client).map(drop));
+            assert!(result.is_err() && keys.is_none(), "no expansion was seen");
+        }
+    }
+
+    #[test]
+    fn the_private_key_is_there_while_somebody_watches() {
+        let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
+        let load = || CertificateKey.load_private_key(&[]);
+        assert!(watch(&key_pair, load).0.is_ok());
+        assert!(load().is_err());
+    }
+}

@@ -1,0 +1,343 @@
+//! ICE (RFC 8445, RFC 8838): the agent of crate `is`, with our limits, consent (RFC 7675) and restarts around it.
+//!
+//! What the agent is not left to do alone:
+//! - It keeps every address that an authenticated peer shows it; here the number is bounded.
+//! - It sends only on a nominated pair; here data may go out on the first pair that is valid (RFC 8445 section 12.1),
+//!   which saves the controlled side a round trip.
+//! - It stays with a nominated pair until that has failed; here another valid one takes over when it is silent, as after
+//!   a NAT gave the peer another address.
+//! - It counts the peer's own checks as a sign of life; consent needs a response to ours (RFC 7675 section 5.1).
+//! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair.
+//!
+//! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
+//! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
+//! time; but two runs of one seed differ in these bytes.
+
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use is::IceCreds;
+use is::stun::StunMessage;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+
+use self::session::{Heard, Session};
+use crate::config::Config;
+use crate::error::{Error, SignalingError};
+use crate::peer::IceState;
+use crate::sdp::{Candidate, CandidateKind};
+
+/// STUN datagrams waiting to be sent; more are dropped, as the network would.
+const TRANSMITS_MAX: usize = 256;
+
+/// After so long without consent another valid pair is used: longer than any interval between two requests for it.
+const PATH_SILENCE: Duration = Duration::from_secs(7);
+
+/// A pair of addresses that datagrams go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+}
+
+/// A datagram of ICE.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    pub(crate) path: Path,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What the peer's description says about ICE.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remote<'a> {
+    pub(crate) ufrag: &'a str,
+    pub(crate) password: &'a str,
+    pub(crate) lite: bool,
+}
+
+/// ICE of a peer connection.
+#[derive(Debug)]
+pub(crate) struct Ice {
+    rng: ChaCha20Rng,
+    lite: bool,
+    consent_timeout: Duration,
+    remotes_max: usize,
+    pairs_max: usize,
+    tie_breaker: u64,
+    controlling: bool,
+    locals: Vec<Candidate>,
+    session: Session,
+    /// The session of a restart, until it has a pair.
+    restarted: Option<Box<Session>>,
+    selected: Option<Path>,
+    /// When we last had a response from where we send to; before there is a pair, when the checks began.
+    consent_at: Option<Instant>,
+    state: IceState,
+    transmits: VecDeque<Datagram>,
+}
+
+impl Ice {
+    pub(crate) fn new(config: &Config, mut rng: ChaCha20Rng) -> Self {
+        let tie_breaker = rng.next_u64();
+        let mut ice = Self {
+            lite: config.ice_lite,
+            consent_timeout: config.consent_timeout,
+            remotes_max: config.limits.max_remote_candidates,
+            pairs_max: config.limits.max_candidate_pairs,
+            tie_breaker,
+            controlling: false,
+            locals: Vec::new(),
+            session: Session::new(credentials(&mut rng), config.ice_lite),
+            restarted: None,
+            selected: None,
+            consent_at: None,
+            state: IceState::New,
+            transmits: VecDeque::new(),
+            rng,
+        };
+        ice.session.configure(ice.pairs_max, ice.remotes_max, tie_breaker);
+        ice
+    }
+
+    // -- getters --
+
+    pub(crate) fn state(&self) -> IceState {
+        self.state
+    }
+
+    pub(crate) fn selected(&self) -> Option<Path> {
+        self.selected
+    }
+
+    /// User name fragment and password that a description of ours carries now.
+    pub(crate) fn credentials(&self) -> &IceCreds {
+        self.newest().credentials()
+    }
+
+    /// Candidates of ours, for a description or for trickling.
+    pub(crate) fn local_candidates(&self) -> &[Candidate] {
+        &self.locals
+    }
+
+    /// The peer's user name fragment that checks are made with.
+    pub(crate) fn remote_ufrag(&self) -> Option<&str> {
+        self.newest().remote_ufrag()
+    }
+
+    /// Whether a check with the right MESSAGE-INTEGRITY, or a response to one, came from there: only then DTLS is taken
+    /// from it.
+    pub(crate) fn is_validated(&self, remote: SocketAddr) -> bool {
+        self.sessions().any(|session| session.is_validated(remote))
+    }
+
+    /// Whether any address of the peer is validated.
+    pub(crate) fn has_validated(&self) -> bool {
+        self.sessions().any(Session::has_validated)
+    }
+
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        self.session.round_trip()
+    }
+
+    /// Whether the datagram is a STUN message for us with a valid MESSAGE-INTEGRITY.
+    pub(crate) fn accepts(&self, datagram: &[u8]) -> bool {
+        StunMessage::parse(datagram)
+            .is_ok_and(|message| self.sessions().any(|session| session.accepts(&message)))
+    }
+
+    // -- commands --
+
+    /// A local address becomes a host candidate, unless datagrams cannot come there.
+    pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) {
+        if self.locals.iter().any(|local| local.address == address) || self.locals.len() >= self.remotes_max {
+            return;
+        }
+        let Some(priority) = self.session.add_local(address) else { return };
+        if let Some(restarted) = &mut self.restarted {
+            restarted.add_local(address);
+        }
+        // Candidates of one kind and address have one foundation (RFC 8445 section 5.1.1.3).
+        let same = self.locals.iter().find(|local| local.address.ip() == address.ip());
+        let foundation =
+            same.map_or_else(|| (self.locals.len() + 1).to_string(), |local| local.foundation.clone());
+        let kind = CandidateKind::Host;
+        self.locals.push(Candidate { foundation, priority, address, kind, related: None, ufrag: None });
+        self.run(now);
+    }
+
+    /// New credentials, in force with the next pair of descriptions (RFC 8445 section 9).
+    pub(crate) fn restart(&mut self) {
+        let mut session = Session::new(credentials(&mut self.rng), self.lite);
+        session.configure(self.pairs_max, self.remotes_max, self.tie_breaker);
+        for local in &self.locals {
+            session.add_local(local.address);
+        }
+        if self.session.remote_ufrag().is_none() {
+            self.session = session;
+        } else {
+            self.restarted = Some(Box::new(session));
+        }
+    }
+
+    /// Both descriptions are known: checks begin. `controlling`: we made the offer. A lite side is always controlled
+    /// (RFC 8445 section 6.1.1).
+    pub(crate) fn start(&mut self, now: Instant, remote: Remote<'_>, controlling: bool) {
+        if self.consent_at.is_none() {
+            self.controlling = (controlling || remote.lite) && !self.lite;
+            self.consent_at = Some(now);
+            self.state = IceState::Checking;
+        }
+        let controlling = self.controlling;
+        self.newest_mut().start(now, remote, controlling);
+        self.run(now);
+    }
+
+    /// A candidate of the peer for the newest session.
+    pub(crate) fn add_remote(&mut self, now: Instant, candidate: &Candidate) -> Result<(), SignalingError> {
+        // While a restart of ours waits for its answer, candidates belong to the session before.
+        match &mut self.restarted {
+            Some(restarted) if restarted.remote_ufrag().is_some() => restarted.add_remote(candidate)?,
+            _ => self.session.add_remote(candidate)?,
+        }
+        self.run(now);
+        Ok(())
+    }
+
+    /// Makes no more checks and answers none.
+    pub(crate) fn close(&mut self) {
+        self.transmits = VecDeque::new();
+        self.selected = None;
+        self.consent_at = None;
+        self.restarted = None;
+    }
+
+    // -- input --
+
+    /// Takes a datagram that may be STUN. Nothing changes unless its MESSAGE-INTEGRITY is right.
+    pub(crate) fn handle_stun(&mut self, now: Instant, path: Path, datagram: &[u8]) {
+        let Ok(message) = StunMessage::parse(datagram) else { return };
+        if let Some(restarted) = &mut self.restarted
+            && restarted.handle(now, path, message).is_some()
+        {
+            return self.run(now);
+        }
+        let Some(heard) = self.session.handle(now, path, message) else { return };
+        // A lite side makes no checks: it has the peer's alone.
+        let consents = heard == Heard::Response || self.lite;
+        // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the nominated one is
+        // silent: the agent would stay with it until it has failed.
+        let silent = self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE);
+        if consents && (self.selected.is_none() || silent) && self.session.is_valid(path.remote) {
+            self.select(now, path);
+        }
+        if consents && self.selected.is_some_and(|selected| selected.remote == path.remote) {
+            self.consent_at = Some(now);
+            self.session.vary_interval(&mut self.rng);
+        }
+        self.run(now);
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.run(now);
+    }
+
+    // -- output --
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.transmits.pop_front()
+    }
+
+    /// The error that ends the connection: no pair, or no consent for too long.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        (self.state == IceState::Failed).then_some(match self.selected {
+            None => Error::Ice("no pair of candidates works"),
+            Some(_) => Error::Ice("the peer's consent was lost (RFC 7675)"),
+        })
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let consent_at = self.consent_at?;
+        let consent = match self.state {
+            IceState::Failed => return None,
+            IceState::Connected => consent_at + self.consent_timeout / 3,
+            _ => consent_at + self.consent_timeout,
+        };
+        self.sessions().filter_map(Session::deadline).chain([consent]).min()
+    }
+
+    // -- helpers --
+
+    fn sessions(&self) -> impl Iterator<Item = &Session> {
+        std::iter::once(&self.session).chain(self.restarted.as_deref())
+    }
+
+    fn newest(&self) -> &Session {
+        self.restarted.as_deref().unwrap_or(&self.session)
+    }
+
+    fn newest_mut(&mut self) -> &mut Session {
+        self.restarted.as_deref_mut().unwrap_or(&mut self.session)
+    }
+
+    /// Lets the agents act, and takes what they say.
+    fn run(&mut self, now: Instant) {
+        if self.consent_at.is_none() {
+            return;
+        }
+        let room = TRANSMITS_MAX;
+        if let Some(path) = self.session.run(now, &mut self.transmits, room) {
+            self.select(now, path);
+        }
+        if let Some(restarted) = &mut self.restarted
+            && let Some(path) = restarted.run(now, &mut self.transmits, room)
+        {
+            self.adopt_restarted(now, path);
+        }
+        self.update_state(now);
+    }
+
+    /// The restart has a pair: the old session ends.
+    fn adopt_restarted(&mut self, now: Instant, path: Path) {
+        let Some(mut restarted) = self.restarted.take() else { return };
+        // What is on its way from the old address is still the peer's.
+        if let Some(old) = self.selected {
+            restarted.validate(old.remote);
+        }
+        self.session = *restarted;
+        self.select(now, path);
+    }
+
+    fn select(&mut self, now: Instant, path: Path) {
+        if self.selected != Some(path) {
+            self.selected = Some(path);
+            self.consent_at = Some(now);
+        }
+    }
+
+    fn update_state(&mut self, now: Instant) {
+        let Some(consent_at) = self.consent_at else { return };
+        let silence = now.saturating_duration_since(consent_at);
+        self.state = match (self.state, self.selected) {
+            (IceState::Failed, _) => IceState::Failed,
+            _ if silence >= self.consent_timeout => IceState::Failed,
+            (_, None) => IceState::Checking,
+            _ if silence >= self.consent_timeout / 3 => IceState::Disconnected,
+            _ => IceState::Connected,
+        };
+    }
+}
+
+/// 48 bits of user name fragment and 144 of password (RFC 8445 section 5.3 asks for 24 and 128).
+fn credentials(rng: &mut ChaCha20Rng) -> IceCreds {
+    IceCreds { ufrag: ice_chars(rng, 8), pass: ice_chars(rng, 24) }
+}
+
+fn ice_chars(rng: &mut ChaCha20Rng, count: usize) -> String {
+    const CHARS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    (0..count).map(|_| char::from(CHARS[(rng.next_u32() & 63) as usize])).collect()
+}

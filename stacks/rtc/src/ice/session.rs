@@ -1,0 +1,264 @@
+//! One ICE session: an agent with one pair of credentials, and what it must not grow beyond.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+use is::stun::{StunMessage, StunPacket};
+use is::{IceAgent, IceAgentEvent, IceCreds, Protocol, Sha1HmacProvider};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+
+use super::{Datagram, Path, Remote};
+use crate::error::SignalingError;
+use crate::sdp::{Candidate, CandidateKind};
+
+/// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
+/// once, and a host has few pairs; a longer Ta would only delay the second.
+const TIMING_ADVANCE: Duration = Duration::from_millis(5);
+/// Time to the first retransmission of a check. RFC 8445 section 14.3 asks for 500 ms, browsers take 250 ms or less.
+/// A check has 100 bytes; one that was lost, or came before the peer had our description, should not cost more.
+const INITIAL_RTO: Duration = Duration::from_millis(100);
+/// Consent is asked for every 5 s, varied by 20 % (RFC 7675 section 5.1), never below 4 s.
+const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
+/// Steps of the agent in one go: it takes queued checks one by one.
+const STEPS_MAX: usize = 128;
+
+/// HMAC-SHA1, which STUN is bound to.
+#[derive(Debug)]
+pub(super) struct AwsLcHmac;
+
+impl Sha1HmacProvider for AwsLcHmac {
+    fn sha1_hmac(&self, key: &[u8], payloads: &[&[u8]]) -> [u8; 20] {
+        let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key);
+        let mut context = hmac::Context::with_key(&key);
+        payloads.iter().for_each(|payload| context.update(payload));
+        context.sign().as_ref().try_into().expect("SHA-1 has 20 bytes")
+    }
+}
+
+/// What an authenticated message was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    Request,
+    Response,
+}
+
+/// An address of the peer.
+#[derive(Debug)]
+struct Known {
+    address: SocketAddr,
+    /// A description or a trickled line named it.
+    signalled: bool,
+    /// An authenticated message came from it.
+    validated: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    agent: IceAgent,
+    known: Vec<Known>,
+    /// Addresses that the peer says to see us at.
+    mapped: Vec<SocketAddr>,
+    known_max: usize,
+    deadline: Option<Instant>,
+}
+
+impl Session {
+    pub(super) fn new(credentials: IceCreds, lite: bool) -> Self {
+        let mut agent = IceAgent::with_hmac(credentials, &AwsLcHmac);
+        agent.set_ice_lite(lite);
+        agent.set_timing_advance(TIMING_ADVANCE);
+        agent.set_initial_stun_rto(INITIAL_RTO);
+        agent.set_max_stun_rto(Duration::from_millis(CONSENT_INTERVAL_MS.0));
+        // Checks are some 100 bytes; user name fragments of 256 characters each still fit.
+        agent.set_mtu(800..=1200);
+        Self { agent, known: Vec::new(), mapped: Vec::new(), known_max: 0, deadline: None }
+    }
+
+    pub(super) fn configure(&mut self, pairs_max: usize, known_max: usize, tie_breaker: u64) {
+        self.agent.set_max_candidate_pairs(pairs_max);
+        self.agent.set_control_tie_breaker(tie_breaker);
+        self.known_max = known_max;
+    }
+
+    // -- getters --
+
+    pub(super) fn credentials(&self) -> &IceCreds {
+        self.agent.local_credentials()
+    }
+
+    pub(super) fn remote_ufrag(&self) -> Option<&str> {
+        self.agent.remote_credentials().map(|credentials| credentials.ufrag.as_str())
+    }
+
+    pub(super) fn is_validated(&self, remote: SocketAddr) -> bool {
+        self.known.iter().any(|known| known.validated && known.address == remote)
+    }
+
+    pub(super) fn has_validated(&self) -> bool {
+        self.known.iter().any(|known| known.validated)
+    }
+
+    /// Whether a check of ours to this address succeeded.
+    pub(super) fn is_valid(&self, remote: SocketAddr) -> bool {
+        self.agent.has_viable_remote_candidate(remote)
+    }
+
+    pub(super) fn accepts(&self, message: &StunMessage<'_>) -> bool {
+        // Without remote credentials the agent can check requests only.
+        (message.is_binding_request() || self.remote_ufrag().is_some()) && self.agent.accepts_message(message)
+    }
+
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.agent.nominated_pair_rtt()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    // -- commands --
+
+    /// Gives the priority of the candidate, if the address is one that datagrams can come to.
+    pub(super) fn add_local(&mut self, address: SocketAddr) -> Option<u32> {
+        let candidate = is::Candidate::host(address, "udp").ok()?;
+        self.agent.add_local_candidate(candidate).map(is::Candidate::prio)
+    }
+
+    pub(super) fn start(&mut self, now: Instant, remote: Remote<'_>, controlling: bool) {
+        if self.remote_ufrag().is_none() {
+            self.agent.set_controlling(controlling);
+        }
+        let credentials = IceCreds { ufrag: remote.ufrag.into(), pass: remote.password.into() };
+        self.agent.set_remote_credentials(credentials);
+        self.deadline = Some(now);
+    }
+
+    pub(super) fn add_remote(&mut self, candidate: &Candidate) -> Result<(), SignalingError> {
+        let address = candidate.address;
+        // The session that the candidate is for may be over.
+        let other = candidate.ufrag.as_deref().is_some_and(|ufrag| Some(ufrag) != self.remote_ufrag());
+        let again = self.known.iter().any(|known| known.signalled && known.address == address);
+        if other || again {
+            return Ok(());
+        }
+        self.known_mut(address).ok_or(SignalingError::Limit("candidates"))?.signalled = true;
+        let kind = match candidate.kind {
+            CandidateKind::Host => is::CandidateKind::Host,
+            CandidateKind::ServerReflexive => is::CandidateKind::ServerReflexive,
+            CandidateKind::PeerReflexive => is::CandidateKind::PeerReflexive,
+            CandidateKind::Relayed => is::CandidateKind::Relayed,
+        };
+        let (foundation, priority) = (candidate.foundation.clone(), candidate.priority);
+        let candidate = is::Candidate::from_parts(
+            foundation,
+            1,
+            Protocol::Udp,
+            priority,
+            address,
+            kind,
+            candidate.related,
+            None,
+            None,
+        );
+        self.agent.add_remote_candidate(candidate);
+        Ok(())
+    }
+
+    /// The address is the peer's, as far as there is room to remember it.
+    pub(super) fn validate(&mut self, address: SocketAddr) {
+        if let Some(known) = self.known_mut(address) {
+            known.validated = true;
+        }
+    }
+
+    /// Draws a new interval to the next request for consent, so that connections do not ask in step.
+    pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
+        let (least, span) = CONSENT_INTERVAL_MS;
+        self.agent.set_max_stun_rto(Duration::from_millis(least + rng.next_u64() % span));
+    }
+
+    // -- input --
+
+    /// Takes a message. `None`: not for this session, or not authentic; nothing has changed then.
+    pub(super) fn handle(&mut self, now: Instant, path: Path, message: StunMessage<'_>) -> Option<Heard> {
+        let request = message.is_binding_request();
+        let has_credentials = self.remote_ufrag().is_some();
+        let has_room = match request {
+            true => self.knows(path.remote) || self.known.len() < self.known_max,
+            // The agent remembers each address that it is told to be seen at.
+            false => message
+                .mapped_address()
+                .is_none_or(|address| self.mapped.contains(&address) || self.mapped.len() < self.known_max),
+        };
+        if !has_room || !(request || has_credentials) {
+            return None;
+        }
+        let mapped = message.mapped_address();
+        let packet =
+            StunPacket { proto: Protocol::Udp, source: path.remote, destination: path.local, message };
+        let success = packet.message.is_successful_binding_response();
+        if !self.agent.handle_packet(now, packet) {
+            return None;
+        }
+        if request || success {
+            self.validate(path.remote);
+        }
+        if let Some(mapped) = mapped.filter(|mapped| success && !self.mapped.contains(mapped)) {
+            self.mapped.push(mapped);
+        }
+        Some(if success { Heard::Response } else { Heard::Request })
+    }
+
+    /// Lets the agent act. Gives the pair that it has chosen to send on, if it chose one now.
+    pub(super) fn run(
+        &mut self,
+        now: Instant,
+        transmits: &mut VecDeque<Datagram>,
+        room: usize,
+    ) -> Option<Path> {
+        self.remote_ufrag()?;
+        let mut chosen = None;
+        for _ in 0..STEPS_MAX {
+            self.agent.handle_timeout(now);
+            while let Some(transmit) = self.agent.poll_transmit() {
+                let path = Path { local: transmit.source, remote: transmit.destination };
+                if transmits.len() < room {
+                    transmits.push_back(Datagram { path, bytes: transmit.contents.into() });
+                }
+            }
+            while let Some(event) = self.agent.poll_event() {
+                if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
+                    chosen = Some(Path { local: source, remote: destination });
+                }
+            }
+            self.deadline = self.agent.poll_timeout();
+            // None: the agent has come no further than the queue of checks that came before the description.
+            if self.deadline.is_some_and(|deadline| deadline > now) {
+                break;
+            }
+        }
+        chosen
+    }
+
+    // -- helpers --
+
+    fn knows(&self, address: SocketAddr) -> bool {
+        self.known.iter().any(|known| known.address == address)
+    }
+
+    /// The entry of an address, a new one if there is room.
+    fn known_mut(&mut self, address: SocketAddr) -> Option<&mut Known> {
+        let at = match self.known.iter().position(|known| known.address == address) {
+            Some(at) => at,
+            None if self.known.len() < self.known_max => {
+                self.known.push(Known { address, signalled: false, validated: false });
+                self.known.len() - 1
+            }
+            None => return None,
+        };
+        self.known.get_mut(at)
+    }
+}

@@ -1,0 +1,85 @@
+//! WebRTC data channels as a core without I/O: ICE, DTLS, SCTP, DCEP and SDP in one [`PeerConnection`].
+//!
+//! | does | does not |
+//! |---|---|
+//! | offer and answer, trickle and not, ICE restart, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
+//! | take batches of received datagrams, fill batches to send | audio and video |
+//! | host candidates that it is given | gather candidates, STUN and TURN servers, ask name services |
+//!
+//! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
+//! is to do (`poll_*`, `recv`) until there is nothing more, and sleeps until [`PeerConnection::next_deadline`] or the
+//! next datagram:
+//!
+//! ```
+//! use std::{sync::Arc, time::{Duration, Instant}};
+//! use netdyno_rtc_core::{Arena, Certificate, ChannelOptions, Config, Event, Kind, PeerConnection};
+//!
+//! let mut now = Instant::now();
+//! let mut arena = Arena::default();
+//! let config = Arc::new(Config::new(Arc::new(Certificate::generate()?)));
+//! let mut peers = [
+//!     PeerConnection::new(Arc::clone(&config), [1; 32], now)?,
+//!     PeerConnection::new(config, [2; 32], now)?,
+//! ];
+//! peers[0].add_local_address(now, "192.0.2.1:5000".parse()?);
+//! peers[1].add_local_address(now, "192.0.2.2:5000".parse()?);
+//!
+//! let channel = peers[0].create_channel(now, "chat", ChannelOptions::default())?;
+//! let offer = peers[0].create_offer(now, false)?;
+//! let answer = peers[1].accept_offer(now, &offer)?;
+//! peers[0].accept_answer(now, &answer)?;
+//!
+//! let message = loop {
+//!     now += Duration::from_millis(1);
+//!     for side in 0..2 {
+//!         peers[side].handle_timeout(now);
+//!         // In place of a network.
+//!         while let Some(transmit) = peers[side].poll_transmit(now, &mut arena, 64) {
+//!             let mut datagrams = arena.filled(&transmit).to_vec();
+//!             let (local, remote) = (transmit.remote, transmit.local);
+//!             peers[1 - side].handle_datagrams(now, local, remote, &mut datagrams, transmit.segment_bytes);
+//!         }
+//!         while let Some(event) = peers[side].poll_event() {
+//!             if event == Event::Open(channel) && side == 0 {
+//!                 peers[0].send(now, channel, Kind::Text, b"hello")?;
+//!             }
+//!         }
+//!     }
+//!     if let Some(message) = peers[1].recv() {
+//!         break message;
+//!     }
+//! };
+//! assert_eq!(&message.data[..], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Left out of the standards, with reasons: TCP candidates and mDNS names (a browser that hides its addresses is
+//! found by its own checks); several sections of data, rollback, and a second DTLS or SCTP association on one peer
+//! connection (no peer asks for them); `a=identity`.
+
+/// The tests' network is one for those in here and those in `tests/`, and names this crate as the latter do.
+#[cfg(test)]
+extern crate self as netdyno_rtc_core;
+
+mod config;
+pub mod dcep;
+pub mod dtls;
+mod error;
+mod ice;
+mod limits;
+mod peer;
+pub mod sdp;
+mod stats;
+mod transmit;
+
+pub use config::Config;
+pub use dtls::{Certificate, Fingerprint};
+pub use error::{ChannelError, Error, SendError, SignalingError};
+pub use limits::Limits;
+pub use netdyno_sctp as sctp;
+pub use peer::{
+    ChannelId, ChannelOptions, ChannelState, Event, IceState, Kind, Message, PeerConnection, PeerState,
+    Reliability,
+};
+pub use stats::{ChannelStats, Stats};
+pub use transmit::{ARENA_BYTES, Arena, MAX_SEGMENTS, Transmit};

@@ -1,0 +1,38 @@
+//! Everything has a limit, and every limit a name.
+
+/// What a peer, or the application, can make a peer connection hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of a session description.
+    pub max_sdp_bytes: usize,
+    /// Remote candidates of one description and what is trickled after it.
+    pub max_remote_candidates: usize,
+    /// Candidate pairs that are checked.
+    pub max_candidate_pairs: usize,
+    /// Data channels at a time.
+    pub max_channels: usize,
+    /// Bytes of a label, and of a protocol name, in DCEP.
+    pub max_label_bytes: usize,
+    /// Datagrams of DTLS handshake kept out of order.
+    pub max_handshake_queue: usize,
+    /// Events waiting to be polled.
+    pub max_events: usize,
+    /// The association's own.
+    pub sctp: netdyno_sctp::Limits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_sdp_bytes: 65_536,
+            max_remote_candidates: 64,
+            max_candidate_pairs: 100,
+            max_channels: 65_535,
+            max_label_bytes: 1024,
+            max_handshake_queue: 30,
+            max_events: 65_536,
+            sctp: netdyno_sctp::Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! One peer connection: signalling, ICE, DTLS, the association and its data channels, by static dispatch.
+//!
+//! - `signaling`: offers, answers, candidates, and what they agree upon.
+//! - `transport`: DTLS and the association, from the first valid pair to the farewell.
+//! - `channels`: data channels and their streams. `opening`, `closing`: how they come and go.
+//! - `receive`: datagrams in, messages out. `transmit`: datagrams out.
+
+mod channels;
+mod closing;
+mod opening;
+mod receive;
+mod signaling;
+#[cfg(test)]
+mod tests;
+mod transmit;
+mod transport;
+mod types;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+pub use self::types::{
+    ChannelId, ChannelOptions, ChannelState, Event, IceState, Kind, Message, PeerState, Reliability,
+};
+
+use self::channels::Channels;
+use self::signaling::Signaling;
+use self::transport::Transport;
+use crate::config::Config;
+use crate::error::Error;
+use crate::ice::{Ice, Path};
+use crate::stats::Stats;
+
+/// A WebRTC peer connection for data channels.
+///
+/// The methods are of four kinds, and may be called in any order: getters; `handle_*`, which take what happened and
+/// when; commands ([`create_offer`](Self::create_offer), [`send`](Self::send) and the like); `poll_*`,
+/// [`recv`](Self::recv) and [`next_deadline`](Self::next_deadline), which give what there is to do. After any call
+/// of the first three, poll until there is nothing more, then sleep until the next deadline or input.
+///
+/// Choices that the standards leave open:
+/// - A channel is [`Open`](ChannelState::Open) at the side that made it as soon as DTLS is up: the first messages then
+///   ride with the packet that ends the set-up of SCTP, a round trip sooner than if the peer were asked. A channel
+///   that the peer opens is open when it is heard of.
+/// - Messages for a stream that has no channel are dropped. They are none of a peer that keeps to RFC 8832, which
+///   sends in order until its channel is acknowledged.
+/// - DCEP comes in the order of arrival with the messages: while one waits to be taken by [`recv`](Self::recv), the
+///   openings behind it wait too.
+/// - There is no rollback: while an offer of ours waits for its answer, an offer of the peer is refused.
+/// - [`Failed`](PeerState::Failed) is final.
+#[derive(Debug)]
+pub struct PeerConnection {
+    config: Arc<Config>,
+    signaling: Signaling,
+    ice: Ice,
+    transport: Transport,
+    channels: Channels,
+    events: VecDeque<Event>,
+    /// [`Event::Incoming`] among them.
+    unpolled_incoming: usize,
+    state: PeerState,
+    ice_told: IceState,
+    counters: Counters,
+    /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
+    now: Instant,
+}
+
+/// Datagrams, all since the beginning.
+#[derive(Debug, Default)]
+struct Counters {
+    packets_sent: u64,
+    packets_received: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    channels_opened: u64,
+    channels_closed: u64,
+}
+
+impl PeerConnection {
+    /// A new one. All randomness of ours comes from `seed` (32 unguessable bytes); keys of the handshake come from the
+    /// cryptographic library, and transaction ids of STUN from the ICE agent's generator.
+    pub fn new(config: Arc<Config>, seed: [u8; 32], now: Instant) -> Result<Self, Error> {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut draw = || {
+            let mut seed = [0; 32];
+            rng.fill_bytes(&mut seed);
+            seed
+        };
+        let transport = Transport::new(&config, draw(), draw())?;
+        // Below 2^62, as RFC 8829 section 5.2.1 asks for: readers may take it for a signed number.
+        let session_id = rng.next_u64() >> 2;
+        Ok(Self {
+            signaling: Signaling::new(session_id),
+            ice: Ice::new(&config, rng),
+            transport,
+            channels: Channels::default(),
+            events: VecDeque::new(),
+            unpolled_incoming: 0,
+            state: PeerState::New,
+            ice_told: IceState::New,
+            counters: Counters::default(),
+            config,
+            now,
+        })
+    }
+
+    // -- getters --
+
+    /// State of the connection.
+    pub fn state(&self) -> PeerState {
+        self.state
+    }
+
+    /// Statistics of the connection.
+    pub fn stats(&self) -> Stats {
+        let counters = &self.counters;
+        Stats {
+            data_channels_opened: counters.channels_opened,
+            data_channels_closed: counters.channels_closed,
+            packets_sent: counters.packets_sent,
+            packets_received: counters.packets_received,
+            bytes_sent: counters.bytes_sent,
+            bytes_received: counters.bytes_received,
+            current_round_trip_time: self.ice.round_trip(),
+            sctp: self.transport.sctp_stats(),
+        }
+    }
+
+    // -- input --
+
+    /// Whether the datagram is a STUN message with a valid MESSAGE-INTEGRITY for us, so that its source may be believed.
+    pub fn accepts_stun(&self, datagram: &[u8]) -> bool {
+        !self.is_over() && self.ice.accepts(datagram)
+    }
+
+    /// Takes datagrams that came from one address in one go: `segment_bytes` each, the last may be shorter. They are
+    /// decrypted in place.
+    ///
+    /// `local` is the address that they were sent to: one that was [added](Self::add_local_address), or ICE will not
+    /// know it. Datagrams of DTLS are dropped unless ICE has authenticated `remote`.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        datagrams: &mut [u8],
+        segment_bytes: usize,
+    ) {
+        self.now = now;
+        if !self.is_over() {
+            self.receive(now, Path { local, remote }, datagrams, segment_bytes);
+            self.settle(now);
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if self.is_over() {
+            return;
+        }
+        self.ice.handle_timeout(now);
+        self.transport.handle_timeout(now);
+        self.settle(now);
+    }
+
+    // -- output --
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let was_full = !self.has_room_for_events();
+        let event = self.events.pop_front();
+        self.unpolled_incoming -= usize::from(matches!(event, Some(Event::Incoming(_))));
+        if event.is_none() && self.is_over() {
+            let closed = self.channels.next_of_all()?;
+            self.counters.channels_closed += 1;
+            return Some(Event::ChannelClosed(closed));
+        }
+        if was_full && !self.is_over() {
+            // What the limit on events held back.
+            self.settle(self.now);
+        }
+        event
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if self.is_over() {
+            return None;
+        }
+        [self.ice.next_deadline(), self.transport.next_deadline()].into_iter().flatten().min()
+    }
+
+    // -- helpers --
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, PeerState::Closed | PeerState::Failed)
+    }
+
+    /// After any input: what each layer has to say, told to the next one and to the application.
+    fn settle(&mut self, now: Instant) {
+        self.settle_ice(now);
+        self.settle_dtls(now);
+        self.settle_association(now);
+        self.pull();
+    }
+
+    fn settle_ice(&mut self, now: Instant) {
+        let ice = self.ice.state();
+        if ice != self.ice_told {
+            self.ice_told = ice;
+            self.tell(Event::Ice(ice));
+        }
+        if let Some(error) = self.ice.failure() {
+            return self.end(now, Some(error));
+        }
+        let state = match (ice, self.transport.is_connected()) {
+            (IceState::New, _) => PeerState::New,
+            (IceState::Disconnected, true) => PeerState::Disconnected,
+            (_, true) => PeerState::Connected,
+            (_, false) => PeerState::Connecting,
+        };
+        self.set_state(state);
+    }
+
+    fn set_state(&mut self, state: PeerState) {
+        if self.state != state && !self.is_over() {
+            self.state = state;
+            self.tell(Event::State(state));
+        }
+    }
+
+    /// Queues an event. States beyond the limit take the place of older ones of their kind: the latest counts.
+    fn tell(&mut self, event: Event) {
+        if self.events.len() >= self.config.limits.max_events {
+            let kind = std::mem::discriminant(&event);
+            let is_state = matches!(event, Event::State(_) | Event::Ice(_));
+            let older = self.events.iter_mut().rfind(|older| std::mem::discriminant(*older) == kind);
+            if let Some(older) = older.filter(|_| is_state) {
+                *older = event;
+                return;
+            }
+        }
+        self.events.push_back(event);
+    }
+
+    /// Whether events that the peer can cause may be queued.
+    fn has_room_for_events(&self) -> bool {
+        self.events.len() < self.config.limits.max_events
+    }
+}

@@ -1,0 +1,255 @@
+//! Offers, answers and candidates (RFC 8829, for one section of data), and what the two sides agree upon.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::{PeerConnection, PeerState};
+use crate::dtls::{Fingerprint, Role};
+use crate::error::SignalingError;
+use crate::ice::Remote;
+use crate::sdp::{Candidate, DataSection, Description, Form, Section, Setup};
+
+/// The state of offer and answer (RFC 8829 section 3.2): what RFC 8829 calls `stable`, or `have-local-offer`.
+#[derive(Debug)]
+pub(super) struct Signaling {
+    session_id: u64,
+    session_version: u64,
+    offered: bool,
+    /// How the sections stand since the first offer; their order never changes (RFC 8829 section 5.2.2).
+    sections: Vec<Section>,
+    mid: Option<String>,
+    bundled: bool,
+    form: Form,
+    pub(super) agreed: Option<Agreed>,
+}
+
+/// What the descriptions say about DTLS and SCTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Agreed {
+    pub(super) role: Role,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) sctp_port: u16,
+    pub(super) max_send_message_bytes: u64,
+}
+
+impl Signaling {
+    pub(super) fn new(session_id: u64) -> Self {
+        Self {
+            session_id,
+            session_version: 1,
+            offered: false,
+            sections: vec![Section::Data],
+            mid: Some("0".into()),
+            bundled: true,
+            form: Form::Rfc8841,
+            agreed: None,
+        }
+    }
+
+    /// Whether the peer's description can be taken, and what would be agreed upon.
+    fn agree(
+        &self,
+        description: &Description,
+        role: Role,
+        we_are_lite: bool,
+    ) -> Result<Agreed, SignalingError> {
+        let data = &description.data;
+        if we_are_lite && description.ice_lite {
+            return Err(SignalingError::State("both sides are ICE-lite: none would make checks"));
+        }
+        // RFC 8841 section 6.1: 0 is any length.
+        let max_send_message_bytes = match data.max_message_bytes {
+            0 => u64::MAX,
+            bytes => bytes,
+        };
+        let (fingerprint, sctp_port) = (data.fingerprint, data.sctp_port);
+        let agreed = Agreed { role, fingerprint, sctp_port, max_send_message_bytes };
+        match self.agreed {
+            Some(before) if before != agreed => Err(SignalingError::State(
+                "it asks for a new DTLS or SCTP association: make a new connection",
+            )),
+            _ => Ok(agreed),
+        }
+    }
+}
+
+impl PeerConnection {
+    // -- signalling --
+
+    /// A local address that datagrams can be sent from: becomes a host candidate. The unspecified address, multicast
+    /// and IPv4 link-local addresses are passed over, and so is what comes after `max_remote_candidates` of them.
+    pub fn add_local_address(&mut self, now: Instant, address: SocketAddr) {
+        self.now = now;
+        if !self.is_over() {
+            self.ice.add_local(now, address);
+        }
+    }
+
+    /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials;
+    /// until they have led to a new pair, the connection goes on over the old one.
+    pub fn create_offer(&mut self, now: Instant, restart: bool) -> Result<String, SignalingError> {
+        self.now = now;
+        self.check_open()?;
+        if restart && self.signaling.agreed.is_some() {
+            self.ice.restart();
+        }
+        self.signaling.offered = true;
+        Ok(self.describe(Setup::ActPass))
+    }
+
+    /// Takes the peer's offer and gives the answer; both are in force then. Sections for audio and video are rejected.
+    pub fn accept_offer(&mut self, now: Instant, offer: &str) -> Result<String, SignalingError> {
+        self.now = now;
+        self.check_open()?;
+        if self.signaling.offered {
+            return Err(SignalingError::State("an offer of ours waits for its answer"));
+        }
+        let description = Description::parse(offer, &self.config.limits)?;
+        let before = self.signaling.agreed.map(|agreed| agreed.role);
+        // RFC 8842 section 5.3: `active` is the better answer, and a new answer keeps the roles.
+        let (role, setup) = match (description.data.setup, before) {
+            (Setup::ActPass, Some(Role::Server)) | (Setup::Active, _) => (Role::Server, Setup::Passive),
+            (Setup::ActPass | Setup::Passive, _) => (Role::Client, Setup::Active),
+        };
+        let agreed = self.signaling.agree(&description, role, self.config.ice_lite)?;
+        self.keep_sections(&description)?;
+        let bundled = description.data.mid.as_ref().is_some_and(|mid| description.bundle.contains(mid));
+        self.signaling.bundled = bundled;
+        self.signaling.form = description.data.form;
+        self.signaling.mid = description.data.mid.clone();
+        let renewed = self.ice.remote_ufrag().is_some_and(|ufrag| ufrag != description.data.ufrag);
+        if renewed {
+            self.ice.restart();
+        }
+        self.put_in_force(now, &description, agreed, false);
+        Ok(self.describe(setup))
+    }
+
+    /// Takes the peer's answer to the offer of ours.
+    pub fn accept_answer(&mut self, now: Instant, answer: &str) -> Result<(), SignalingError> {
+        self.now = now;
+        self.check_open()?;
+        if !self.signaling.offered {
+            return Err(SignalingError::State("there is no offer of ours to answer"));
+        }
+        let description = Description::parse(answer, &self.config.limits)?;
+        let role = match description.data.setup {
+            Setup::Active => Role::Server,
+            Setup::Passive => Role::Client,
+            Setup::ActPass => {
+                return Err(SignalingError::Syntax {
+                    line: 0,
+                    rule: "setup of an answer is active or passive",
+                });
+            }
+        };
+        let agreed = self.signaling.agree(&description, role, self.config.ice_lite)?;
+        self.keep_sections(&description)?;
+        self.signaling.offered = false;
+        self.put_in_force(now, &description, agreed, true);
+        Ok(())
+    }
+
+    /// A trickled candidate of the peer, from "candidate:" on; empty for the end of candidates. Only after the peer's
+    /// description. What this stack cannot check (see [`sdp::Candidate::parse`](crate::sdp::Candidate::parse)) is
+    /// passed over.
+    pub fn add_remote_candidate(&mut self, now: Instant, candidate: &str) -> Result<(), SignalingError> {
+        self.now = now;
+        self.check_open()?;
+        if self.signaling.agreed.is_none() {
+            return Err(SignalingError::State("candidates come after the description that they belong to"));
+        }
+        let candidate = candidate.strip_prefix("a=").unwrap_or(candidate).trim();
+        if candidate.is_empty() || candidate == "end-of-candidates" {
+            return Ok(());
+        }
+        let parsed = Candidate::parse(candidate).map_err(|rule| SignalingError::Syntax { line: 1, rule })?;
+        let Some(candidate) = parsed else { return Ok(()) };
+        self.ice.add_remote(now, &candidate)?;
+        self.settle(now);
+        Ok(())
+    }
+
+    /// Host candidates of ours, as lines from "candidate:" on, for those who trickle.
+    pub fn local_candidates(&self) -> Vec<String> {
+        let ufrag = Some(self.local_ufrag().to_owned());
+        let lines = self.ice.local_candidates().iter();
+        lines.map(|candidate| Candidate { ufrag: ufrag.clone(), ..candidate.clone() }.to_string()).collect()
+    }
+
+    /// Our ICE user name fragment: the first part of USERNAME in checks that are for us (one port for many). A restart
+    /// changes it, while checks with the old one may still come.
+    pub fn local_ufrag(&self) -> &str {
+        &self.ice.credentials().ufrag
+    }
+
+    // -- helpers --
+
+    fn check_open(&self) -> Result<(), SignalingError> {
+        match self.state {
+            PeerState::Closed | PeerState::Failed => {
+                Err(SignalingError::State("the peer connection is over"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The sections of a description must be those of before, in order; later offers may add some.
+    fn keep_sections(&mut self, description: &Description) -> Result<(), SignalingError> {
+        let data = |sections: &[Section]| sections.iter().position(|section| *section == Section::Data);
+        let known = self.signaling.agreed.is_some() || self.signaling.offered;
+        let moved = data(&description.sections) != data(&self.signaling.sections);
+        let fewer = description.sections.len() < self.signaling.sections.len();
+        let more = self.signaling.offered && description.sections.len() > self.signaling.sections.len();
+        if known && (moved || fewer || more) {
+            return Err(SignalingError::State("sections do not stand as in the description before"));
+        }
+        if !self.signaling.offered {
+            self.signaling.sections.clone_from(&description.sections);
+        }
+        Ok(())
+    }
+
+    fn put_in_force(&mut self, now: Instant, description: &Description, agreed: Agreed, we_offered: bool) {
+        let data = &description.data;
+        self.signaling.agreed = Some(agreed);
+        let remote = Remote { ufrag: &data.ufrag, password: &data.password, lite: description.ice_lite };
+        self.ice.start(now, remote, we_offered);
+        for candidate in &data.candidates {
+            // The description kept to the limit. What was heard of in other ways may have taken the room of some.
+            let _ = self.ice.add_remote(now, candidate);
+        }
+        self.settle(now);
+    }
+
+    /// A description of ours; its version is one more than that of the one before.
+    fn describe(&mut self, setup: Setup) -> String {
+        self.signaling.session_version += 1;
+        let Signaling { session_id, session_version, .. } = self.signaling;
+        let mid = self.signaling.mid.clone();
+        let credentials = self.ice.credentials();
+        let data = DataSection {
+            mid: mid.clone(),
+            form: self.signaling.form,
+            ufrag: credentials.ufrag.clone(),
+            password: credentials.pass.clone(),
+            fingerprint: *self.config.certificate.fingerprint(),
+            setup,
+            sctp_port: self.config.sctp.local_port,
+            max_message_bytes: self.config.max_message_bytes as u64,
+            candidates: self.ice.local_candidates().to_vec(),
+            // A lite side has no others (RFC 8445 section 2.5); else addresses may still be added.
+            end_of_candidates: self.config.ice_lite,
+        };
+        let description = Description {
+            session_id,
+            session_version,
+            ice_lite: self.config.ice_lite,
+            trickle: true,
+            bundle: mid.into_iter().filter(|_| self.signaling.bundled).collect(),
+            sections: self.signaling.sections.clone(),
+            data,
+        };
+        description.to_string()
+    }
+}

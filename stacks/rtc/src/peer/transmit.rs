@@ -1,0 +1,124 @@
+//! Datagrams out.
+
+use std::time::Instant;
+
+use super::PeerConnection;
+use crate::dtls::TAILROOM;
+use crate::ice::Path;
+use crate::transmit::{Arena, MAX_SEGMENTS, Transmit};
+
+impl PeerConnection {
+    /// Fills the arena with up to `max_segments` datagrams for one destination. `None`: nothing to send now.
+    ///
+    /// STUN and the DTLS handshake go first, a datagram at a time.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        arena: &mut Arena,
+        max_segments: usize,
+    ) -> Option<Transmit> {
+        self.now = now;
+        let transmit = match self.is_over() {
+            true => self.transmit_farewell(now, arena),
+            false => self
+                .transmit_stun(arena)
+                .or_else(|| self.transmit_handshake(arena))
+                .or_else(|| self.transmit_packets(now, arena, max_segments.clamp(1, MAX_SEGMENTS))),
+        }?;
+        self.counters.bytes_sent += transmit.length as u64;
+        self.counters.packets_sent += transmit.length.div_ceil(transmit.segment_bytes) as u64;
+        Some(transmit)
+    }
+
+    fn transmit_stun(&mut self, arena: &mut Arena) -> Option<Transmit> {
+        let datagram = self.ice.poll_transmit()?;
+        let bytes = arena.bytes_mut().get_mut(..datagram.bytes.len())?;
+        bytes.copy_from_slice(&datagram.bytes);
+        Some(one(datagram.path, bytes.len()))
+    }
+
+    fn transmit_handshake(&mut self, arena: &mut Arena) -> Option<Transmit> {
+        let path = self.ice.selected()?;
+        let length = self.transport.dtls.as_mut()?.poll_transmit(arena.bytes_mut())?;
+        Some(one(path, length))
+    }
+
+    /// Packets of the association, side by side, each sealed where it was written.
+    fn transmit_packets(&mut self, now: Instant, arena: &mut Arena, max_segments: usize) -> Option<Transmit> {
+        let path = self.ice.selected()?;
+        let transport = &mut self.transport;
+        let dtls = transport.dtls.as_mut().filter(|dtls| dtls.is_connected())?;
+        let association = transport.association.as_mut()?;
+        let bytes = arena.bytes_mut();
+        let headroom = dtls.headroom();
+        // The widest packet, and the widest but for a probe of the path.
+        let widest = transport.widest_packet;
+        let usual = association.stats().packet_bytes.min(widest);
+        let mut filled = transport.held_over.len();
+        let mut segment_bytes = filled;
+        bytes[..filled].copy_from_slice(&transport.held_over);
+        transport.held_over.clear();
+        let mut segments = usize::from(filled > 0);
+        while segments < max_segments {
+            let rest = &mut bytes[filled..];
+            let room = rest.len().saturating_sub(headroom + TAILROOM).min(widest);
+            if room < usual {
+                break;
+            }
+            let Some(length) = association.poll_transmit(now, &mut rest[headroom..headroom + room]) else {
+                break;
+            };
+            let sealed = dtls.seal(rest, length);
+            if sealed == 0 {
+                break;
+            }
+            if segments == 0 {
+                segment_bytes = sealed;
+            } else if sealed > segment_bytes {
+                // Room for a longer one than is usual is not kept for the next.
+                transport.held_over.shrink_to(usual + headroom + TAILROOM);
+                transport.held_over.extend_from_slice(&rest[..sealed]);
+                break;
+            }
+            filled += sealed;
+            segments += 1;
+            if sealed < segment_bytes {
+                break;
+            }
+        }
+        (filled > 0).then_some(Transmit {
+            local: path.local,
+            remote: path.remote,
+            length: filled,
+            segment_bytes,
+        })
+    }
+
+    /// The association's ABORT and close_notify, side by side in one datagram: two records of DTLS.
+    fn transmit_farewell(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
+        if !std::mem::take(&mut self.transport.farewell) {
+            return None;
+        }
+        let path = self.ice.selected();
+        self.ice.close();
+        let mut dtls = self.transport.dtls.take()?;
+        let (path, bytes) = (path?, arena.bytes_mut());
+        let mut filled = 0;
+        if let Some(association) = self.transport.association.as_mut().filter(|_| dtls.is_connected()) {
+            let (headroom, widest) = (dtls.headroom(), self.transport.widest_packet);
+            let out = &mut bytes[headroom..headroom + widest];
+            if let Some(length) = association.poll_transmit(now, out) {
+                filled = dtls.seal(bytes, length);
+            }
+        }
+        dtls.close();
+        while let Some(length) = dtls.poll_transmit(&mut bytes[filled..]) {
+            filled += length;
+        }
+        (filled > 0).then(|| one(path, filled))
+    }
+}
+
+fn one(path: Path, length: usize) -> Transmit {
+    Transmit { local: path.local, remote: path.remote, length, segment_bytes: length }
+}

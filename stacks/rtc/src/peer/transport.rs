@@ -1,0 +1,214 @@
+//! DTLS and the association: made on the first valid pair, connected with the fewest round trips, told good-bye.
+//!
+//! The side whose DTLS handshake ends first is the server; its INIT leaves right behind its Finished, and openings
+//! and first messages ride with its COOKIE ECHO. The client answers that INIT. Were both to send one, they would only
+//! cross (RFC 9260 section 5.2.1), at the cost of three packets. So the client begins on its own only when the peer
+//! stays silent for [`CONNECT_DELAY`]: some implementations leave it to the client.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_sctp::{Association, AssociationError, Message, State};
+
+use super::signaling::Agreed;
+use super::{Event, PeerConnection, PeerState};
+use crate::config::Config;
+use crate::dtls::{Dtls, DtlsEvent, HEADROOM, Role, TAILROOM};
+use crate::error::Error;
+
+/// How long the DTLS client waits for the peer's INIT. What leaves with Finished arrives with it, or a little later if
+/// packets were reordered.
+const CONNECT_DELAY: Duration = Duration::from_millis(20);
+
+/// The two layers, and what is between them.
+#[derive(Debug)]
+pub(super) struct Transport {
+    dtls_seed: [u8; 32],
+    sctp_seed: [u8; 32],
+    pub(super) dtls: Option<Box<Dtls>>,
+    pub(super) association: Option<Box<Association>>,
+    connected: bool,
+    connect_at: Option<Instant>,
+    /// A message that was taken from the association to see what is behind it, and is the next to be received.
+    pub(super) waiting: Option<super::Message>,
+    /// The longest packet that the association may ever write.
+    pub(super) widest_packet: usize,
+    /// A sealed datagram that was longer than the batch allowed: the first of the next one.
+    pub(super) held_over: Vec<u8>,
+    /// The peer is still to be told that it is over.
+    pub(super) farewell: bool,
+}
+
+impl Transport {
+    /// Fails if the settings cannot work, before a peer is waiting.
+    pub(super) fn new(config: &Config, dtls_seed: [u8; 32], sctp_seed: [u8; 32]) -> Result<Self, Error> {
+        let sctp = sctp_config(config, config.sctp.remote_port, u64::MAX);
+        sctp.validate()?;
+        Ok(Self {
+            widest_packet: sctp.max_packet_bytes,
+            dtls_seed,
+            sctp_seed,
+            dtls: None,
+            association: None,
+            connected: false,
+            connect_at: None,
+            waiting: None,
+            held_over: Vec::new(),
+            farewell: false,
+        })
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    pub(super) fn sctp_stats(&self) -> netdyno_sctp::Stats {
+        self.association.as_ref().map(|association| association.stats()).unwrap_or_default()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if let Some(dtls) = &mut self.dtls {
+            dtls.handle_timeout(now);
+        }
+        let Some(association) = &mut self.association else { return };
+        association.handle_timeout(now);
+        if self.connect_at.is_some_and(|at| now >= at) {
+            self.connect_at = None;
+            // The peer has begun if anything of it came: its INIT is answered, and sent again should it be lost.
+            if association.state() == State::Closed && association.stats().packets_received == 0 {
+                association.connect(now);
+            }
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let dtls = self.dtls.as_ref().and_then(|dtls| dtls.next_deadline());
+        let association = self.association.as_ref().and_then(|association| association.next_deadline());
+        [dtls, association, self.connect_at].into_iter().flatten().min()
+    }
+
+    /// The next message of the association.
+    pub(super) fn next_message(&mut self) -> Option<Message> {
+        self.association.as_mut()?.recv()
+    }
+
+    fn begin(&mut self, config: &Config, agreed: Agreed, now: Instant) -> Result<(), Error> {
+        let Agreed { role, fingerprint, sctp_port, max_send_message_bytes } = agreed;
+        let dtls = Dtls::new(&config.certificate, role, fingerprint, self.dtls_seed, now)?;
+        let sctp = sctp_config(config, sctp_port, max_send_message_bytes);
+        let association = Association::new(Arc::new(sctp), self.sctp_seed, now)?;
+        self.dtls = Some(Box::new(dtls));
+        self.association = Some(Box::new(association));
+        (self.dtls_seed, self.sctp_seed) = ([0; 32], [0; 32]);
+        Ok(())
+    }
+
+    fn connect(&mut self, now: Instant, role: Role) {
+        self.connected = true;
+        match (role, &mut self.association) {
+            (Role::Server, Some(association)) => association.connect(now),
+            _ => self.connect_at = Some(now + CONNECT_DELAY),
+        }
+    }
+}
+
+/// The association's settings: what descriptions and our own fields decide, and the user's for the rest.
+fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -> netdyno_sctp::Config {
+    let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(HEADROOM + TAILROOM);
+    let mut sctp = config.sctp.clone();
+    sctp.remote_port = remote_port;
+    sctp.packet_bytes = packet(config.datagram_bytes);
+    sctp.max_packet_bytes = packet(config.max_datagram_bytes);
+    // No more than the send buffer takes: a longer message would never find room.
+    let largest = u64::try_from(config.limits.sctp.send_buffer_bytes).unwrap_or(u64::MAX);
+    sctp.max_send_message_bytes = max_send_message_bytes.min(largest).try_into().unwrap_or(usize::MAX);
+    sctp.limits = config.limits.sctp.clone();
+    sctp.limits.max_message_bytes = config.max_message_bytes;
+    sctp
+}
+
+impl PeerConnection {
+    /// Makes the DTLS connection once ICE allows it: the client as soon as there is a pair to send on, the server as
+    /// soon as something may come.
+    pub(super) fn begin_transport(&mut self, now: Instant) {
+        let Some(agreed) = self.signaling.agreed.filter(|_| self.transport.dtls.is_none()) else { return };
+        let ready = match agreed.role {
+            Role::Client => self.ice.selected().is_some(),
+            Role::Server => self.ice.has_validated(),
+        };
+        if ready && let Err(error) = self.transport.begin(&self.config, agreed, now) {
+            self.end(now, Some(error));
+        }
+    }
+
+    pub(super) fn settle_dtls(&mut self, now: Instant) {
+        if self.transport.dtls.is_none() {
+            self.begin_transport(now);
+        }
+        while let Some(event) = self.transport.dtls.as_mut().and_then(|dtls| dtls.poll_event()) {
+            match (event, self.signaling.agreed) {
+                (DtlsEvent::Connected, Some(agreed)) => {
+                    self.transport.connect(now, agreed.role);
+                    self.open_waiting_channels(now, agreed.role);
+                    self.settle_ice(now);
+                }
+                (DtlsEvent::Connected, None) => {}
+                (DtlsEvent::Closed, _) => self.end(now, None),
+                (DtlsEvent::Failed(error), _) => self.end(now, Some(error)),
+            }
+        }
+    }
+
+    pub(super) fn settle_association(&mut self, now: Instant) {
+        use netdyno_sctp::Event as Sctp;
+        while self.has_room_for_events() {
+            let Some(association) = &mut self.transport.association else { return };
+            let Some(event) = association.poll_event() else { return };
+            match event {
+                Sctp::Connected => self.association_is_open(now),
+                Sctp::Restarted => self.close_all_channels(),
+                Sctp::BufferedAmountLow(stream) => self.buffered_amount_is_low(stream),
+                Sctp::Writable => self.association_is_writable(now),
+                Sctp::StreamsReset(streams) => self.streams_were_reset(&streams),
+                Sctp::StreamResetDone(streams) | Sctp::StreamResetFailed(streams) => {
+                    self.own_streams_are_reset(now, &streams);
+                }
+                Sctp::Closed(None | Some(AssociationError::Aborted(_))) => self.end(now, None),
+                Sctp::Closed(Some(error)) => self.end(now, Some(Error::Sctp(error))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the connection: the peer is told, in one datagram, which the next [`poll_transmit`](Self::poll_transmit)
+    /// gives.
+    ///
+    /// What is buffered is given up. To end gracefully, wait until the buffered amounts are 0 and the peer has said
+    /// what it needs to. Messages that have come can still be received.
+    pub fn close(&mut self, now: Instant) {
+        self.now = now;
+        self.end(now, None);
+    }
+
+    /// The end, by an error or not. Messages that came before it can still be received.
+    pub(super) fn end(&mut self, now: Instant, error: Option<Error>) {
+        if self.is_over() {
+            return;
+        }
+        if let Some(association) = &mut self.transport.association {
+            association.abort(now, "closed");
+        }
+        // Who has no consent does not send (RFC 7675 section 5.1).
+        let may_send = !matches!(error, Some(Error::Ice(_)));
+        self.transport.farewell = may_send && self.transport.dtls.is_some();
+        self.transport.connect_at = None;
+        let state = match error {
+            Some(error) => {
+                self.tell(Event::Failed(error));
+                PeerState::Failed
+            }
+            None => PeerState::Closed,
+        };
+        self.set_state(state);
+    }
+}

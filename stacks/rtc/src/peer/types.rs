@@ -1,0 +1,138 @@
+//! The words that a user of a peer connection speaks.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::error::Error;
+
+/// Names a data channel of one peer connection, for as long as the peer connection lives. Not the SCTP stream, which is
+/// known only after the handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(pub u32);
+
+/// Text or binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8, checked on arrival.
+    Text,
+    /// Bytes.
+    Binary,
+}
+
+/// A message that has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The channel.
+    pub channel: ChannelId,
+    /// Text or binary.
+    pub kind: Kind,
+    /// The bytes. A short message shares a block with its neighbours: copy what you keep for long.
+    pub data: Bytes,
+}
+
+/// When a channel gives up on a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reliability {
+    /// Never.
+    #[default]
+    Reliable,
+    /// maxRetransmits.
+    MaxRetransmits(u16),
+    /// maxPacketLifeTime.
+    MaxLifetime(Duration),
+}
+
+/// How a data channel is made (W3C RTCDataChannelInit).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelOptions {
+    /// Whether messages arrive in order.
+    pub ordered: bool,
+    /// When to give up on a message.
+    pub reliability: Reliability,
+    /// Name of a subprotocol.
+    pub protocol: String,
+    /// The id that both sides agreed upon; then no DCEP is spoken (`negotiated`).
+    pub negotiated: Option<u16>,
+    /// Priority (RFC 8831 section 6.4): 128 below normal, 256 normal, 512 high, 1024 extra high.
+    pub priority: u16,
+}
+
+impl Default for ChannelOptions {
+    fn default() -> Self {
+        Self {
+            ordered: true,
+            reliability: Reliability::Reliable,
+            protocol: String::new(),
+            negotiated: None,
+            priority: 256,
+        }
+    }
+}
+
+/// W3C RTCDataChannelState.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelState {
+    /// Not open yet.
+    Connecting,
+    /// Messages can be sent.
+    Open,
+    /// Being closed; what is buffered still goes out.
+    Closing,
+    /// Closed.
+    Closed,
+}
+
+/// W3C RTCPeerConnectionState.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerState {
+    /// Nothing begun.
+    New,
+    /// ICE or DTLS is under way.
+    Connecting,
+    /// DTLS is up.
+    Connected,
+    /// No answer for a while; may come back.
+    Disconnected,
+    /// Over because of an error.
+    Failed,
+    /// Over.
+    Closed,
+}
+
+/// State of ICE (W3C RTCIceConnectionState, without `completed` and `closed`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IceState {
+    /// No checks yet.
+    New,
+    /// Checks are under way.
+    Checking,
+    /// A pair works.
+    Connected,
+    /// No answer for a while.
+    Disconnected,
+    /// Consent was lost.
+    Failed,
+}
+
+/// What the application is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The state of the peer connection changed.
+    State(PeerState),
+    /// ICE changed.
+    Ice(IceState),
+    /// The peer opened a data channel.
+    Incoming(ChannelId),
+    /// The channel is open (at this end; the peer may be a round trip behind).
+    Open(ChannelId),
+    /// The buffered amount fell to the low threshold.
+    BufferedAmountLow(ChannelId),
+    /// After `WouldBlock`: there is room again.
+    Writable,
+    /// The channel is closed: by either side, or with the connection.
+    ChannelClosed(ChannelId),
+    /// Over because of an error; `State(Failed)` comes with it.
+    Failed(Error),
+}

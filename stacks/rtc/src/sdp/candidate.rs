@@ -1,0 +1,137 @@
+//! Candidate lines (RFC 8839 section 5.1).
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+/// How a candidate was found (RFC 8445 section 5.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CandidateKind {
+    /// An address of an interface.
+    Host,
+    /// What a STUN server saw.
+    ServerReflexive,
+    /// What the peer saw.
+    PeerReflexive,
+    /// An address at a TURN server.
+    Relayed,
+}
+
+impl CandidateKind {
+    const NAMES: [(&'static str, Self); 4] = [
+        ("host", Self::Host),
+        ("srflx", Self::ServerReflexive),
+        ("prflx", Self::PeerReflexive),
+        ("relay", Self::Relayed),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::ServerReflexive => "srflx",
+            Self::PeerReflexive => "prflx",
+            Self::Relayed => "relay",
+        }
+    }
+}
+
+/// A UDP candidate of component 1 with an IP address: what this stack can check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Groups candidates of one origin: 1 to 32 ice-chars.
+    pub foundation: String,
+    /// Priority, from 1.
+    pub priority: u32,
+    /// Where it is reached.
+    pub address: SocketAddr,
+    /// How it was found.
+    pub kind: CandidateKind,
+    /// Base of a reflexive candidate, for diagnosis only.
+    pub related: Option<SocketAddr>,
+    /// ICE user name fragment of the session it belongs to (RFC 8839 section 5.1, extension `ufrag`).
+    pub ufrag: Option<String>,
+}
+
+impl Candidate {
+    /// Reads a line from "candidate:" on. `None`: well-formed, but nothing for us: TCP, another component, a name
+    /// (browsers hide addresses behind mDNS names; this stack asks no name service and learns the address from the
+    /// browser's own checks), a zone, a kind yet unknown, an address that nothing can be sent to.
+    pub fn parse(text: &str) -> Result<Option<Self>, &'static str> {
+        let text = text.strip_prefix("candidate:").ok_or("a candidate begins with candidate:")?;
+        let mut words = text.split_ascii_whitespace();
+        let mut word = |rule| words.next().ok_or(rule);
+        let foundation = word("a candidate has a foundation")?;
+        if foundation.len() > 32 || !foundation.bytes().all(is_ice_char) {
+            return Err("a foundation is 1 to 32 ice-chars");
+        }
+        let component = word("a candidate has a component")?;
+        let component: u16 = component.parse().map_err(|_| "a component is a number up to 256")?;
+        let transport = word("a candidate has a transport")?;
+        let priority = word("a candidate has a priority")?;
+        let priority: u32 = priority.parse().map_err(|_| "a priority is a number below 2^32")?;
+        if priority == 0 {
+            return Err("a priority is above 0");
+        }
+        let address = word("a candidate has an address")?;
+        let port = word("a candidate has a port")?;
+        let port: u16 = port.parse().map_err(|_| "a port is a number below 65,536")?;
+        if word("a candidate has a type")? != "typ" {
+            return Err("the word typ stands before the type of a candidate");
+        }
+        let kind = word("a candidate has a type")?;
+        let kind = CandidateKind::NAMES.iter().find(|(name, _)| *name == kind).map(|(_, kind)| *kind);
+        let (related, ufrag) = extensions(&mut words)?;
+        let usable = component == 1 && transport.eq_ignore_ascii_case("udp");
+        let (Some(kind), Some(address), true) = (kind, reachable(address, port), usable) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { foundation: foundation.into(), priority, address, kind, related, ufrag }))
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { foundation, priority, address, kind, related, ufrag } = self;
+        let (ip, port, kind) = (address.ip(), address.port(), kind.name());
+        write!(f, "candidate:{foundation} 1 udp {priority} {ip} {port} typ {kind}")?;
+        if let Some(related) = related {
+            write!(f, " raddr {} rport {}", related.ip(), related.port())?;
+        }
+        match ufrag {
+            Some(ufrag) => write!(f, " ufrag {ufrag}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// ice-char: ALPHA, DIGIT, "+", "/".
+pub(super) fn is_ice_char(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
+}
+
+/// The address, if datagrams can be sent there.
+fn reachable(address: &str, port: u16) -> Option<SocketAddr> {
+    let ip: IpAddr = address.parse().ok()?;
+    let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    let usable = port != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast;
+    usable.then_some(SocketAddr::new(ip, port))
+}
+
+/// What follows the type: pairs of a name and a value. Unknown ones are skipped.
+fn extensions<'a>(
+    words: &mut impl Iterator<Item = &'a str>,
+) -> Result<(Option<SocketAddr>, Option<String>), &'static str> {
+    let (mut address, mut port, mut ufrag) = (None, None, None);
+    while let Some(name) = words.next() {
+        let value = words.next().ok_or("an extension of a candidate is a name and a value")?;
+        match name {
+            // For diagnosis only: a name or nonsense here does no harm.
+            "raddr" => address = value.parse().ok(),
+            "rport" => port = value.parse().ok(),
+            "ufrag" if value.len() <= 256 && value.bytes().all(is_ice_char) => ufrag = Some(value.into()),
+            "ufrag" => return Err("a user name fragment is 4 to 256 ice-chars"),
+            _ => {}
+        }
+    }
+    let related = address.zip(port).map(|(ip, port): (IpAddr, u16)| SocketAddr::new(ip, port));
+    Ok((related, ufrag))
+}

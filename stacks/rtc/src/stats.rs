@@ -1,0 +1,39 @@
+//! Statistics, named as the W3C's `getStats` names them (webrtc-stats).
+
+use std::time::Duration;
+
+/// Of a peer connection: RTCPeerConnectionStats, RTCTransportStats, RTCIceCandidatePairStats and RTCSctpTransportStats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// dataChannelsOpened.
+    pub data_channels_opened: u64,
+    /// dataChannelsClosed.
+    pub data_channels_closed: u64,
+    /// packetsSent: UDP datagrams.
+    pub packets_sent: u64,
+    /// packetsReceived.
+    pub packets_received: u64,
+    /// bytesSent: UDP payload.
+    pub bytes_sent: u64,
+    /// bytesReceived.
+    pub bytes_received: u64,
+    /// currentRoundTripTime of the selected pair, by STUN.
+    pub current_round_trip_time: Option<Duration>,
+    /// The association's.
+    pub sctp: netdyno_sctp::Stats,
+}
+
+/// Of a data channel: RTCDataChannelStats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ChannelStats {
+    /// messagesSent.
+    pub messages_sent: u64,
+    /// bytesSent: payload.
+    pub bytes_sent: u64,
+    /// messagesReceived.
+    pub messages_received: u64,
+    /// bytesReceived.
+    pub bytes_received: u64,
+}

@@ -1,0 +1,272 @@
+//! From nothing to an open channel: offers and answers, trickling, round trips, restarts, the end.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Net, address, config};
+use netdyno_rtc_core::{
+    ChannelOptions, ChannelState, Error, Event, IceState, Kind, PeerState, SendError, SignalingError,
+};
+
+#[test]
+fn a_message_each_way() {
+    let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
+    net.send(0, near, Kind::Text, "Gr\u{fc}\u{df}e".as_bytes());
+    net.send(1, far, Kind::Binary, &[1, 2, 3]);
+    net.run_until(|net| net.messages.iter().all(|messages| messages.len() == 1));
+    assert_eq!(net.messages[1][0].kind, Kind::Text);
+    assert_eq!(&net.messages[1][0].data[..], "Gr\u{fc}\u{df}e".as_bytes());
+    assert_eq!((net.messages[0][0].kind, &net.messages[0][0].data[..]), (Kind::Binary, &[1, 2, 3][..]));
+    for side in 0..2 {
+        let states: Vec<_> =
+            net.events[side].iter().filter(|event| matches!(event, Event::State(_))).collect();
+        assert_eq!(states, [&Event::State(PeerState::Connecting), &Event::State(PeerState::Connected)]);
+        let stats = net.peers[side].stats();
+        assert_eq!((stats.data_channels_opened, stats.data_channels_closed), (1, 0));
+        assert!(stats.packets_sent as usize == net.sent[side] && stats.bytes_received > 0);
+        assert_eq!(stats.current_round_trip_time, Some(Duration::from_millis(20)));
+    }
+    assert_eq!(net.peers[0].channel_stats(near).bytes_received, 3);
+    assert_eq!(net.peers[1].channel_stats(far).messages_received, 1);
+    assert_eq!(net.peers[1].label(far), "test");
+}
+
+/// Round trips from the answer on, until the first message of a channel that was made before is there.
+#[test]
+fn round_trips_to_the_first_message() {
+    for opener in 0..2 {
+        let mut net = Net::new();
+        let channel = net.peers[opener].create_channel(net.now, "", ChannelOptions::default()).unwrap();
+        net.signal();
+        net.run_until(|net| net.has(opener, &Event::Open(channel)));
+        let opened = net.now - net.start;
+        net.send(opener, channel, Kind::Text, b"x");
+        net.run_until(|net| net.messages[1 - opener].len() == 1);
+        let arrived = net.now - net.start;
+        println!(
+            "opener {opener}: open after {opened:?}, first message after {arrived:?} of 20 ms round trips"
+        );
+        // Check 1, DTLS 2 or 2 1/2, INIT and its answer 1, COOKIE ECHO with the opening and the message 1/2.
+        let most = if opener == 0 { 100 } else { 110 };
+        assert!(arrived <= Duration::from_millis(most), "{arrived:?}");
+    }
+}
+
+#[test]
+fn candidates_that_come_later() {
+    let (mut net, now) = (Net::new(), std::time::Instant::now());
+    let strip = |text: String| {
+        let lines = text.split_inclusive("\r\n").filter(|line| !line.starts_with("a=candidate"));
+        lines.collect::<String>()
+    };
+    let channel = net.peers[0].create_channel(now, "", ChannelOptions::default()).unwrap();
+    let lines = [0, 1].map(|side: usize| net.peers[side].local_candidates());
+    assert!(matches!(net.peers[0].add_remote_candidate(now, &lines[1][0]), Err(SignalingError::State(_))));
+    let offer = strip(net.peers[0].create_offer(net.now, false).unwrap());
+    let answer = strip(net.peers[1].accept_offer(net.now, &offer).unwrap());
+    net.peers[0].accept_answer(net.now, &answer).unwrap();
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state(0), PeerState::Connecting);
+    // One side is told; the other learns the address from the checks.
+    let now = net.now;
+    let mdns = "candidate:1 1 udp 1 0a1b2c3d-1111-4222-8333-444455556666.local 5000 typ host";
+    net.peers[1].add_remote_candidate(now, mdns).unwrap();
+    net.peers[0].add_remote_candidate(now, &lines[1][0]).unwrap();
+    net.peers[0].add_remote_candidate(now, "").unwrap();
+    assert!(net.peers[0].add_remote_candidate(now, "candidate:x").is_err());
+    net.run_until(|net| net.has(0, &Event::Open(channel)) && net.incoming(1).len() == 1);
+}
+
+#[test]
+fn a_lite_side() {
+    for lite in 0..2 {
+        let mut configs = [config(0), config(1)];
+        configs[lite].ice_lite = true;
+        let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
+        net.send(0, near, Kind::Text, b"x");
+        net.run(Duration::from_secs(60));
+        assert_eq!(net.messages[1].len(), 1);
+        assert_eq!((net.state(0), net.state(1)), (PeerState::Connected, PeerState::Connected));
+    }
+    let mut configs = [config(0), config(1)];
+    configs.iter_mut().for_each(|config| config.ice_lite = true);
+    let mut net = Net::with(configs);
+    let offer = net.peers[0].create_offer(net.now, false).unwrap();
+    assert!(matches!(net.peers[1].accept_offer(net.now, &offer), Err(SignalingError::State(_))));
+}
+
+#[test]
+fn a_certificate_that_was_not_promised() {
+    let mut net = Net::new();
+    let offer = net.peers[0].create_offer(net.now, false).unwrap();
+    let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
+    let promised = config(1).certificate.fingerprint().to_string();
+    let other = config(0).certificate.fingerprint().to_string();
+    net.peers[0].accept_answer(net.now, &answer.replace(&promised, &other)).unwrap();
+    net.run(Duration::from_secs(2));
+    assert!(net.has(0, &Event::Failed(Error::Fingerprint)), "{:?}", net.events);
+    assert_eq!(net.state(0), PeerState::Failed);
+    net.run(Duration::from_secs(60));
+    assert_ne!(net.state(1), PeerState::Connected);
+}
+
+#[test]
+fn a_restart_while_data_flows() {
+    let (mut net, [near, _]) = Net::connected(ChannelOptions::default());
+    let ufrags = |net: &Net| net.peers.each_ref().map(|peer| peer.local_ufrag().to_owned());
+    let before = ufrags(&net);
+    for round in 0..400 {
+        net.send(0, near, Kind::Binary, &[round as u8; 1000]);
+        if round == 100 {
+            let offer = net.peers[0].create_offer(net.now, true).unwrap();
+            let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
+            net.peers[0].accept_answer(net.now, &answer).unwrap();
+        }
+        net.run(Duration::from_millis(1));
+    }
+    net.run_until(|net| net.messages[1].len() == 400);
+    assert!(before.iter().zip(ufrags(&net)).all(|(before, now)| *before != now));
+    net.run(Duration::from_secs(60));
+    assert!((0..2).all(|side| net.state(side) == PeerState::Connected));
+    assert!(net.messages[1].iter().enumerate().all(|(at, message)| message.data[0] == at as u8));
+}
+
+#[test]
+fn offers_and_answers_at_the_wrong_time() {
+    let mut net = Net::new();
+    let now = net.now;
+    let offer = net.peers[0].create_offer(now, false).unwrap();
+    let is_state = |result: Result<(), SignalingError>| matches!(result, Err(SignalingError::State(_)));
+    assert!(is_state(net.peers[0].accept_offer(now, &offer).map(drop)), "an offer of ours waits");
+    assert!(is_state(net.peers[1].accept_answer(now, &offer)), "no offer of ours");
+    let answer = net.peers[1].accept_offer(now, &offer).unwrap();
+    assert!(net.peers[0].accept_answer(now, &answer.replace("a=setup:active", "a=setup:actpass")).is_err());
+    assert!(net.peers[0].accept_answer(now, "v=0").is_err());
+    net.peers[0].accept_answer(now, &answer).unwrap();
+    assert!(is_state(net.peers[0].accept_answer(now, &answer)), "answered already");
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state(0), PeerState::Connected);
+    // From the other side, with the same DTLS roles; a certificate that changes is another connection.
+    let offer = net.peers[1].create_offer(net.now, false).unwrap();
+    let fingerprints = [0, 1].map(|side| config(side).certificate.fingerprint().to_string());
+    let changed = offer.replace(&fingerprints[1], &fingerprints[0]);
+    assert!(is_state(net.peers[0].accept_offer(net.now, &changed).map(drop)));
+    let answer = net.peers[0].accept_offer(net.now, &offer).unwrap();
+    assert!(answer.contains("a=setup:passive"));
+    net.peers[1].accept_answer(net.now, &answer).unwrap();
+    let version = |text: &str| text.lines().nth(1).unwrap().split(' ').nth(2).unwrap().to_owned();
+    assert_eq!((version(&offer), version(&answer)), ("3".into(), "3".into()));
+}
+
+#[test]
+fn an_offer_with_audio_is_answered_in_order() {
+    let mut net = Net::new();
+    let offer = net.peers[0].create_offer(net.now, false).unwrap();
+    let audio = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=mid:a\r\nm=application";
+    let answer = net.peers[1].accept_offer(net.now, &offer.replace("m=application", audio)).unwrap();
+    let sections: Vec<_> = answer.lines().filter(|line| line.starts_with("m=")).collect();
+    let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel";
+    assert_eq!(sections, ["m=audio 0 UDP/TLS/RTP/SAVPF 111", data]);
+    // In offers of ours it stays where it was.
+    let offer = net.peers[1].create_offer(net.now, false).unwrap();
+    assert!(offer.find("m=audio 0").unwrap() < offer.find("m=application 9").unwrap());
+}
+
+#[test]
+fn the_end_by_either_side() {
+    for side in 0..2 {
+        let (mut net, channels) = Net::connected(ChannelOptions::default());
+        net.run(Duration::from_secs(1));
+        let before = net.sent;
+        let now = net.now;
+        net.peers[side].close(now);
+        net.run(Duration::from_millis(100));
+        assert_eq!(net.sent[side], before[side] + 1, "one datagram");
+        for (side, &channel) in channels.iter().enumerate() {
+            assert_eq!(net.state(side), PeerState::Closed);
+            assert_eq!(net.count(side, &Event::ChannelClosed(channel)), 1);
+            assert_eq!(net.count(side, &Event::State(PeerState::Closed)), 1);
+            assert!(!net.events[side].iter().any(|event| matches!(event, Event::Failed(_))));
+            assert_eq!(net.peers[side].channel_state(channel), ChannelState::Closed);
+            assert_eq!(net.peers[side].send(net.now, channel, Kind::Text, b"x"), Err(SendError::Closed));
+            assert_eq!(net.peers[side].next_deadline(), None);
+            assert!(net.peers[side].create_offer(net.now, false).is_err());
+        }
+    }
+}
+
+#[test]
+fn what_came_before_the_end_can_be_taken() {
+    let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
+    net.reads[1] = false;
+    for _ in 0..10 {
+        net.send(0, near, Kind::Text, b"x");
+    }
+    net.run(Duration::from_secs(1));
+    let now = net.now;
+    net.peers[0].close(now);
+    net.run(Duration::from_secs(1));
+    assert!(net.has(1, &Event::ChannelClosed(far)));
+    net.reads[1] = true;
+    net.collect();
+    assert_eq!(net.messages[1].len(), 10);
+}
+
+#[test]
+fn silence_ends_it() {
+    let (mut net, channels) = Net::connected(ChannelOptions::default());
+    net.filter = Some(Box::new(|flying| {
+        // Who has no consent does not send (RFC 7675 section 5.1): no ABORT with a close_notify behind it.
+        let next = 13 + usize::from(u16::from_be_bytes([flying.bytes[11], flying.bytes[12]]));
+        assert!(flying.bytes[0] < 20 || (flying.bytes[0] == 23 && flying.bytes.get(next).is_none()));
+        false
+    }));
+    net.run(Duration::from_secs(20));
+    assert!((0..2).all(|side| net.state(side) == PeerState::Disconnected));
+    net.run(Duration::from_secs(15));
+    for (side, channel) in channels.into_iter().enumerate() {
+        assert_eq!(net.state(side), PeerState::Failed);
+        assert!(net.has(side, &Event::Ice(IceState::Disconnected)));
+        assert!(net.events[side].iter().any(|event| matches!(event, Event::Failed(Error::Ice(_)))));
+        assert!(net.has(side, &Event::ChannelClosed(channel)));
+    }
+}
+
+#[test]
+fn a_loss_of_an_eighth_does_not_keep_it_from_connecting() {
+    for seed in 1..20_u64 {
+        let mut net = Net::new();
+        let mut state = seed;
+        net.filter = Some(Box::new(move |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            !(state >> 33).is_multiple_of(8)
+        }));
+        let channel = net.peers[1].create_channel(net.now, "", ChannelOptions::default()).unwrap();
+        net.signal();
+        net.run_until(|net| net.has(1, &Event::Open(channel)) && net.incoming(0).len() == 1);
+        net.send(1, channel, Kind::Text, b"x");
+        net.run_until(|net| net.messages[0].len() == 1);
+    }
+}
+
+#[test]
+fn descriptions_are_a_function_of_the_seed() {
+    let offers = [0; 2].map(|_| {
+        let mut net = Net::new();
+        let offer = net.peers[0].create_offer(net.now, false).unwrap();
+        (net.peers[1].accept_offer(net.now, &offer).unwrap(), offer)
+    });
+    assert_eq!(offers[0], offers[1]);
+}
+
+#[test]
+fn settings_that_cannot_work() {
+    let now = std::time::Instant::now();
+    let mut config = config(0);
+    config.datagram_bytes = 100;
+    let made = netdyno_rtc_core::PeerConnection::new(std::sync::Arc::new(config), [0; 32], now);
+    assert!(matches!(made, Err(Error::Config(_))));
+    assert_ne!(address(0), address(1));
+}

@@ -1,0 +1,135 @@
+//! The state cookie: everything that an association needs to begin, carried by the peer and signed by us, so that an
+//! INIT costs us no memory (RFC 9260 section 5.1.3).
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::terms::Terms;
+use crate::types::Tsn;
+
+/// Valid.Cookie.Life (RFC 9260 section 16).
+pub(super) const COOKIE_LIFE: Duration = Duration::from_secs(60);
+
+/// Length of the HMAC key.
+pub(super) const KEY_BYTES: usize = 32;
+const MAC_BYTES: usize = 32;
+const FIELD_BYTES: usize = 41;
+
+/// Length of a cookie on the wire.
+pub(super) const COOKIE_BYTES: usize = FIELD_BYTES + MAC_BYTES;
+
+/// What a cookie says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cookie {
+    /// When it was made, counted from the making of the association.
+    pub(super) made_at: Duration,
+    /// Our verification tag.
+    pub(super) local_tag: u32,
+    /// Our first TSN.
+    pub(super) local_tsn: Tsn,
+    /// The tags of the association that there was already, ours and the peer's; 0 if there was none (tie-tags, RFC 9260
+    /// section 5.2.2).
+    pub(super) tie_tags: (u32, u32),
+    /// What the peer offered, and what follows from it.
+    pub(super) terms: Terms,
+}
+
+impl Cookie {
+    /// The bytes that go into an INIT ACK.
+    pub(super) fn seal(&self, key: &[u8; KEY_BYTES]) -> [u8; COOKIE_BYTES] {
+        let mut out = [0; COOKIE_BYTES];
+        let (fields, mac) = out.split_at_mut(FIELD_BYTES);
+        let terms = &self.terms;
+        // The time is cut to whole microseconds; 2^64 of them outlast every association.
+        fields[0..8].copy_from_slice(&(self.made_at.as_micros() as u64).to_be_bytes());
+        let numbers = [
+            self.local_tag,
+            self.local_tsn.0,
+            self.tie_tags.0,
+            self.tie_tags.1,
+            terms.peer_tag,
+            terms.peer_tsn.0,
+            terms.window_bytes,
+        ];
+        for (place, number) in fields[8..36].chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        fields[36..38].copy_from_slice(&terms.outbound_streams.to_be_bytes());
+        fields[38..40].copy_from_slice(&terms.inbound_streams.to_be_bytes());
+        fields[40] = terms.flags();
+        mac.copy_from_slice(&signature(key, fields).finalize().into_bytes());
+        out
+    }
+
+    /// The cookie, if it is one of ours. Compares in constant time.
+    pub(super) fn open(bytes: &[u8], key: &[u8; KEY_BYTES]) -> Option<Self> {
+        let bytes = <&[u8; COOKIE_BYTES]>::try_from(bytes).ok()?;
+        let (fields, mac) = bytes.split_at(FIELD_BYTES);
+        signature(key, fields).verify_slice(mac).ok()?;
+        let number =
+            |at: usize| u32::from_be_bytes([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]]);
+        let micros = u64::from(number(0)) << 32 | u64::from(number(4));
+        let mut terms = Terms::from_flags(fields[40]);
+        terms.peer_tag = number(24);
+        terms.peer_tsn = Tsn(number(28));
+        terms.window_bytes = number(32);
+        terms.outbound_streams = u16::from_be_bytes([fields[36], fields[37]]);
+        terms.inbound_streams = u16::from_be_bytes([fields[38], fields[39]]);
+        Some(Self {
+            made_at: Duration::from_micros(micros),
+            local_tag: number(8),
+            local_tsn: Tsn(number(12)),
+            tie_tags: (number(16), number(20)),
+            terms,
+        })
+    }
+}
+
+fn signature(key: &[u8; KEY_BYTES], fields: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
+    mac.update(fields);
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
+
+    fn cookie(flags: u8) -> Cookie {
+        let terms = Terms {
+            peer_tag: 3,
+            peer_tsn: Tsn(u32::MAX),
+            window_bytes: 1 << 20,
+            outbound_streams: 65_535,
+            inbound_streams: 9,
+            ..Terms::from_flags(flags)
+        };
+        let made_at = Duration::from_micros((1 << 40) + 17);
+        Cookie { made_at, local_tag: 1, local_tsn: Tsn(2), tie_tags: (4, 5), terms }
+    }
+
+    #[test]
+    fn a_cookie_comes_back_as_it_was() {
+        for flags in 0..16 {
+            let cookie = cookie(flags);
+            assert_eq!(Cookie::open(&cookie.seal(&KEY), &KEY), Some(cookie));
+        }
+    }
+
+    #[test]
+    fn a_cookie_with_one_wrong_bit_is_refused() {
+        let sealed = cookie(5).seal(&KEY);
+        for bit in 0..8 * COOKIE_BYTES {
+            let mut forged = sealed;
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Cookie::open(&forged, &KEY), None, "bit {bit}");
+        }
+        assert_eq!(Cookie::open(&sealed, &[8; KEY_BYTES]), None);
+        assert_eq!(Cookie::open(&sealed[1..], &KEY), None);
+        assert_eq!(Cookie::open(&[], &KEY), None);
+    }
+}

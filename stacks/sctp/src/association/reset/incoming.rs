@@ -1,0 +1,178 @@
+//! Requests of the peer (RFC 6525 section 5.2): checked by number, answered once more when they come again.
+
+use crate::types::{StreamId, Tsn};
+use crate::wire::{ReConfigItem, ReConfigResult, ReConfigSeq};
+
+/// The peer's requests.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// Number of the peer's next request.
+    next: ReConfigSeq,
+    /// What came of the last one.
+    last_result: ReConfigResult,
+    /// The last one, while it waits for data that was sent before it.
+    deferred: Option<Deferred>,
+    /// The one that was done last. It may come again under a new number: its answer was on the way when the peer asked.
+    done: Option<Deferred>,
+    /// The number of the last request is to be answered.
+    is_answer_due: bool,
+    /// The number of a request that was out of turn is to be answered.
+    out_of_turn: Option<ReConfigSeq>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Deferred {
+    last_tsn: Tsn,
+    streams: Vec<StreamId>,
+}
+
+impl Incoming {
+    pub(super) fn new(first: ReConfigSeq) -> Self {
+        Self {
+            next: first,
+            last_result: ReConfigResult::NothingToDo,
+            deferred: None,
+            done: None,
+            is_answer_due: false,
+            out_of_turn: None,
+        }
+    }
+
+    /// No answer waits to be written.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.is_answer_due && self.out_of_turn.is_none()
+    }
+
+    #[inline]
+    pub(super) fn is_deferred(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// Number of the last request that was in turn.
+    pub(super) fn last_request(&self) -> ReConfigSeq {
+        self.next.previous()
+    }
+
+    /// A request has come. Gives whether it is the next one; if not, it is answered, and that is all. One that comes in
+    /// place of one that waits (a peer may ask again under a new number) ends the wait of that one.
+    pub(super) fn begin(&mut self, request: ReConfigSeq) -> bool {
+        if request == self.next {
+            self.next = request.next();
+            self.deferred = None;
+            self.is_answer_due = true;
+            return true;
+        }
+        if request == self.last_request() {
+            self.is_answer_due = true;
+        } else {
+            self.out_of_turn = Some(request);
+        }
+        false
+    }
+
+    /// A request that we do not do.
+    pub(super) fn refuse(&mut self, request: ReConfigSeq) {
+        if self.begin(request) {
+            self.last_result = ReConfigResult::Denied;
+        }
+    }
+
+    /// The request names streams that do not exist.
+    pub(super) fn refuse_stream(&mut self) {
+        self.last_result = ReConfigResult::WrongStream;
+    }
+
+    /// The request will be followed by one of ours, or not.
+    pub(super) fn accept(&mut self, is_accepted: bool) {
+        self.last_result = if is_accepted { ReConfigResult::InProgress } else { ReConfigResult::Denied };
+    }
+
+    /// The request waits for the data up to a TSN; unless it was done already under another number, before any more data:
+    /// to do it again would tell the application twice.
+    pub(super) fn defer(&mut self, last_tsn: Tsn, streams: Vec<StreamId>) {
+        let request = Deferred { last_tsn, streams };
+        if self.done.as_ref() == Some(&request) {
+            self.last_result = ReConfigResult::Performed;
+        } else {
+            self.last_result = ReConfigResult::InProgress;
+            self.deferred = Some(request);
+        }
+    }
+
+    /// What the request that waits needs: a TSN, and room to tell of so many streams.
+    pub(super) fn deferred(&self) -> Option<(Tsn, usize)> {
+        self.deferred.as_ref().map(|deferred| (deferred.last_tsn, deferred.streams.len()))
+    }
+
+    /// The request that waits is done now. Answers, unasked if it was answered before, so that the peer need not wait
+    /// for its timer.
+    pub(super) fn perform_deferred(&mut self) -> Vec<StreamId> {
+        self.last_result = ReConfigResult::Performed;
+        self.is_answer_due = true;
+        self.done = self.deferred.take();
+        self.done.as_ref().map(|done| done.streams.clone()).unwrap_or_default()
+    }
+
+    /// The next answer.
+    pub(super) fn answer(&self) -> Option<ReConfigItem<'static>> {
+        let (response, result) = match self.out_of_turn {
+            _ if self.is_answer_due => (self.last_request(), self.last_result),
+            Some(request) => (request, ReConfigResult::BadSequenceNumber),
+            None => return None,
+        };
+        Some(ReConfigItem::Response { response, result, next_tsns: None })
+    }
+
+    /// It was written.
+    pub(super) fn answer_written(&mut self) {
+        if self.is_answer_due {
+            self.is_answer_due = false;
+        } else {
+            self.out_of_turn = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(incoming: &mut Incoming) -> Option<(u32, ReConfigResult)> {
+        let item = incoming.answer();
+        incoming.answer_written();
+        match item {
+            Some(ReConfigItem::Response { response, result, .. }) => Some((response.0, result)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn requests_are_checked_by_number_and_answered_again() {
+        let mut incoming = Incoming::new(ReConfigSeq(7));
+        incoming.refuse(ReConfigSeq(7));
+        for _ in 0..3 {
+            assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Denied)));
+            assert!(!incoming.begin(ReConfigSeq(7)));
+        }
+        assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Denied)));
+        for wrong in [6, 5, 9, 0, u32::MAX] {
+            assert!(!incoming.begin(ReConfigSeq(wrong)));
+            assert_eq!(answer(&mut incoming), Some((wrong, ReConfigResult::BadSequenceNumber)));
+        }
+        assert!(incoming.is_at_rest() && incoming.begin(ReConfigSeq(8)));
+    }
+
+    #[test]
+    fn a_deferred_request_is_answered_twice() {
+        let mut incoming = Incoming::new(ReConfigSeq(7));
+        assert!(incoming.begin(ReConfigSeq(7)));
+        incoming.defer(Tsn(5), vec![StreamId(1)]);
+        assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::InProgress)));
+        assert_eq!((incoming.deferred(), answer(&mut incoming)), (Some((Tsn(5), 1)), None));
+        assert_eq!(incoming.perform_deferred(), [StreamId(1)]);
+        assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Performed)));
+        assert!(!incoming.begin(ReConfigSeq(7)) && !incoming.is_deferred());
+        assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Performed)));
+    }
+}

@@ -1,0 +1,311 @@
+//! Set-up (RFC 9260 section 5), with its collisions and restarts.
+
+use std::time::Instant;
+
+use rand::Rng;
+
+use super::cookie::{COOKIE_LIFE, Cookie};
+use super::reset::Resets;
+use super::state::Phase;
+use super::terms::{self, Terms};
+use super::timer::Timer;
+use super::{Association, Event};
+use crate::error::AssociationError;
+use crate::inbound::Inbound;
+use crate::outbound::Outbound;
+use crate::types::Tsn;
+use crate::wire::{
+    CHUNK_HEADER_BYTES, Cause, CookieEcho, HEADER_BYTES, Header, Init, OperationError, PacketWriter,
+    Unrecognized,
+};
+
+/// The wait for an answer doubles so often.
+const DOUBLINGS_MAX: u32 = 16;
+
+impl Association {
+    /// Begins the set-up from our side.
+    pub(super) fn begin_set_up(&mut self) {
+        if matches!(self.phase, Phase::Waiting) {
+            self.phase = Phase::CookieWait;
+            self.control.set_up = true;
+            self.attempts = 0;
+        }
+    }
+
+    /// What we tell about ourselves.
+    fn our_init<'a>(&self, tag: u32, tsn: Tsn, cookie: Option<&'a [u8]>) -> Init<'a> {
+        let streams = self.config.limits.max_streams;
+        Init {
+            initiate_tag: tag,
+            window_bytes: self.inbound.window_bytes().max(Init::WINDOW_BYTES_MIN),
+            outbound_streams: streams,
+            inbound_streams: streams,
+            initial_tsn: tsn,
+            extensions: terms::offer(&self.config),
+            cookie,
+            unrecognized: Unrecognized::default(),
+        }
+    }
+
+    /// Writes INIT, alone in its packet, and with tag 0 (section 8.5.1).
+    pub(super) fn write_init(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
+        self.control.set_up = false;
+        let header = Header { verification_tag: 0, ..self.header() };
+        let mut packet = PacketWriter::new(out, header);
+        if !self.our_init(self.local_tag, self.local_tsn, None).write(&mut packet) {
+            return None;
+        }
+        self.set_up_sent(now);
+        Some(packet.finish(false))
+    }
+
+    /// Writes COOKIE ECHO, if it is time for it. Gives whether it did.
+    pub(super) fn write_cookie_echo(&mut self, now: Instant, packet: &mut PacketWriter<'_>) -> bool {
+        let Phase::CookieEchoed { cookie } = &self.phase else { return false };
+        if !self.control.set_up || !(CookieEcho { cookie }).write(packet) {
+            return false;
+        }
+        self.control.set_up = false;
+        self.set_up_sent(now);
+        true
+    }
+
+    /// INIT or COOKIE ECHO was written.
+    fn set_up_sent(&mut self, now: Instant) {
+        self.set_up_sent_at = Some(now).filter(|_| self.attempts == 0);
+        let wait = self.config.rto_initial.saturating_mul(1 << self.attempts.min(DOUBLINGS_MAX));
+        let wait = wait.min(self.config.rto_max);
+        self.timers.start(Timer::SetUp, now, wait);
+    }
+
+    /// T1 has expired.
+    pub(super) fn handle_set_up_timeout(&mut self) {
+        self.attempts += 1;
+        let what = match self.phase {
+            Phase::CookieWait => "INIT",
+            Phase::CookieEchoed { .. } => "COOKIE ECHO",
+            _ => return,
+        };
+        if self.attempts > self.config.limits.max_init_retransmits {
+            self.fail(AssociationError::TimedOut(what));
+        } else {
+            self.control.set_up = true;
+        }
+    }
+
+    /// Takes an INIT, which was alone in its packet, with tag 0 and a right checksum. It changes nothing: what it says is
+    /// in the cookie of the answer.
+    pub(super) fn handle_init(&mut self, now: Instant, init: &Init<'_>) {
+        let header = Header { verification_tag: init.initiate_tag, ..self.header() };
+        if init.broken_rule().is_some() {
+            self.push_abort(header, false, Cause::InvalidParameter);
+            return;
+        }
+        // What the association is, or will be, and what it would be after a restart of the peer.
+        let (local_tag, local_tsn, tie_tags) = match self.phase {
+            Phase::Ended => {
+                let cause = Cause::ProtocolViolation(b"the association is over");
+                self.push_abort(header, false, cause);
+                return;
+            }
+            // Section 9.2: the peer has missed our SHUTDOWN ACK.
+            Phase::ShutdownAckSent => {
+                self.control.shutdown_ack = true;
+                return;
+            }
+            Phase::Waiting | Phase::CookieWait => (self.local_tag, self.local_tsn, (0, 0)),
+            Phase::CookieEchoed { .. } => {
+                (self.local_tag, self.local_tsn, (self.local_tag, self.terms.peer_tag))
+            }
+            _ => {
+                let tie_tags = (self.local_tag, self.terms.peer_tag);
+                (super::new_tag(&mut self.rng), Tsn(self.rng.next_u32()), tie_tags)
+            }
+        };
+        let made_at = now.saturating_duration_since(self.created_at);
+        let cookie = Cookie { made_at, local_tag, local_tsn, tie_tags, terms: Terms::of(init, &self.config) };
+        let cookie = cookie.seal(&self.cookie_key);
+        let answer = self.our_init(local_tag, local_tsn, Some(&cookie));
+        self.control.push_alone(header, |packet| answer.write_ack(packet, init.unrecognized));
+    }
+
+    /// Takes an INIT ACK, which was alone in its packet, with our tag.
+    pub(super) fn handle_init_ack(&mut self, now: Instant, init: &Init<'_>) {
+        if !matches!(self.phase, Phase::CookieWait) {
+            return;
+        }
+        let header = Header { verification_tag: init.initiate_tag, ..self.header() };
+        let Some(cookie) = init.cookie else {
+            self.push_abort(header, false, Cause::MISSING_COOKIE);
+            self.end(Some(AssociationError::Unsupported("an INIT ACK without a cookie")));
+            return;
+        };
+        if let Some(rule) = init.broken_rule() {
+            self.push_abort(header, false, Cause::InvalidParameter);
+            self.end(Some(AssociationError::Unsupported(rule)));
+            return;
+        }
+        if cookie.len() > self.discovery.packet_bytes() - HEADER_BYTES - CHUNK_HEADER_BYTES {
+            self.push_abort(
+                header,
+                false,
+                Cause::ProtocolViolation(b"the cookie does not fit into a packet"),
+            );
+            self.end(Some(AssociationError::Unsupported("a cookie longer than a packet")));
+            return;
+        }
+        self.phase = Phase::CookieEchoed { cookie: cookie.into() };
+        self.take_terms(Terms::of(init, &self.config));
+        self.note_set_up_answer(now);
+        self.timers.stop(Timer::SetUp);
+        self.attempts = 0;
+        self.control.set_up = true;
+        self.control.push_unrecognized(init.unrecognized);
+    }
+
+    /// Takes a COOKIE ECHO, first in a packet with this tag. Gives whether the chunks after it count.
+    pub(super) fn handle_cookie_echo(&mut self, now: Instant, tag: u32, echo: &CookieEcho<'_>) -> bool {
+        let Some(cookie) = Cookie::open(echo.cookie, &self.cookie_key) else { return false };
+        if cookie.local_tag != tag || matches!(self.phase, Phase::Ended) {
+            return false;
+        }
+        if !self.is_cookie_fresh(now, &cookie) {
+            return false;
+        }
+        match self.match_cookie(&cookie) {
+            Match::New => {
+                self.take_terms(cookie.terms);
+                self.open(now);
+            }
+            Match::Same => {
+                if matches!(self.phase, Phase::CookieEchoed { .. }) {
+                    self.open(now);
+                }
+            }
+            Match::Restart if matches!(self.phase, Phase::ShutdownAckSent) => {
+                // Section 5.2.4, action A: no restart in the middle of the end.
+                self.control.shutdown_ack = true;
+                self.control.push_error(Cause::CookieWhileShuttingDown);
+                return false;
+            }
+            Match::Restart => self.restart(now, &cookie),
+            Match::None => return false,
+        }
+        self.control.cookie_ack = true;
+        true
+    }
+
+    /// Takes a COOKIE ACK.
+    pub(super) fn handle_cookie_ack(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::CookieEchoed { .. }) {
+            self.note_set_up_answer(now);
+            self.open(now);
+        }
+    }
+
+    /// Our cookie came too late (section 5.2.6): begins again, with what is left of the attempts.
+    pub(super) fn handle_stale_cookie(&mut self) {
+        if matches!(self.phase, Phase::CookieEchoed { .. }) {
+            self.timers.stop(Timer::SetUp);
+            self.phase = Phase::CookieWait;
+            // A peer whose cookies are always stale must not keep us busy for ever.
+            self.stale_cookies += 1;
+            if self.stale_cookies > self.config.limits.max_init_retransmits {
+                self.fail(AssociationError::TimedOut("COOKIE ECHO, but with stale cookies"));
+            } else {
+                self.control.set_up = true;
+            }
+        }
+    }
+
+    /// A cookie has its time (section 5.1.5, step 4). But one that belongs to the association that is there counts even
+    /// if it is late: COOKIE ACK may have been lost again and again.
+    fn is_cookie_fresh(&mut self, now: Instant, cookie: &Cookie) -> bool {
+        let age = now.saturating_duration_since(self.created_at).saturating_sub(cookie.made_at);
+        if age <= COOKIE_LIFE || matches!(self.match_cookie(cookie), Match::Same) {
+            return true;
+        }
+        let late_by = u32::try_from((age - COOKIE_LIFE).as_micros()).unwrap_or(u32::MAX);
+        let header = Header { verification_tag: cookie.terms.peer_tag, ..self.header() };
+        self.control
+            .push_alone(header, |packet| OperationError::write(packet, [Cause::StaleCookie(late_by)]));
+        false
+    }
+
+    /// How the cookie stands to the association that there is (section 5.2.4, table 12).
+    fn match_cookie(&self, cookie: &Cookie) -> Match {
+        let is_local = cookie.local_tag == self.local_tag;
+        let is_peer = self.phase.has_peer() && cookie.terms.peer_tag == self.terms.peer_tag;
+        let is_tied = self.phase.has_peer() && cookie.tie_tags == (self.local_tag, self.terms.peer_tag);
+        match (is_local, is_peer) {
+            // Action D.
+            (true, true) => Match::Same,
+            // Action B: both begin at the same time. Once open, such a cookie is a late one, of an attempt of the peer that
+            // came to nothing: a peer that begins anew after that has a cookie with a new tag of ours (section 5.2.2).
+            (true, false) if !self.phase.is_set_up() => Match::New,
+            // Action A.
+            (false, false) if is_tied => Match::Restart,
+            // Action C, and everything that is not in the table.
+            _ => Match::None,
+        }
+    }
+
+    /// What both agreed on counts from now on.
+    fn take_terms(&mut self, terms: Terms) {
+        self.terms = terms;
+        self.resets = Resets::new(self.local_tsn, terms.peer_tsn);
+        self.inbound = Inbound::new(&self.config);
+        self.inbound.open(terms.peer_tsn, terms.inbound_streams, terms.interleaving);
+        self.outbound.open(terms.peer());
+    }
+
+    /// The association is open.
+    fn open(&mut self, now: Instant) {
+        self.timers.stop(Timer::SetUp);
+        self.control.set_up = false;
+        self.attempts = 0;
+        self.phase = if self.wants_shutdown { Phase::ShutdownPending } else { Phase::Established };
+        self.events.push(Event::Connected);
+        self.start_path(now);
+        self.share_rtt();
+        self.advance_shutdown();
+    }
+
+    /// The peer has begun anew: so do we, with nothing of before (section 5.2.4.1).
+    fn restart(&mut self, now: Instant, cookie: &Cookie) {
+        self.timers.stop_all();
+        self.control.clear_chunks();
+        self.events.forget_resets();
+        self.messages_taken = 0;
+        self.attempts = 0;
+        self.local_tag = cookie.local_tag;
+        self.local_tsn = cookie.local_tsn;
+        self.outbound = Outbound::new(&self.config, cookie.local_tsn);
+        self.discovery.reset();
+        self.take_terms(cookie.terms);
+        self.phase = Phase::Established;
+        self.wants_shutdown = false;
+        self.events.push_once(Event::Restarted);
+        self.start_path(now);
+    }
+
+    /// The answer to INIT or COOKIE ECHO has come: a round trip, if it went out once (section 6.3.1, rule C5).
+    fn note_set_up_answer(&mut self, now: Instant) {
+        if let Some(sent_at) = self.set_up_sent_at.take() {
+            self.outbound.handle_rtt(now.saturating_duration_since(sent_at));
+        }
+    }
+}
+
+/// How a cookie stands to the association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Match {
+    /// It opens it, or opens it in place of what an INIT ACK had said.
+    New,
+    /// It is its own.
+    Same,
+    /// The peer has begun anew.
+    Restart,
+    /// It does not belong to it.
+    None,
+}

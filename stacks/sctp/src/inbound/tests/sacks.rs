@@ -1,0 +1,109 @@
+//! When a SACK is due, and what it says.
+
+use super::*;
+
+#[test]
+fn every_second_packet_is_answered_at_once_and_one_alone_after_a_delay() {
+    let mut rig = Rig::usual();
+    let mut ssn = 0;
+    let mut next = |rig: &mut Rig| {
+        rig.packet(&[chunk(rig.tsn, 0, ssn), chunk(rig.tsn.next(), 0, ssn + 1)]);
+        (rig.tsn, ssn) = (rig.tsn.add(2), ssn + 2);
+    };
+    assert!(!rig.inbound.has_news());
+    next(&mut rig);
+    assert!(!rig.inbound.wants_to_send() && rig.inbound.has_news());
+    assert_eq!(rig.inbound.next_deadline(), Some(rig.now + Config::default().sack_delay));
+    next(&mut rig);
+    assert!(rig.inbound.wants_to_send());
+    rig.sack();
+    assert!(!rig.inbound.wants_to_send() && !rig.inbound.has_news());
+    next(&mut rig);
+    rig.pass(Config::default().sack_delay / 2);
+    assert!(!rig.inbound.wants_to_send());
+    rig.pass(Config::default().sack_delay / 2);
+    assert!(rig.inbound.wants_to_send());
+    let before = rig.tsn.previous();
+    assert_eq!(rig.sack().cumulative, before);
+    // Data that rides along answers too.
+    next(&mut rig);
+    rig.sack();
+    next(&mut rig);
+    assert!(!rig.inbound.wants_to_send());
+}
+
+#[test]
+fn the_first_data_is_answered_at_once() {
+    let mut rig = Rig::new(&Config::default(), Tsn(0), false);
+    assert!(!rig.inbound.wants_to_send());
+    rig.inbound.end_of_packet(rig.now);
+    assert!(!rig.inbound.wants_to_send(), "a packet without data");
+    rig.packet(&[chunk(Tsn(0), 0, 0)]);
+    assert!(rig.inbound.wants_to_send());
+}
+
+#[test]
+fn what_is_answered_at_once() {
+    let text = "x".repeat(1000);
+    let tsn = Rig::usual().tsn;
+    for (case, data, at_once) in [
+        ("in order", chunk(tsn, 0, 0), false),
+        ("a fragment in order", piece(tsn, 0, 0, "B", &text), false),
+        ("the I bit", Data { immediate: true, ..chunk(tsn, 0, 0) }, true),
+        ("the I bit of a fragment", Data { immediate: true, ..piece(tsn, 0, 0, "B", &text) }, true),
+        ("a gap", chunk(tsn.next(), 0, 1), true),
+        ("a duplicate", chunk(tsn.previous(), 999, 0), true),
+        ("too far", chunk(tsn.add(70_000), 0, 1), true),
+    ] {
+        let mut rig = Rig::usual();
+        rig.packet(&[data]);
+        assert_eq!(rig.inbound.wants_to_send(), at_once, "{case}");
+    }
+    let mut rig = Rig::usual();
+    rig.packet(&[chunk(tsn.next(), 0, 1)]);
+    rig.sack();
+    rig.packet(&[chunk(tsn, 0, 0)]);
+    assert!(rig.inbound.wants_to_send(), "a gap is filled");
+}
+
+#[test]
+fn duplicates_are_reported_once_and_not_without_end() {
+    let mut rig = Rig::usual();
+    let tsn = rig.tsn;
+    rig.packet(&[chunk(tsn.add(3), 0, 0), chunk(tsn.add(3), 0, 0), chunk(tsn.previous(), 0, 0)]);
+    let seen = rig.sack();
+    assert_eq!((seen.duplicates, seen.gaps), (2, vec![(4, 4)]));
+    assert_eq!(rig.sack().duplicates, 0);
+    (0..1000).for_each(|_| rig.packet(&[chunk(tsn.previous(), 0, 0)]));
+    assert_eq!((rig.sack().duplicates, rig.inbound.stats().duplicate_chunks), (32, 1002));
+}
+
+#[test]
+fn a_sack_takes_the_room_it_gets() {
+    let mut config = Config::default();
+    config.limits.max_gap_blocks = 100;
+    let mut rig = Rig::new(&config, Tsn(0), false);
+    (0..200).for_each(|at| rig.packet(&[chunk(Tsn(1 + 2 * at), 0, 1 + at as u16)]));
+    let seen = rig.sack();
+    assert_eq!((seen.gaps.len(), seen.gaps[0], seen.gaps[99]), (100, (2, 2), (200, 200)));
+    let header = Header { source_port: 1, destination_port: 2, verification_tag: 3 };
+    rig.packet(&[chunk(Tsn(401), 0, 201)]);
+    let mut out = [0; 12 + 12];
+    assert!(!rig.inbound.write_sack(&mut PacketWriter::new(&mut out, header)));
+    assert!(rig.inbound.wants_to_send(), "still");
+    let mut out = [0; 12 + 16 + 8];
+    let mut packet = PacketWriter::new(&mut out, header);
+    assert!(rig.inbound.write_sack(&mut packet) && packet.room() == 0);
+    assert!(!rig.inbound.wants_to_send());
+}
+
+#[test]
+fn chunks_too_far_ahead_are_dropped() {
+    let mut rig = Rig::usual();
+    let base = rig.tsn.previous();
+    let far = u32::try_from(received::SPAN).unwrap();
+    rig.packet(&[chunk(base.add(far + 1), 0, 1), chunk(base.add(far), 0, 2)]);
+    let seen = rig.sack();
+    assert_eq!(seen.gaps, [(far as u16, far as u16)]);
+    assert_eq!(rig.inbound.stats().dropped_chunks, 1);
+}

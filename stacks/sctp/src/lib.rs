@@ -1,0 +1,63 @@
+//! SCTP over DTLS for WebRTC data channels (RFC 9260, RFC 8261, RFC 8831), as a core without I/O.
+//!
+//! | does | does not |
+//! |---|---|
+//! | association set-up, data both ways, partial reliability, stream reset, path MTU discovery, shutdown | open sockets, read clocks, draw randomness, spawn, lock |
+//! | give the bytes of each SCTP packet, one a call | encrypt them: that is DTLS' part |
+//! | DATA and I-DATA (RFC 8260), FORWARD-TSN (RFC 3758), RE-CONFIG for streams (RFC 6525) | reset of all TSNs, addition of streams: refused |
+//! | zero checksums (RFC 9653), PAD (RFC 4820), path MTU discovery (RFC 8899) | ECN, SCTP authentication |
+//! | one path | multi-homing (RFC 8831 section 5 forbids it) |
+//!
+//! An [`Association`] has four kinds of method: getters; `handle_*`, which take what happened and when; commands
+//! ([`connect`](Association::connect), [`send`](Association::send) and the like); and `poll_*` with
+//! [`next_deadline`](Association::next_deadline). They may be called in any order. After any of the first three, poll
+//! until there is nothing more, then sleep until the next deadline or input.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Instant;
+//!
+//! use netdyno_sctp::{Association, Config, Event, Ppid, SendOptions, StreamId};
+//!
+//! let now = Instant::now();
+//! let config = Arc::new(Config::default());
+//! let mut alice = Association::new(config.clone(), [1; 32], now)?;
+//! let mut bob = Association::new(config, [2; 32], now)?;
+//! alice.connect(now);
+//! alice.send(now, StreamId(0), Ppid::STRING, b"hello", SendOptions::default())?;
+//!
+//! // In place of DTLS and a network. A driver also calls `handle_timeout` at `next_deadline`.
+//! let mut packet = [0; 1163];
+//! let heard = loop {
+//!     while let Some(length) = alice.poll_transmit(now, &mut packet) {
+//!         bob.handle_packet(now, &packet[..length]);
+//!     }
+//!     while let Some(length) = bob.poll_transmit(now, &mut packet) {
+//!         alice.handle_packet(now, &packet[..length]);
+//!     }
+//!     if let Some(message) = bob.recv() {
+//!         break message;
+//!     }
+//! };
+//! assert_eq!((heard.ppid, &heard.data[..]), (Ppid::STRING, &b"hello"[..]));
+//! assert_eq!(bob.poll_event(), Some(Event::Connected));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod association;
+mod blocks;
+mod config;
+mod error;
+mod inbound;
+mod limits;
+mod outbound;
+mod types;
+pub mod wire;
+
+pub use association::{Association, Event, State, Stats};
+pub use config::{Config, Congestion};
+pub use error::{AssociationError, ConfigError, ProtocolViolation, ResetError, SendError};
+pub use inbound::Message;
+pub use limits::Limits;
+pub use outbound::{Reliability, Schedule, SendOptions};
+pub use types::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};

@@ -1,0 +1,176 @@
+//! Giving up on messages (RFC 3758), and telling the peer with FORWARD-TSN, or I-FORWARD-TSN (RFC 8260 section 2.3).
+
+use std::collections::BTreeMap;
+
+use super::Outbound;
+use super::chunk::{Acked, Chunk, END, UNORDERED};
+use super::limited::LimitId;
+use super::time::Time;
+use crate::types::{Mid, Ssn, StreamId};
+use crate::wire::{ForwardTsn, PacketWriter};
+
+/// Length of a stream in FORWARD-TSN and in I-FORWARD-TSN.
+const ENTRY_BYTES: [usize; 2] = [4, 8];
+
+/// What the peer has to be told of.
+#[derive(Debug)]
+pub(super) struct Forward {
+    /// A FORWARD-TSN is to be sent.
+    pub(super) is_due: bool,
+    /// When the last one was sent.
+    sent_at: Time,
+    /// By stream, and whether unordered: the last message that was given up, by its SSN or MID, and the number of its
+    /// last chunk.
+    skipped: BTreeMap<(StreamId, bool), (u64, u32)>,
+}
+
+impl Forward {
+    pub(super) fn new() -> Self {
+        Self { is_due: false, sent_at: Time::START, skipped: BTreeMap::new() }
+    }
+}
+
+impl Outbound {
+    /// The peer has not followed what was given up.
+    pub(super) fn lags(&self) -> bool {
+        self.flight.acked() < self.flight.base()
+    }
+
+    /// A chunk of a message of limited reliability was sent for the first time.
+    pub(super) fn link(&mut self, limit: LimitId, seq: u64, ends: bool) {
+        if let Some(before) = self.limits.sent(limit, seq) {
+            self.flight.chunk_mut(before).next_fragment = (seq - before) as u32;
+        }
+        if ends {
+            self.limits.dequeued(limit);
+        }
+    }
+
+    /// Gives up on a message, what was sent of it and what not. Call [`pass_abandoned`](Self::pass_abandoned) after.
+    pub(super) fn abandon(&mut self, id: LimitId) {
+        let limit = self.limits.get_mut(id);
+        if std::mem::replace(&mut limit.is_abandoned, true) {
+            return;
+        }
+        let limit = limit.clone();
+        self.stats.messages_abandoned += 1;
+        let (mut seq, mut freed, mut ended) = (limit.first, 0, 0);
+        for _ in 0..limit.chunks {
+            ended += usize::from(self.flight.chunk(seq).has(END));
+            freed += self.flight.abandon(seq);
+            seq += u64::from(self.flight.chunk(seq).next_fragment);
+        }
+        self.free(freed, ended);
+        if limit.is_queued {
+            self.abandon_queued(id, limit.slot, limit.place);
+        }
+    }
+
+    /// Gives up on what is unsent of a message.
+    fn abandon_queued(&mut self, id: LimitId, slot: usize, place: u32) {
+        let stream = self.streams.at_mut(slot);
+        let is_front = place == stream.left;
+        let begun = stream.begun.filter(|_| is_front);
+        let Some(message) = stream.at(place) else { return };
+        let rest = std::mem::take(&mut message.payload).len();
+        let unordered = message.unordered;
+        if stream.unbuffer(rest) {
+            self.events.tell_low(stream);
+        }
+        self.unsent -= 1;
+        if let Some(begun) = begun {
+            // Its end will not come. A TSN is spent in its place, so that the peer never sees the beginning of another
+            // message follow, and so that there is a TSN to move on to if all of the rest has arrived.
+            let seq = self.flight.push_abandoned(Chunk {
+                number: begun.number,
+                limit: id,
+                stream: stream.id,
+                flags: END | if unordered { UNORDERED } else { 0 },
+                ..Chunk::default()
+            });
+            stream.sent_end = seq + 1;
+            self.link(id, seq, true);
+        } else {
+            self.limits.dequeued(id);
+        }
+        let gone = if is_front { self.streams.at_mut(slot).pop() } else { 0 };
+        self.free(rest, gone);
+        self.scheduler.settle(&mut self.streams);
+    }
+
+    /// RFC 3758 section 3.5 C2: moves the Advanced.Peer.Ack.Point on over what was given up; C3: then the peer is to
+    /// be told. It also moves over messages of limited reliability that gap blocks have acknowledged, or else it
+    /// would pass one hole a round trip. Should the peer drop one of those again, a message of limited reliability is
+    /// lost; that is why it is told to skip them too, which does nothing to a message that it has.
+    pub(super) fn pass_abandoned(&mut self) {
+        if !self.flight.has_settled() {
+            return;
+        }
+        let before = self.flight.base();
+        let mut acked = Acked::new(Time::START);
+        let (limits, skipped, interleaving) =
+            (&mut self.limits, &mut self.forward.skipped, self.interleaving);
+        let gone = |seq: u64, chunk: &Chunk| {
+            if chunk.limit.is_limited() {
+                limits.landed(chunk.limit, seq, chunk.next_fragment);
+            }
+            let unordered = chunk.has(UNORDERED);
+            // FORWARD-TSN has nothing to say of unordered messages.
+            if interleaving || !unordered {
+                skipped.insert((chunk.stream, unordered), (seq, chunk.number));
+            }
+        };
+        self.flight.pass_abandoned(&mut acked, gone);
+        self.forward.is_due |= self.flight.base() > before;
+        self.free(acked.freed_bytes, acked.freed_messages);
+    }
+
+    /// A SACK has come: the peer has followed, or is told again, at most once a round trip (RFC 3758 section 3.5 C4
+    /// asks for a FORWARD-TSN with each such SACK as long as it makes sense).
+    pub(super) fn remind_forward(&mut self, now: Time) {
+        if !self.lags() {
+            self.forward.skipped.clear();
+            self.forward.is_due = false;
+        } else if now.since(self.forward.sent_at) >= self.rtt.smoothed().unwrap_or(self.rtt.rto()) {
+            self.forward.is_due = true;
+        }
+    }
+
+    /// Writes a FORWARD-TSN, or I-FORWARD-TSN.
+    pub(super) fn write_forward(&mut self, now: Time, packet: &mut PacketWriter<'_>) -> bool {
+        let acked = self.flight.acked();
+        self.forward.skipped.retain(|_, (seq, _)| *seq >= acked);
+        let room =
+            packet.room().saturating_sub(ForwardTsn::OVERHEAD) / ENTRY_BYTES[usize::from(self.interleaving)];
+        let mut end = self.flight.base();
+        if self.forward.skipped.len() > room {
+            if !packet.is_empty() {
+                // It goes first into the next packet.
+                return false;
+            }
+            end = self.skip_fewer(room);
+        }
+        let told = self.forward.skipped.iter().filter(|(_, (seq, _))| *seq < end);
+        let told = told.map(|(&(stream, unordered), &(_, number))| (stream, unordered, number));
+        let tsn = self.flight.tsn(end).previous();
+        let wrote = if self.interleaving {
+            let told = told.map(|(stream, unordered, number)| (stream, Mid(number), unordered));
+            ForwardTsn::write_interleaved(packet, tsn, told)
+        } else {
+            ForwardTsn::write(packet, tsn, told.map(|(stream, _, number)| (stream, Ssn(number as u16))))
+        };
+        if wrote {
+            self.forward.is_due = false;
+            self.forward.sent_at = now;
+            self.arm(now);
+        }
+        wrote
+    }
+
+    /// The number to move on to if only so many streams can be told of: the first chunk of the rest.
+    fn skip_fewer(&self, streams: usize) -> u64 {
+        let mut ends: Vec<u64> = self.forward.skipped.values().map(|&(seq, _)| seq).collect();
+        let (_, first_of_rest, _) = ends.select_nth_unstable(streams);
+        *first_of_rest
+    }
+}

@@ -1,0 +1,136 @@
+//! One chunk in flight, and what a SACK says of many.
+
+use bytes::Bytes;
+
+use super::limited::LimitId;
+use super::time::Time;
+use crate::types::{Ppid, StreamId};
+
+/// B: first fragment of a message.
+pub(super) const BEGIN: u8 = 1;
+/// E: last fragment of a message.
+pub(super) const END: u8 = 2;
+/// U: outside the order of its stream.
+pub(super) const UNORDERED: u8 = 4;
+/// Given up: the peer is told by FORWARD-TSN.
+pub(super) const ABANDONED: u8 = 8;
+/// Was acknowledged by a gap block once, and put back by a timeout. Says nothing about the path when acknowledged
+/// again.
+pub(super) const RENEGED: u8 = 16;
+
+/// One chunk. 64 bytes: a cache line.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) payload: Bytes,
+    /// When it was sent last.
+    pub(super) sent_at: Time,
+    /// SSN or MID.
+    pub(super) number: u32,
+    /// The PPID; of I-DATA, in fragments but the first, the FSN.
+    pub(super) ppid_or_fsn: u32,
+    /// How reliable its message is.
+    pub(super) limit: LimitId,
+    /// How far on the next fragment of the message is. Only kept for messages of limited reliability; 0: not sent.
+    pub(super) next_fragment: u32,
+    pub(super) stream: StreamId,
+    /// How often it was sent.
+    pub(super) transmits: u16,
+    pub(super) flags: u8,
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Self {
+            payload: Bytes::new(),
+            sent_at: Time::START,
+            number: 0,
+            ppid_or_fsn: 0,
+            limit: LimitId::NONE,
+            next_fragment: 0,
+            stream: StreamId(0),
+            transmits: 0,
+            flags: 0,
+        }
+    }
+}
+
+impl Chunk {
+    /// Whether it has one of these flags.
+    pub(super) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// The PPID to send.
+    pub(super) fn ppid(&self, interleaving: bool) -> Ppid {
+        Ppid(if interleaving && !self.has(BEGIN) { 0 } else { self.ppid_or_fsn })
+    }
+
+    /// The FSN to send.
+    pub(super) fn fsn(&self) -> u32 {
+        if self.has(BEGIN) { 0 } else { self.ppid_or_fsn }
+    }
+}
+
+/// A chunk that was sent, by the order of sending.
+pub(super) type Sent = (Time, u64);
+
+/// What one SACK acknowledged that none did before.
+#[derive(Debug)]
+pub(super) struct Acked {
+    /// Chunks sent before this do not let the congestion window grow.
+    pub(super) growth_from: Time,
+    /// Bytes on the wire.
+    pub(super) bytes: usize,
+    /// Bytes on the wire of chunks that let the congestion window grow.
+    pub(super) growth_bytes: usize,
+    /// The chunk among them that was sent last, and whether it was sent more than once.
+    pub(super) newest: Option<(Sent, bool)>,
+    /// When the last of those that were sent only once was sent.
+    newest_clean: Option<Time>,
+    /// The lowest number of those that were sent only once.
+    pub(super) lowest_clean: u64,
+    /// Bytes of payload that need not be kept any longer.
+    pub(super) freed_bytes: usize,
+    /// Messages that need not be kept any longer.
+    pub(super) freed_messages: usize,
+}
+
+impl Acked {
+    pub(super) fn new(growth_from: Time) -> Self {
+        Self {
+            growth_from,
+            bytes: 0,
+            growth_bytes: 0,
+            newest: None,
+            newest_clean: None,
+            lowest_clean: u64::MAX,
+            freed_bytes: 0,
+            freed_messages: 0,
+        }
+    }
+
+    /// When the chunk was sent that gives the round trip. There is none if the chunk that was sent last was sent again: it
+    /// has caused the SACK, perhaps because the one before was lost, and others have waited for that.
+    pub(super) fn clean_sent_at(&self) -> Option<Time> {
+        self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
+    }
+
+    /// The peer has this chunk.
+    pub(super) fn add(&mut self, seq: u64, chunk: &Chunk, wire_bytes: usize) {
+        self.bytes += wire_bytes;
+        if chunk.has(RENEGED) {
+            return;
+        }
+        if chunk.sent_at >= self.growth_from {
+            self.growth_bytes += wire_bytes;
+        }
+        let sent = (chunk.sent_at, seq);
+        if self.newest.is_none_or(|(newest, _)| sent > newest) {
+            self.newest = Some((sent, chunk.transmits > 1));
+        }
+        if chunk.transmits == 1 {
+            self.lowest_clean = self.lowest_clean.min(seq);
+            self.newest_clean = self.newest_clean.max(Some(chunk.sent_at));
+        }
+    }
+}

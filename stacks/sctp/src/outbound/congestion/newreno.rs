@@ -1,0 +1,73 @@
+//! NewReno as of RFC 9260 section 7.2.
+
+use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS};
+
+/// Slow start, then one packet more a round trip; half of it after a loss.
+#[derive(Debug)]
+pub(in crate::outbound) struct NewReno {
+    /// cwnd
+    window: usize,
+    /// ssthresh
+    threshold: usize,
+    /// partial_bytes_acked
+    partial: usize,
+    packet_bytes: usize,
+}
+
+impl NewReno {
+    pub(super) fn new(packet_bytes: usize) -> Self {
+        Self {
+            window: INITIAL_WINDOW_PACKETS * packet_bytes,
+            threshold: usize::MAX,
+            partial: 0,
+            packet_bytes,
+        }
+    }
+
+    /// Section 7.2.3: ssthresh = max(cwnd / 2, 4 * PMDCS).
+    fn halve(&mut self) {
+        self.threshold = (self.window / 2).max(4 * self.packet_bytes);
+        self.partial = 0;
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn window_bytes(&self) -> usize {
+        self.window
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
+        // Section 7.2.1, but for a window that equals the threshold: after a loss it would grow fast for one more SACK.
+        if self.window < self.threshold {
+            self.window = self.window.saturating_add(ack.bytes);
+            return;
+        }
+        // Section 7.2.2
+        self.partial += ack.bytes;
+        if self.partial >= self.window {
+            self.partial -= self.window;
+            self.window = self.window.saturating_add(self.packet_bytes);
+        }
+    }
+
+    fn on_loss(&mut self) {
+        self.halve();
+        self.window = self.threshold;
+    }
+
+    fn on_timeout(&mut self, again: bool) {
+        // A window that a timeout has shrunk already says nothing about the path (RFC 5681 section 3.1).
+        if !again {
+            self.halve();
+        }
+        self.window = self.packet_bytes;
+    }
+
+    fn set_packet_bytes(&mut self, bytes: usize) {
+        self.packet_bytes = bytes;
+        self.window = self.window.max(bytes);
+    }
+}

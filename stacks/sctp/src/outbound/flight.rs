@@ -1,0 +1,351 @@
+//! What is in flight: every chunk that was sent and not cumulatively acknowledged, in a ring that its number indexes.
+//!
+//! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
+
+use bytes::Bytes;
+
+use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END, RENEGED};
+use super::seq_set::{SeqSet, first_bit, numbers};
+use super::time::Time;
+use crate::types::Tsn;
+
+/// Slots of a ring that is used for the first time: a kilobyte.
+const MIN_SLOTS: usize = 16;
+
+/// The ring. A chunk in it is *outstanding* (the network has it), *lost* (to be sent again) or *settled* (acknowledged
+/// by a gap block, or given up).
+#[derive(Debug)]
+pub(super) struct Flight {
+    slots: Vec<Chunk>,
+    settled: SeqSet,
+    lost: SeqSet,
+    /// Everything before this is acknowledged cumulatively.
+    acked: u64,
+    /// Everything before this needs no slot: acknowledged, or given up (the Advanced.Peer.Ack.Point of RFC 3758 is
+    /// the one before).
+    base: u64,
+    /// The number of the next new chunk.
+    next: u64,
+    /// Bytes on the wire of what is outstanding.
+    bytes: usize,
+    /// Bytes of payload of what is outstanding.
+    payload_bytes: usize,
+    /// Bytes on the wire of what gap blocks have acknowledged.
+    gap_bytes: usize,
+    /// Bytes of a chunk before its payload.
+    overhead: usize,
+    initial_tsn: Tsn,
+}
+
+impl Flight {
+    pub(super) fn new(initial_tsn: Tsn) -> Self {
+        Self {
+            slots: Vec::new(),
+            settled: SeqSet::default(),
+            lost: SeqSet::default(),
+            acked: 0,
+            base: 0,
+            next: 0,
+            bytes: 0,
+            payload_bytes: 0,
+            gap_bytes: 0,
+            overhead: 0,
+            initial_tsn,
+        }
+    }
+
+    /// Bytes of a chunk before its payload; to be set before the first is sent.
+    pub(super) fn set_overhead(&mut self, bytes: usize) {
+        self.overhead = bytes;
+    }
+
+    // -- getters --
+
+    pub(super) fn tsn(&self, seq: u64) -> Tsn {
+        self.initial_tsn.add(seq as u32)
+    }
+
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Nothing is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.base == self.next
+    }
+
+    /// Slots in use.
+    pub(super) fn len(&self) -> usize {
+        (self.next - self.base) as usize
+    }
+
+    /// Slots, used or not.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
+    pub(super) fn gap_bytes(&self) -> usize {
+        self.gap_bytes
+    }
+
+    /// The peer has told of holes, or something was given up ahead of what was not.
+    pub(super) fn has_settled(&self) -> bool {
+        !self.settled.is_empty()
+    }
+
+    pub(super) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Chunks that the network has.
+    pub(super) fn outstanding(&self) -> usize {
+        self.len() - self.settled.len() - self.lost.len()
+    }
+
+    pub(super) fn is_outstanding(&self, seq: u64) -> bool {
+        (self.base..self.next).contains(&seq) && !self.settled.contains(seq) && !self.lost.contains(seq)
+    }
+
+    /// The peer has it, or it was given up.
+    pub(super) fn is_settled(&self, seq: u64) -> bool {
+        seq < self.base || self.settled.contains(seq)
+    }
+
+    /// The first lost chunk.
+    pub(super) fn first_lost(&self, from: u64) -> Option<u64> {
+        self.lost.first(from.max(self.base), self.next)
+    }
+
+    /// The first outstanding chunk from `from` on.
+    pub(super) fn first_outstanding(&self, from: u64) -> Option<u64> {
+        let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
+        first_bit(from.max(self.base), self.next, word)
+    }
+
+    /// The last outstanding chunk.
+    pub(super) fn last_outstanding(&self) -> Option<u64> {
+        (self.base..self.next).rev().find(|&seq| self.is_outstanding(seq))
+    }
+
+    /// A chunk in flight.
+    pub(super) fn chunk(&self, seq: u64) -> &Chunk {
+        debug_assert!((self.base..self.next).contains(&seq));
+        &self.slots[self.index(seq)]
+    }
+
+    pub(super) fn chunk_mut(&mut self, seq: u64) -> &mut Chunk {
+        debug_assert!((self.base..self.next).contains(&seq));
+        let index = self.index(seq);
+        &mut self.slots[index]
+    }
+
+    /// Bytes that a chunk with so much payload takes in a packet.
+    pub(super) fn wire_bytes(&self, payload_bytes: usize) -> usize {
+        self.overhead + payload_bytes.next_multiple_of(4)
+    }
+
+    // -- what happens to chunks --
+
+    /// A new chunk was sent. Gives its number.
+    pub(super) fn push(&mut self, chunk: Chunk) -> u64 {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        let seq = self.next;
+        self.next += 1;
+        self.bytes += self.wire_bytes(chunk.payload.len());
+        self.payload_bytes += chunk.payload.len();
+        let index = self.index(seq);
+        self.slots[index] = chunk;
+        seq
+    }
+
+    /// A chunk was not sent, and never will be, but has its number: it ends a message that was given up.
+    pub(super) fn push_abandoned(&mut self, chunk: Chunk) -> u64 {
+        let seq = self.push(chunk);
+        self.abandon(seq);
+        seq
+    }
+
+    /// An outstanding chunk is to be sent again.
+    pub(super) fn lose(&mut self, seq: u64) {
+        debug_assert!(self.is_outstanding(seq));
+        self.land(seq);
+        self.lost.insert(seq);
+    }
+
+    /// A lost chunk was sent again.
+    pub(super) fn resend(&mut self, seq: u64, now: Time) {
+        self.lost.remove(seq);
+        let length = self.chunk(seq).payload.len();
+        self.bytes += self.wire_bytes(length);
+        self.payload_bytes += length;
+        let chunk = self.chunk_mut(seq);
+        chunk.transmits = chunk.transmits.saturating_add(1);
+        chunk.sent_at = now;
+        chunk.flags &= !RENEGED;
+    }
+
+    /// Gives up on a chunk. Gives the length of the payload that need not be kept any longer.
+    pub(super) fn abandon(&mut self, seq: u64) -> usize {
+        if self.is_outstanding(seq) {
+            self.land(seq);
+        } else if !self.lost.remove(seq) {
+            self.gap_bytes -= self.wire_bytes(self.chunk(seq).payload.len());
+        }
+        self.settled.insert(seq);
+        let chunk = self.chunk_mut(seq);
+        chunk.flags |= ABANDONED;
+        std::mem::take(&mut chunk.payload).len()
+    }
+
+    /// Everything before `to` has arrived. `gone` is told of every chunk that leaves the ring.
+    pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk)) {
+        let marked = self.has_settled() || self.has_lost();
+        let from = self.base;
+        for seq in from..to {
+            let is_settled = marked && self.settled.contains(seq);
+            let is_lost = marked && self.lost.contains(seq);
+            let index = self.index(seq);
+            let chunk = &mut self.slots[index];
+            let length = chunk.payload.len();
+            let wire_bytes = self.overhead + length.next_multiple_of(4);
+            if !is_settled {
+                acked.add(seq, chunk, wire_bytes);
+                if !is_lost {
+                    self.bytes -= wire_bytes;
+                    self.payload_bytes -= length;
+                }
+            } else if !chunk.has(ABANDONED) {
+                self.gap_bytes -= wire_bytes;
+            }
+            if !chunk.has(ABANDONED) {
+                acked.freed_bytes += length;
+                acked.freed_messages += usize::from(chunk.has(END));
+            }
+            chunk.payload = Bytes::new();
+            gone(seq, chunk);
+        }
+        if marked {
+            self.settled.remove_range(from, to.max(from));
+            self.lost.remove_range(from, to.max(from));
+        }
+        self.base = self.base.max(to);
+        self.acked = self.acked.max(to);
+    }
+
+    /// These have arrived, although something before them has not. Takes time by the number of words of 64, and by
+    /// that of chunks of which it is news.
+    pub(super) fn ack_gap(&mut self, from: u64, to: u64, acked: &mut Acked) {
+        let mut at = from.max(self.base);
+        while at < to {
+            let (new, next) = self.settled.claim(at, to);
+            for seq in numbers(at, new) {
+                let index = self.index(seq);
+                let chunk = &self.slots[index];
+                let length = chunk.payload.len();
+                let wire_bytes = self.overhead + length.next_multiple_of(4);
+                acked.add(seq, chunk, wire_bytes);
+                self.gap_bytes += wire_bytes;
+                if !self.lost.remove(seq) {
+                    self.bytes -= wire_bytes;
+                    self.payload_bytes -= length;
+                }
+            }
+            at = next;
+        }
+    }
+
+    /// Frees the slots of what was given up at the front, and of what gap blocks have acknowledged there, if it is a
+    /// whole message of limited reliability: of a part the peer would drop what it has of the rest. `gone` is told of
+    /// every chunk that leaves the ring.
+    pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk)) {
+        while self.base < self.next && self.settled.contains(self.base) {
+            let (seq, index) = (self.base, self.index(self.base));
+            let chunk = &mut self.slots[index];
+            if !chunk.has(ABANDONED) {
+                if !chunk.limit.is_limited() || chunk.flags & (BEGIN | END) != BEGIN | END {
+                    break;
+                }
+                let length = chunk.payload.len();
+                self.gap_bytes -= self.overhead + length.next_multiple_of(4);
+                acked.freed_bytes += length;
+                acked.freed_messages += usize::from(chunk.has(END));
+            }
+            chunk.payload = Bytes::new();
+            gone(seq, chunk);
+            self.settled.remove(seq);
+            self.base += 1;
+        }
+    }
+
+    /// After a timeout gap blocks count no longer: the peer may have dropped what it told of (RFC 9260 section 6.2 lets
+    /// it). Those chunks are outstanding again.
+    pub(super) fn forget_gaps(&mut self) {
+        let mut from = self.base;
+        while let Some(seq) = self.settled.first(from, self.next) {
+            from = seq + 1;
+            if self.chunk(seq).has(ABANDONED) {
+                continue;
+            }
+            self.settled.remove(seq);
+            let length = self.chunk(seq).payload.len();
+            let wire_bytes = self.wire_bytes(length);
+            self.gap_bytes -= wire_bytes;
+            self.bytes += wire_bytes;
+            self.payload_bytes += length;
+            self.chunk_mut(seq).flags |= RENEGED;
+        }
+    }
+
+    /// Gives the memory back, if nothing is in flight.
+    pub(super) fn shrink(&mut self) {
+        if self.is_empty() {
+            self.slots = Vec::new();
+            self.settled = SeqSet::default();
+            self.lost = SeqSet::default();
+        }
+    }
+
+    /// An outstanding chunk is outstanding no longer.
+    fn land(&mut self, seq: u64) {
+        let length = self.chunk(seq).payload.len();
+        self.bytes -= self.wire_bytes(length);
+        self.payload_bytes -= length;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let capacity = (self.slots.len() * 2).max(MIN_SLOTS);
+        let mut slots: Vec<Chunk> = Vec::new();
+        slots.resize_with(capacity, Chunk::default);
+        for seq in self.base..self.next {
+            let index = self.index(seq);
+            slots[seq as usize & (capacity - 1)] = std::mem::take(&mut self.slots[index]);
+        }
+        self.slots = slots;
+        self.settled.grow(capacity, self.base, self.next);
+        self.lost.grow(capacity, self.base, self.next);
+    }
+
+    fn index(&self, seq: u64) -> usize {
+        seq as usize & self.slots.len().wrapping_sub(1)
+    }
+}

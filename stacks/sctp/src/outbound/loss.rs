@@ -1,0 +1,321 @@
+//! Loss detection: by time, in the spirit of RACK-TLP (RFC 8985), and by the retransmission timeout.
+//!
+//! A chunk is lost when one that was sent later has arrived, and it is later than a round trip and a reordering
+//! window. The window is zero while nothing was ever reordered and more than two packets have overtaken the chunk,
+//! which is fast retransmit (RFC 9260 section 7.2.4) without counting each chunk's misses. Else it is a quarter of
+//! the smoothed round trip, times a factor that grows each time that the peer reports duplicates, which were sent
+//! again for nothing.
+//!
+//! The work is amortised. Chunks that were sent once lie in the ring in the order of time: a cursor passes each of them
+//! once. Chunks that were sent again are in a queue in the order of time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Outbound;
+use super::chunk::{Acked, Sent};
+use super::congestion::CongestionControl;
+use super::time::Time;
+
+/// Least reordering window, once there was reordering. A round trip on one machine is some 50 microseconds, a quarter
+/// of that is less than by how much threads and timers jitter.
+const MIN_REORDER_WINDOW: Duration = Duration::from_millis(1);
+/// Least time until a tail loss probe. It is worth nothing to be much faster than timers and the peer's threads are.
+const MIN_PROBE_DELAY: Duration = Duration::from_millis(10);
+/// Packets that must have overtaken a chunk for it to count as lost at once.
+const OVERTAKEN_PACKETS: usize = 2;
+/// Recoveries for which a longer reordering window is kept (RFC 8985 section 6.2, step 4).
+const PERSIST: u32 = 16;
+
+/// What loss detection remembers.
+#[derive(Debug)]
+pub(super) struct Loss {
+    /// The chunk that was sent last among those that have arrived (RACK.xmit_ts and RACK.end_seq).
+    newest: Sent,
+    /// Its round trip (RACK.rtt).
+    rtt: Duration,
+    /// Chunks before this that were sent once are lost or settled.
+    cursor: u64,
+    /// Chunks sent again, in the order of time. May have some that are settled or were sent yet again.
+    pub(super) resent: VecDeque<Sent>,
+    /// When the next chunk will have been late for too long.
+    pub(super) reorder_at: Time,
+    /// A chunk has arrived that others, sent later, had overtaken.
+    reordering: bool,
+    /// Quarters of a round trip in the reordering window.
+    factor: u32,
+    /// Recoveries until the factor is 1 again.
+    persist: u32,
+    /// Duplicates count again from this number on: once a round trip.
+    duplicates_from: u64,
+    /// The number after the highest that has arrived.
+    highest: u64,
+    /// When the congestion window was reduced last. Chunks sent before say nothing new.
+    pub(super) recovery_start: Time,
+    /// The number of the next new chunk then.
+    recovery_end: u64,
+    /// The tail loss probe that is out.
+    probe: Option<Probe>,
+}
+
+/// A tail loss probe.
+#[derive(Debug)]
+struct Probe {
+    seq: u64,
+    /// Sent again, and not new.
+    again: bool,
+}
+
+/// What RACK says of a chunk.
+enum Verdict {
+    Lost,
+    /// Lost if it has not arrived by then.
+    LostAt(Time),
+    /// Nothing that was sent later has arrived.
+    InTime,
+}
+
+impl Loss {
+    pub(super) fn new() -> Self {
+        Self {
+            newest: (Time::START, 0),
+            rtt: Duration::ZERO,
+            cursor: 0,
+            resent: VecDeque::new(),
+            reorder_at: Time::NEVER,
+            reordering: false,
+            factor: 1,
+            persist: 0,
+            duplicates_from: 0,
+            highest: 0,
+            recovery_start: Time::START,
+            recovery_end: 0,
+            probe: None,
+        }
+    }
+
+    /// A SACK has come (RFC 8985 section 6.2, steps 1 to 4). `highest` is the number after the highest that it told of,
+    /// `base` the one after the highest that is acknowledged cumulatively.
+    pub(super) fn on_sack(
+        &mut self,
+        now: Time,
+        acked: &Acked,
+        highest: u64,
+        base: u64,
+        next: u64,
+        rtt: (Duration, usize),
+    ) {
+        let (lowest_rtt, duplicates) = rtt;
+        // Step 3: it was sent once, and something with a higher number was here before.
+        self.reordering |= acked.lowest_clean < self.highest;
+        self.highest = self.highest.max(highest);
+        if let Some((newest, again)) = acked.newest {
+            let rtt = now.since(newest.0);
+            // Step 2: too fast to be an answer to the last transmission.
+            if newest > self.newest && !(again && rtt < lowest_rtt) {
+                (self.newest, self.rtt) = (newest, rtt);
+            }
+        }
+        if duplicates > 0 && base >= self.duplicates_from {
+            self.factor = (self.factor + 1).min(PERSIST);
+            self.persist = PERSIST;
+            self.duplicates_from = next;
+        }
+    }
+
+    /// The congestion window was reduced.
+    pub(super) fn enter_recovery(&mut self, now: Time, next: u64) {
+        (self.recovery_start, self.recovery_end) = (now, next);
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.factor = 1;
+        }
+    }
+
+    fn verdict(&self, sent: Sent, window: Duration, now: Time) -> Verdict {
+        if sent >= self.newest {
+            return Verdict::InTime;
+        }
+        match sent.0.after(self.rtt).after(window) {
+            late if late <= now => Verdict::Lost,
+            late => Verdict::LostAt(late),
+        }
+    }
+}
+
+impl Outbound {
+    /// Whether what was lost before the last reduction is still being repaired.
+    fn is_in_recovery(&self) -> bool {
+        self.flight.base() < self.loss.recovery_end
+    }
+
+    /// RFC 8985 section 6.2, step 4.
+    fn reorder_window(&self) -> Duration {
+        let smoothed = self.rtt.smoothed().unwrap_or_default();
+        let overtaken = self.flight.gap_bytes() > OVERTAKEN_PACKETS * self.packet_bytes;
+        if !self.loss.reordering && (overtaken || self.is_in_recovery()) {
+            return Duration::ZERO;
+        }
+        (smoothed / 4 * self.loss.factor).min(smoothed).max(MIN_REORDER_WINDOW)
+    }
+
+    /// Finds out which chunks are lost (step 5). Gives whether the congestion window was reduced.
+    pub(super) fn detect_losses(&mut self, now: Time) -> bool {
+        self.loss.reorder_at = Time::NEVER;
+        if !self.flight.has_settled() && self.loss.resent.is_empty() {
+            // Nothing has overtaken anything.
+            self.loss.cursor = self.loss.cursor.max(self.flight.base());
+            return false;
+        }
+        let window = self.reorder_window();
+        let newest = self.lose_resent(window, now).max(self.lose_originals(window, now));
+        if newest > self.loss.recovery_start {
+            self.reduce(now);
+            return true;
+        }
+        false
+    }
+
+    /// Of those that were sent again. Gives when the last that is lost was sent.
+    fn lose_resent(&mut self, window: Duration, now: Time) -> Time {
+        let mut newest = Time::START;
+        while let Some(&sent) = self.loss.resent.front() {
+            let (sent_at, seq) = sent;
+            let is_current = self.flight.is_outstanding(seq) && self.flight.chunk(seq).sent_at == sent_at;
+            if is_current {
+                match self.loss.verdict(sent, window, now) {
+                    Verdict::Lost => {
+                        newest = newest.max(sent_at);
+                        self.lose(seq, now);
+                    }
+                    Verdict::LostAt(late) => {
+                        self.loss.reorder_at = self.loss.reorder_at.min(late);
+                        break;
+                    }
+                    Verdict::InTime => break,
+                }
+            }
+            self.loss.resent.pop_front();
+        }
+        newest
+    }
+
+    /// Of those that were sent once. Gives when the last that is lost was sent.
+    fn lose_originals(&mut self, window: Duration, now: Time) -> Time {
+        let mut newest = Time::START;
+        while let Some(seq) = self.flight.first_outstanding(self.loss.cursor) {
+            self.loss.cursor = seq;
+            let chunk = self.flight.chunk(seq);
+            let sent_at = chunk.sent_at;
+            if chunk.transmits == 1 {
+                match self.loss.verdict((sent_at, seq), window, now) {
+                    Verdict::Lost => {
+                        newest = newest.max(sent_at);
+                        self.lose(seq, now);
+                    }
+                    Verdict::LostAt(late) => {
+                        self.loss.reorder_at = self.loss.reorder_at.min(late);
+                        break;
+                    }
+                    Verdict::InTime => break,
+                }
+            }
+            self.loss.cursor = seq + 1;
+        }
+        newest
+    }
+
+    /// An outstanding chunk is lost: it is sent again, or its message is given up.
+    pub(super) fn lose(&mut self, seq: u64, now: Time) {
+        let chunk = self.flight.chunk(seq);
+        let limit = chunk.limit;
+        if limit.is_limited() && self.limits.is_exhausted(limit, chunk.transmits, now) {
+            self.abandon(limit);
+        } else {
+            self.flight.lose(seq);
+        }
+    }
+
+    /// Reduces the congestion window, and lets one packet of what is lost out whatever the window (RFC 9260 section
+    /// 7.2.4 step 3).
+    fn reduce(&mut self, now: Time) {
+        self.congestion.on_loss();
+        self.loss.enter_recovery(now, self.flight.next());
+        self.credit = true;
+    }
+
+    // -- tail loss probes (RFC 8985 section 7) --
+
+    /// When a probe is due if nothing is heard until then.
+    pub(super) fn probe_deadline(&self, now: Time) -> Time {
+        let Some(smoothed) = self.rtt.smoothed() else { return Time::NEVER };
+        if self.loss.probe.is_some()
+            || self.is_window_probe_out
+            || self.flight.has_lost()
+            || self.is_in_recovery()
+            || self.flight.outstanding() == 0
+        {
+            return Time::NEVER;
+        }
+        // Without the I bit on the last chunk the peer may wait before it answers.
+        let wait = if self.immediate_end == self.flight.next() { Duration::ZERO } else { self.sack_delay };
+        now.after((smoothed * 2).max(MIN_PROBE_DELAY) + wait)
+    }
+
+    /// Sends something, for the peer to tell what it has: new data if there is some, else the last chunk once more.
+    pub(super) fn send_probe(&mut self, now: Time) {
+        if self.probe_deadline(now) == Time::NEVER {
+            return;
+        }
+        if self.new_payload_bytes().is_some() {
+            self.loss.probe = Some(Probe { seq: self.flight.next(), again: false });
+        } else {
+            let Some(seq) = self.flight.last_outstanding() else { return };
+            let chunk = self.flight.chunk(seq);
+            // What may not be sent again is left to the timeout.
+            if chunk.limit.is_limited() && self.limits.is_exhausted(chunk.limit, chunk.transmits, now) {
+                return;
+            }
+            self.flight.lose(seq);
+            self.loss.probe = Some(Probe { seq, again: true });
+        }
+        self.credit = true;
+        self.restart_timer(now);
+    }
+
+    /// Whether the probe was answered, and what that says (section 7.4). Gives whether the congestion window was
+    /// reduced.
+    pub(super) fn judge_probe(&mut self, now: Time, duplicates: usize) -> bool {
+        let Some(&Probe { seq, again }) = self.loss.probe.as_ref() else { return false };
+        if seq >= self.flight.next() || !self.flight.is_settled(seq) {
+            return false;
+        }
+        self.loss.probe = None;
+        // It was no duplicate: the chunk had been lost, and only the probe repaired it.
+        let repaired = again && duplicates == 0 && !self.is_in_recovery();
+        if repaired {
+            self.reduce(now);
+        }
+        repaired
+    }
+
+    // -- the timeout (RFC 9260 section 6.3.3) --
+
+    /// T3-rtx: everything outstanding is lost.
+    pub(super) fn lose_everything(&mut self, now: Time) {
+        if !self.is_window_probe_out {
+            self.congestion.on_timeout(self.timeouts_in_a_row > 1);
+            self.loss.enter_recovery(now, self.flight.next());
+        }
+        self.flight.forget_gaps();
+        let mut from = 0;
+        while let Some(seq) = self.flight.first_outstanding(from) {
+            from = seq + 1;
+            self.lose(seq, now);
+        }
+        self.loss.resent.clear();
+        self.loss.cursor = self.flight.next();
+        self.loss.probe = None;
+        self.loss.reorder_at = Time::NEVER;
+    }
+}

@@ -1,0 +1,430 @@
+//! The sending half: queues of the streams, the scheduler, fragments, what is in flight, loss detection, congestion
+//! control, and giving up on messages (RFC 3758).
+//!
+//! A message is copied once, into a block of the pool, and stays there until it is acknowledged cumulatively. It
+//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it has a slot in the
+//! ring of what is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
+//! before new ones.
+
+mod abandon;
+mod chunk;
+mod congestion;
+mod events;
+mod flight;
+mod limited;
+mod loss;
+mod rtt;
+mod sack;
+mod scheduler;
+mod seq_set;
+mod streams;
+mod time;
+mod timers;
+mod transmit;
+
+use std::time::{Duration, Instant};
+
+use crate::blocks::BlockPool;
+use crate::config::Config;
+use crate::error::SendError;
+use crate::types::{Ppid, StreamId, Tsn};
+use crate::wire::Data;
+
+use abandon::Forward;
+use congestion::{CongestionControl, Controller};
+use events::Events;
+use flight::Flight;
+use limited::{LimitId, LimitTable};
+use loss::Loss;
+use rtt::Rtt;
+use scheduler::Scheduler;
+use streams::{Queued, Streams};
+use time::{Clock, Time};
+use timers::Timers;
+
+/// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
+/// which both may have grown. So tiny messages are bounded too.
+const MESSAGE_BYTES: usize = 128;
+/// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
+const GAP_REACH: usize = 65_535;
+/// Least lifetime. The shortest that WebRTC has is 0, which means "once, if now".
+const MIN_LIFETIME: Duration = Duration::from_millis(1);
+
+/// How a message is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SendOptions {
+    /// Outside the order of its stream.
+    pub unordered: bool,
+    /// When to give up.
+    pub reliability: Reliability,
+}
+
+/// When to give up on a message (RFC 3758, RFC 7496).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reliability {
+    /// Never.
+    #[default]
+    Reliable,
+    /// After so many retransmissions of one of its chunks; 0: it is sent once.
+    MaxRetransmits(u16),
+    /// When it is this old, sent or not.
+    MaxLifetime(Duration),
+}
+
+/// How the streams share what may be sent (RFC 8260 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// A message each in turn (section 3.2); with I-DATA a chunk each.
+    #[default]
+    RoundRobin,
+    /// Bytes in proportion to the streams' weights (section 3.6); weights are the priorities of RFC 8831 section 6.4.
+    WeightedFair,
+}
+
+/// What the peer said in its INIT or INIT ACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// Its receive window.
+    pub(crate) window_bytes: u32,
+    /// Streams that we may use.
+    pub(crate) streams: u16,
+    /// Both sides do I-DATA.
+    pub(crate) interleaving: bool,
+    /// It knows FORWARD-TSN, or I-FORWARD-TSN if interleaving.
+    pub(crate) forward_tsn: bool,
+}
+
+/// What the layer above may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutboundEvent {
+    /// The buffered amount of the stream fell to its low threshold.
+    BufferedAmountLow(StreamId),
+    /// After a `WouldBlock`, half of the send buffer is free again.
+    Writable,
+}
+
+/// Counters, all since the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OutboundStats {
+    pub(crate) messages_sent: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) chunks_retransmitted: u64,
+    pub(crate) messages_abandoned: u64,
+    pub(crate) retransmission_timeouts: u64,
+    pub(crate) congestion_window_bytes: usize,
+    pub(crate) in_flight_bytes: usize,
+    pub(crate) smoothed_rtt: Option<Duration>,
+    pub(crate) peer_window_bytes: usize,
+}
+
+/// The sending half of an association.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    settings: Settings,
+    /// Known once the association is open.
+    peer: Option<Peer>,
+    /// I-DATA is used.
+    interleaving: bool,
+    clock: Clock,
+    /// Where payload is kept.
+    pool: BlockPool,
+    streams: Streams,
+    scheduler: Scheduler,
+    limits: LimitTable,
+    flight: Flight,
+    rtt: Rtt,
+    loss: Loss,
+    congestion: Controller,
+    forward: Forward,
+    timers: Timers,
+    events: Events,
+    stats: OutboundStats,
+    sack_delay: Duration,
+    /// Length of a packet.
+    packet_bytes: usize,
+    /// Length of a packet that every path takes. No chunk is longer than fits into it: a chunk cannot be cut once it has its
+    /// TSN, and the path may come to take less. Longer packets have more chunks.
+    base_packet_bytes: usize,
+    /// Bytes of a chunk before its payload.
+    overhead: usize,
+    /// Messages that are not wholly sent.
+    unsent: usize,
+    /// Unsent and unacknowledged payload, and `MESSAGE_BYTES` a message.
+    held: usize,
+    /// The peer's receive window, as the last SACK gave it.
+    window: usize,
+    /// The window is shut, and one chunk may go out all the same.
+    window_probe: bool,
+    /// Such a chunk is in flight.
+    is_window_probe_out: bool,
+    /// One packet may go out whatever the congestion window.
+    credit: bool,
+    /// Chunks before this were sent when the congestion window held us back.
+    limited_end: u64,
+    /// The number after the last chunk that asked for a SACK at once.
+    immediate_end: u64,
+    timeouts_in_a_row: u32,
+    /// The same since the cumulative TSN moved: what is behind a hole may be acknowledged again and again.
+    stalled_timeouts: u32,
+    /// Something was sent since memory was given back.
+    has_memory: bool,
+}
+
+/// What of the configuration is needed later on.
+#[derive(Debug)]
+struct Settings {
+    send_buffer_bytes: usize,
+    max_in_flight_chunks: usize,
+    max_gap_blocks: usize,
+    /// Streams that may be used: ours before the association is open, then the lesser of both.
+    streams: u16,
+}
+
+impl Outbound {
+    /// Before the association is open: takes messages already, sends none.
+    pub(crate) fn new(config: &Config, initial_tsn: Tsn) -> Self {
+        let limits = &config.limits;
+        Self {
+            settings: Settings {
+                send_buffer_bytes: limits.send_buffer_bytes,
+                max_in_flight_chunks: limits.max_in_flight_chunks.min(GAP_REACH),
+                max_gap_blocks: limits.max_gap_blocks,
+                streams: limits.max_streams,
+            },
+            peer: None,
+            interleaving: false,
+            clock: Clock::new(),
+            pool: BlockPool::new(),
+            streams: Streams::default(),
+            scheduler: Scheduler::new(config.schedule),
+            limits: LimitTable::default(),
+            flight: Flight::new(initial_tsn),
+            rtt: Rtt::new(config),
+            loss: Loss::new(),
+            congestion: Controller::new(config.congestion, config.packet_bytes),
+            forward: Forward::new(),
+            timers: Timers::new(),
+            events: Events::default(),
+            stats: OutboundStats::default(),
+            sack_delay: config.sack_delay,
+            packet_bytes: config.packet_bytes,
+            base_packet_bytes: config.packet_bytes,
+            overhead: Data::OVERHEAD,
+            unsent: 0,
+            held: 0,
+            window: 0,
+            window_probe: false,
+            is_window_probe_out: false,
+            credit: false,
+            limited_end: 0,
+            immediate_end: 0,
+            timeouts_in_a_row: 0,
+            stalled_timeouts: 0,
+            has_memory: false,
+        }
+    }
+
+    /// The peer has said what it can. From now on data may be sent. Messages that wait on streams that the peer does
+    /// not have are dropped; if it does not know FORWARD-TSN, those of limited reliability are reliable from now on.
+    pub(crate) fn open(&mut self, peer: Peer) {
+        self.peer = Some(peer);
+        self.window = peer.window_bytes as usize;
+        self.interleaving = peer.interleaving;
+        self.overhead = if peer.interleaving { Data::OVERHEAD_INTERLEAVED } else { Data::OVERHEAD };
+        self.flight.set_overhead(self.overhead);
+        self.settings.streams = self.settings.streams.min(peer.streams);
+        let (mut bytes, mut messages) = (0, 0);
+        for stream in self.streams.iter_mut() {
+            if !peer.forward_tsn {
+                stream.queue.iter_mut().for_each(|message| message.limit = LimitId::NONE);
+            }
+            if stream.id.0 >= self.settings.streams {
+                for message in stream.queue.drain(..).filter(|message| !message.payload.is_empty()) {
+                    if message.limit.is_limited() {
+                        self.limits.dequeued(message.limit);
+                    }
+                    self.unsent -= 1;
+                    messages += 1;
+                }
+                bytes += std::mem::take(&mut stream.buffered);
+            }
+        }
+        if !peer.forward_tsn {
+            self.limits = LimitTable::default();
+        }
+        self.stats.messages_abandoned += messages as u64;
+        self.free(bytes, messages);
+        self.scheduler.settle(&mut self.streams);
+    }
+
+    /// Takes a message; copies it once. How long it may be is for the association to check.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        ppid: Ppid,
+        message: &[u8],
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        if message.is_empty() {
+            return Err(SendError::Empty);
+        }
+        if stream.0 >= self.settings.streams {
+            return Err(SendError::NoSuchStream(stream));
+        }
+        let slot = self.streams.slot(stream);
+        if self.streams.at(slot).closed {
+            return Err(SendError::NoSuchStream(stream));
+        }
+        // A message longer than the whole buffer can go out too, alone.
+        let held = self.held + message.len() + MESSAGE_BYTES;
+        if held > self.settings.send_buffer_bytes && self.held > 0 {
+            self.events.blocked = true;
+            return Err(SendError::WouldBlock);
+        }
+        let now = self.clock.read(now);
+        let limit = self.limit(now, slot, options.reliability);
+        let payload = self.pool.store(message);
+        let stream = self.streams.at_mut(slot);
+        stream.buffered += message.len();
+        stream.queue.push_back(Queued { payload, ppid, limit, unordered: options.unordered });
+        if !stream.scheduled {
+            self.scheduler.wake(slot, &mut self.streams);
+        }
+        self.held = held;
+        self.unsent += 1;
+        self.has_memory = true;
+        self.stats.messages_sent += 1;
+        self.stats.bytes_sent += message.len() as u64;
+        if self.flight.is_empty() {
+            self.arm(now);
+        }
+        Ok(())
+    }
+
+    /// Payload bytes of the stream that were not yet put into a packet for the first time (W3C bufferedAmount).
+    pub(crate) fn buffered_amount(&self, stream: StreamId) -> usize {
+        self.streams.find(stream).map_or(0, |stream| stream.buffered)
+    }
+
+    /// At or below which `BufferedAmountLow` is told, once each time it falls there. 0 at first.
+    pub(crate) fn set_buffered_amount_low_threshold(&mut self, stream: StreamId, bytes: usize) {
+        let slot = self.streams.slot(stream);
+        self.streams.at_mut(slot).low_threshold = bytes;
+    }
+
+    /// Weight of the stream under `Schedule::WeightedFair`; 256 at first (RFC 8831 section 6.4: 128, 256, 512, 1024).
+    /// 0 counts as 1.
+    pub(crate) fn set_priority(&mut self, stream: StreamId, priority: u16) {
+        let slot = self.streams.slot(stream);
+        self.streams.at_mut(slot).weight = priority;
+    }
+
+    /// SCTP packets may be this long from now on, at least as long as the configuration says; longer once a probe has
+    /// shown that the path takes it.
+    pub(crate) fn set_packet_bytes(&mut self, bytes: usize) {
+        self.packet_bytes = bytes.max(self.base_packet_bytes);
+        self.congestion.set_packet_bytes(self.packet_bytes);
+        // The next chunk may be too long for the peer's window now.
+        self.arm(self.clock.last);
+    }
+
+    /// A round trip measured by other means (HEARTBEAT).
+    pub(crate) fn handle_rtt(&mut self, rtt: Duration) {
+        self.rtt.sample(rtt);
+    }
+
+    /// Retransmission timeouts in a row without a SACK that acknowledged something. A peer that keeps its window shut
+    /// but sends SACKs has none.
+    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
+        self.timeouts_in_a_row
+    }
+
+    /// Retransmission timeouts since the cumulative TSN moved.
+    pub(crate) fn stalled_timeouts(&self) -> u32 {
+        self.stalled_timeouts
+    }
+
+    /// Current retransmission timeout; also for T1 and T2, HEARTBEAT and RE-CONFIG.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// Next event.
+    pub(crate) fn poll_event(&mut self) -> Option<OutboundEvent> {
+        let event = self.events.pop()?;
+        if let OutboundEvent::BufferedAmountLow(stream) = event {
+            let slot = self.streams.slot(stream);
+            self.streams.at_mut(slot).low_told = false;
+        }
+        Some(event)
+    }
+
+    /// Nothing unsent and nothing in flight: SHUTDOWN may go on.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.unsent == 0 && self.flight.acked() == self.flight.next()
+    }
+
+    /// Nothing of this stream is unsent or in flight: its reset may be asked for (RFC 6525 section 5.1.2).
+    pub(crate) fn is_stream_drained(&self, stream: StreamId) -> bool {
+        self.streams
+            .find(stream)
+            .is_none_or(|stream| stream.queue.is_empty() && stream.sent_end <= self.flight.acked())
+    }
+
+    /// No more messages are taken on the stream (until `reset_stream`).
+    pub(crate) fn close_stream(&mut self, stream: StreamId) {
+        let slot = self.streams.slot(stream);
+        self.streams.at_mut(slot).closed = true;
+    }
+
+    /// The stream was reset: its numbers begin at 0 again, and messages are taken again.
+    pub(crate) fn reset_stream(&mut self, stream: StreamId) {
+        let slot = self.streams.slot(stream);
+        self.streams.at_mut(slot).reset();
+    }
+
+    /// The TSN that the next new chunk will have.
+    pub(crate) fn next_tsn(&self) -> Tsn {
+        self.flight.tsn(self.flight.next())
+    }
+
+    /// Highest TSN that is cumulatively acknowledged (for SHUTDOWN and RE-CONFIG).
+    pub(crate) fn cumulative_tsn_acked(&self) -> Tsn {
+        self.flight.tsn(self.flight.acked()).previous()
+    }
+
+    /// Counters.
+    pub(crate) fn stats(&self) -> OutboundStats {
+        OutboundStats {
+            congestion_window_bytes: self.congestion.window_bytes(),
+            in_flight_bytes: self.flight.bytes(),
+            smoothed_rtt: self.rtt.smoothed(),
+            peer_window_bytes: self.window,
+            ..self.stats
+        }
+    }
+
+    /// The entry of a message that is about to be queued.
+    fn limit(&mut self, now: Time, slot: usize, reliability: Reliability) -> LimitId {
+        let (expires, max_retransmits) = match reliability {
+            _ if self.peer.is_some_and(|peer| !peer.forward_tsn) => return LimitId::NONE,
+            Reliability::Reliable => return LimitId::NONE,
+            Reliability::MaxRetransmits(max) => (Time::NEVER, Some(max)),
+            Reliability::MaxLifetime(lifetime) => (now.after(lifetime.max(MIN_LIFETIME)), None),
+        };
+        let place = self.streams.at(slot).next_place();
+        self.limits.add(expires, max_retransmits, slot, place)
+    }
+
+    /// So much payload, and so many messages, need not be kept any longer.
+    fn free(&mut self, bytes: usize, messages: usize) {
+        self.held -= bytes + messages * MESSAGE_BYTES;
+        if self.events.blocked && self.held <= self.settings.send_buffer_bytes / 2 {
+            self.events.tell_writable();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

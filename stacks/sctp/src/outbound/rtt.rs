@@ -1,0 +1,151 @@
+//! The round trip, smoothed, and the retransmission timeout (RFC 9260 section 6.3).
+
+use std::time::Duration;
+
+use crate::config::Config;
+
+/// Timers of an operating system are this coarse, or a thread gets to run this late; a timeout stays clear of it.
+const GRANULARITY: Duration = Duration::from_millis(10);
+
+/// The estimator of one path.
+#[derive(Debug)]
+pub(super) struct Rtt {
+    /// SRTT.
+    smoothed: Option<Duration>,
+    /// RTTVAR.
+    variation: Duration,
+    /// The shortest ever.
+    lowest: Duration,
+    /// RTO without backing off.
+    base: Duration,
+    /// How often it was doubled.
+    doublings: u32,
+    min: Duration,
+    max: Duration,
+    sack_delay: Duration,
+}
+
+impl Rtt {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            smoothed: None,
+            variation: Duration::ZERO,
+            lowest: Duration::MAX,
+            base: config.rto_initial,
+            doublings: 0,
+            min: config.rto_min,
+            max: config.rto_max,
+            sack_delay: config.sack_delay,
+        }
+    }
+
+    /// SRTT.
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// The shortest round trip so far; `Duration::MAX` before the first.
+    pub(super) fn lowest(&self) -> Duration {
+        self.lowest
+    }
+
+    /// RTO.
+    pub(super) fn rto(&self) -> Duration {
+        self.base.saturating_mul(1 << self.doublings.min(16)).min(self.max)
+    }
+
+    /// A round trip of something that was sent once only (Karn's rule, section 6.3.1 C5). It ends the backing off.
+    pub(super) fn sample(&mut self, rtt: Duration) {
+        self.lowest = self.lowest.min(rtt);
+        let smoothed = match self.smoothed {
+            // C2
+            None => {
+                self.variation = rtt / 2;
+                rtt
+            }
+            // C3: RTTVAR first, with the old SRTT.
+            Some(smoothed) => {
+                self.variation = self.variation * 3 / 4 + smoothed.abs_diff(rtt) / 4;
+                smoothed * 7 / 8 + rtt / 8
+            }
+        };
+        self.smoothed = Some(smoothed);
+        // A SACK that the peer holds back must not look like a loss: C6 with a minimum that knows about the delay.
+        let delayed = smoothed + self.sack_delay + GRANULARITY;
+        let rto = (smoothed + self.variation * 4).max(delayed);
+        self.base = rto.clamp(self.min, self.max);
+        self.doublings = 0;
+    }
+
+    /// The timeout has passed (section 6.3.3 E2).
+    pub(super) fn back_off(&mut self) {
+        if self.rto() < self.max {
+            self.doublings += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn config() -> Config {
+        Config { rto_min: ms(200), rto_max: ms(10_000), ..Config::default() }
+    }
+
+    /// Samples, and SRTT, RTTVAR and RTO after them, in milliseconds.
+    #[test]
+    fn estimates() {
+        for (samples, smoothed, variation, rto) in [
+            // First: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 * RTTVAR.
+            (&[100][..], 100, 50, 300),
+            // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180|, SRTT = 7/8 * 100 + 1/8 * 180.
+            (&[100, 180], 110, 57, 340),
+            (&[1000], 1000, 500, 3000),
+            // Never below the minimum, never above the maximum.
+            (&[10], 10, 5, 200),
+            (&[60_000], 60_000, 30_000, 10_000),
+        ] {
+            let mut rtt = Rtt::new(&config());
+            samples.iter().for_each(|&sample| rtt.sample(ms(sample)));
+            assert_eq!(rtt.smoothed().map(|s| s.as_millis()), Some(smoothed), "{samples:?}");
+            assert_eq!(rtt.variation.as_millis(), variation, "{samples:?}");
+            assert_eq!(rtt.rto().as_millis(), rto, "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn backs_off_until_there_is_a_sample() {
+        let mut rtt = Rtt::new(&config());
+        let mut seen = Vec::new();
+        for _ in 0..7 {
+            seen.push(rtt.rto().as_millis());
+            rtt.back_off();
+        }
+        assert_eq!(seen, [500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+        (0..100).for_each(|_| rtt.back_off());
+        rtt.sample(ms(100));
+        assert_eq!(rtt.rto(), ms(300));
+    }
+
+    #[test]
+    fn a_delayed_sack_is_no_timeout() {
+        let config =
+            Config { rto_min: ms(1), rto_initial: ms(500), sack_delay: ms(400), ..Config::default() };
+        let mut rtt = Rtt::new(&config);
+        (0..100).for_each(|_| rtt.sample(Duration::from_micros(50)));
+        assert!(rtt.rto() > ms(400) + Duration::from_micros(50), "{:?}", rtt.rto());
+    }
+
+    #[test]
+    fn the_lowest_is_kept() {
+        let mut rtt = Rtt::new(&config());
+        assert_eq!(rtt.lowest(), Duration::MAX);
+        [30, 20, 40].into_iter().for_each(|sample| rtt.sample(ms(sample)));
+        assert_eq!(rtt.lowest(), ms(20));
+    }
+}

@@ -1,0 +1,137 @@
+//! Taking a SACK (RFC 9260 section 6.2.1).
+
+use std::time::Instant;
+
+use super::Outbound;
+use super::chunk::Acked;
+use super::congestion::{Ack, CongestionControl};
+use super::time::Time;
+use crate::error::ProtocolViolation;
+use crate::types::Tsn;
+use crate::wire::Sack;
+
+/// Acknowledging what was never sent (RFC 9260 section 6.2.1 has no rule for it but common sense).
+const UNSENT: ProtocolViolation =
+    ProtocolViolation { section: "RFC 9260 section 6.2.1", rule: "a SACK acknowledges only what was sent" };
+
+impl Outbound {
+    /// Takes a SACK. Its work is in proportion to what it newly acknowledges, its gap blocks, and a 64th of what is in
+    /// flight.
+    pub(crate) fn handle_sack(&mut self, now: Instant, sack: &Sack<'_>) -> Result<(), ProtocolViolation> {
+        let window = sack.window_bytes as usize;
+        self.handle_ack(now, sack.cumulative_tsn, window, sack.gaps, sack.duplicates)
+    }
+
+    /// Takes the cumulative TSN of a SHUTDOWN (RFC 9260 section 9.2), which acknowledges as a SACK does.
+    pub(crate) fn handle_cumulative_tsn(&mut self, now: Instant, tsn: Tsn) -> Result<(), ProtocolViolation> {
+        self.handle_ack(now, tsn, self.window, std::iter::empty(), 0)
+    }
+
+    fn handle_ack(
+        &mut self,
+        now: Instant,
+        cumulative_tsn: Tsn,
+        window: usize,
+        gaps: impl Iterator<Item = (u16, u16)>,
+        duplicates: usize,
+    ) -> Result<(), ProtocolViolation> {
+        let now = self.clock.read(now);
+        let advance = cumulative_tsn.since(self.cumulative_tsn_acked());
+        // i) "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point, then drop the SACK": it was overtaken.
+        let Ok(advance) = u64::try_from(advance) else { return Ok(()) };
+        let cumulative = self.flight.acked() + advance;
+        self.note_limit();
+        let mut acked = Acked::new(self.loss.recovery_start);
+        let highest = self.acknowledge(cumulative, gaps, &mut acked)?;
+        self.free(acked.freed_bytes, acked.freed_messages);
+        self.window = window;
+        self.credit = false;
+        // Moving over what was given up is an answer too.
+        let progress = acked.bytes > 0 || advance > 0;
+        if advance > 0 {
+            self.stalled_timeouts = 0;
+        }
+        if progress {
+            self.timeouts_in_a_row = 0;
+            self.is_window_probe_out = false;
+        }
+        self.answer_window_probe();
+        if let Some(sent_at) = acked.clean_sent_at() {
+            self.rtt.sample(now.since(sent_at));
+        }
+        let (base, next) = (self.flight.base(), self.flight.next());
+        let rtt = (self.rtt.lowest(), duplicates);
+        self.loss.on_sack(now, &acked, highest, base, next, rtt);
+        let reduced = self.detect_losses(now) | self.judge_probe(now, duplicates);
+        if !reduced {
+            self.grow(now, &acked, highest);
+        }
+        self.pass_abandoned();
+        self.remind_forward(now);
+        if progress {
+            self.restart_timer(now);
+            self.timers.probe = self.probe_deadline(now);
+        }
+        self.limits.tidy();
+        self.arm(now);
+        Ok(())
+    }
+
+    /// Marks what has arrived. Gives the number after the highest that has.
+    fn acknowledge(
+        &mut self,
+        cumulative: u64,
+        gaps: impl Iterator<Item = (u16, u16)>,
+        acked: &mut Acked,
+    ) -> Result<u64, ProtocolViolation> {
+        let (flight, limits) = (&mut self.flight, &mut self.limits);
+        if cumulative > flight.next() {
+            return Err(UNSENT);
+        }
+        flight.ack_to(cumulative, acked, |seq, chunk| {
+            if chunk.limit.is_limited() {
+                limits.landed(chunk.limit, seq, chunk.next_fragment);
+            }
+        });
+        let mut highest = cumulative;
+        for (first, last) in gaps.take(self.settings.max_gap_blocks) {
+            // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
+            let (from, to) = (cumulative + u64::from(first) - 1, cumulative + u64::from(last));
+            if to > flight.next() {
+                return Err(UNSENT);
+            }
+            flight.ack_gap(from, to, acked);
+            highest = to;
+        }
+        Ok(highest)
+    }
+
+    /// A SACK that does not acknowledge the zero-window probe: the peer had no room for it. Once it has, the probe is
+    /// sent again at once; until then the peer is at least alive (RFC 9260 section 6.1 A).
+    fn answer_window_probe(&mut self) {
+        if !self.is_window_probe_out {
+            return;
+        }
+        self.timeouts_in_a_row = 0;
+        if let Some(seq) = self.flight.first_outstanding(0)
+            && self.flight.chunk(seq).payload.len() <= self.window
+        {
+            self.flight.lose(seq);
+            self.is_window_probe_out = false;
+        }
+    }
+
+    /// Lets the congestion window grow.
+    fn grow(&mut self, now: Time, acked: &Acked, highest: u64) {
+        let Some(((_, newest), _)) = acked.newest else { return };
+        self.congestion.on_ack(&Ack {
+            now,
+            bytes: acked.growth_bytes,
+            rtt: acked.clean_sent_at().map(|sent_at| now.since(sent_at)),
+            smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
+            limited: newest < self.limited_end,
+            acked_end: highest,
+            next: self.flight.next(),
+        });
+    }
+}

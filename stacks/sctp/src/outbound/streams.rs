@@ -1,0 +1,196 @@
+//! The streams: the queue of each, its numbers, and what it was told.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::limited::LimitId;
+use crate::types::{Ppid, StreamId};
+
+/// Weight of a stream that was given none: "normal" of RFC 8831 section 6.4.
+const DEFAULT_WEIGHT: u16 = 256;
+
+/// A message that was not sent, or not all of it.
+#[derive(Debug)]
+pub(super) struct Queued {
+    /// What is left of it. Empty: it was given up, and leaves the queue when it gets to the front.
+    pub(super) payload: Bytes,
+    pub(super) ppid: Ppid,
+    pub(super) limit: LimitId,
+    pub(super) unordered: bool,
+}
+
+/// The message at the front of a queue, if some of it was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begun {
+    /// SSN or MID.
+    pub(super) number: u32,
+    /// Fragments sent.
+    pub(super) fragments: u32,
+}
+
+/// One outgoing stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    /// Unsent messages. The one at the front is never one that was given up.
+    pub(super) queue: VecDeque<Queued>,
+    /// Messages that have left the queue, modulo 2^32.
+    pub(super) left: u32,
+    pub(super) begun: Option<Begun>,
+    /// Unsent bytes.
+    pub(super) buffered: usize,
+    pub(super) low_threshold: usize,
+    /// An event about the low threshold waits to be polled.
+    pub(super) low_told: bool,
+    /// SSN or MID of the next ordered message.
+    next_ordered: u32,
+    /// MID of the next unordered message.
+    next_unordered: u32,
+    /// The number after its last chunk.
+    pub(super) sent_end: u64,
+    pub(super) weight: u16,
+    /// No more messages are taken.
+    pub(super) closed: bool,
+    /// The scheduler has it.
+    pub(super) scheduled: bool,
+    /// Virtual time at which its turn begins (for weighted fair queueing).
+    pub(super) turn: u64,
+}
+
+impl Stream {
+    fn new(id: StreamId) -> Self {
+        Self {
+            id,
+            queue: VecDeque::new(),
+            left: 0,
+            begun: None,
+            buffered: 0,
+            low_threshold: 0,
+            low_told: false,
+            next_ordered: 0,
+            next_unordered: 0,
+            sent_end: 0,
+            weight: DEFAULT_WEIGHT,
+            closed: false,
+            scheduled: false,
+            turn: 0,
+        }
+    }
+
+    /// The message that is being sent, or will be next.
+    pub(super) fn front(&self) -> Option<&Queued> {
+        self.queue.front()
+    }
+
+    /// The place of the next message that is queued.
+    pub(super) fn next_place(&self) -> u32 {
+        self.left.wrapping_add(self.queue.len() as u32)
+    }
+
+    /// A message that waits, by its place.
+    pub(super) fn at(&mut self, place: u32) -> Option<&mut Queued> {
+        self.queue.get_mut(place.wrapping_sub(self.left) as usize)
+    }
+
+    /// Takes the message at the front off, and those after it that were given up. Gives how many.
+    pub(super) fn pop(&mut self) -> usize {
+        self.begun = None;
+        self.queue.pop_front();
+        let mut count = 1;
+        while self.queue.front().is_some_and(|message| message.payload.is_empty()) {
+            self.queue.pop_front();
+            count += 1;
+        }
+        self.left = self.left.wrapping_add(count as u32);
+        count
+    }
+
+    /// Begins the message at the front, if that was not done, and gives its number.
+    pub(super) fn begin(&mut self, unordered: bool) -> Begun {
+        *self.begun.get_or_insert_with(|| {
+            let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
+            let number = *next;
+            *next = next.wrapping_add(1);
+            Begun { number, fragments: 0 }
+        })
+    }
+
+    /// So many bytes are no longer buffered. Gives whether the amount has fallen to the threshold.
+    pub(super) fn unbuffer(&mut self, bytes: usize) -> bool {
+        let before = self.buffered;
+        self.buffered -= bytes;
+        before > self.low_threshold && self.buffered <= self.low_threshold
+    }
+
+    /// RFC 6525 section 5.2.2: numbers begin at 0 again.
+    pub(super) fn reset(&mut self) {
+        self.next_ordered = 0;
+        self.next_unordered = 0;
+        self.closed = false;
+    }
+}
+
+/// The streams that were used.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    slots: Vec<Stream>,
+    index: BTreeMap<StreamId, usize>,
+    /// Mostly the same stream is used again.
+    last: Option<(StreamId, usize)>,
+}
+
+impl Streams {
+    /// The stream in a slot.
+    pub(super) fn at(&self, slot: usize) -> &Stream {
+        &self.slots[slot]
+    }
+
+    /// The stream in a slot.
+    pub(super) fn at_mut(&mut self, slot: usize) -> &mut Stream {
+        &mut self.slots[slot]
+    }
+
+    /// The stream, if it was ever used.
+    pub(super) fn find(&self, id: StreamId) -> Option<&Stream> {
+        let slot = match self.last {
+            Some((last, slot)) if last == id => slot,
+            _ => *self.index.get(&id)?,
+        };
+        self.slots.get(slot)
+    }
+
+    /// The slot of the stream, made if need be.
+    pub(super) fn slot(&mut self, id: StreamId) -> usize {
+        if let Some((last, slot)) = self.last
+            && last == id
+        {
+            return slot;
+        }
+        let slots = &mut self.slots;
+        let slot = *self.index.entry(id).or_insert_with(|| {
+            slots.push(Stream::new(id));
+            slots.len() - 1
+        });
+        self.last = Some((id, slot));
+        slot
+    }
+
+    /// All of them.
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.slots.iter()
+    }
+
+    /// All of them.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.slots.iter_mut()
+    }
+
+    /// Gives back the memory of empty queues.
+    pub(super) fn shrink(&mut self) {
+        for stream in self.slots.iter_mut().filter(|stream| stream.queue.is_empty()) {
+            stream.queue = VecDeque::new();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Time within the sending half: half as long as an `Instant`, and one instruction to compare.
+
+use std::time::{Duration, Instant};
+
+/// Nanoseconds, counted from the first moment that the association was told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Time(u64);
+
+impl Time {
+    /// Before every moment that a clock gives.
+    pub(super) const START: Self = Self(0);
+    /// After all of them: a deadline that is not set.
+    pub(super) const NEVER: Self = Self(u64::MAX);
+
+    /// So much later; at the most `NEVER`.
+    pub(super) fn after(self, delay: Duration) -> Self {
+        Self(self.0.saturating_add(nanoseconds(delay)))
+    }
+
+    /// How long ago `earlier` was; zero if it lies ahead.
+    pub(super) fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Turns an `Instant` into a `Time` and back.
+#[derive(Debug)]
+pub(super) struct Clock {
+    first: Option<Instant>,
+    /// The last moment that was read.
+    pub(super) last: Time,
+}
+
+impl Clock {
+    pub(super) fn new() -> Self {
+        Self { first: None, last: Time::START }
+    }
+
+    /// The moment, at least one nanosecond after `Time::START`. Moments before the first count as the first.
+    pub(super) fn read(&mut self, now: Instant) -> Time {
+        let first = *self.first.get_or_insert(now);
+        self.last = Time(nanoseconds(now.saturating_duration_since(first)).saturating_add(1));
+        self.last
+    }
+
+    /// When that is; `None` if never.
+    pub(super) fn instant(&self, time: Time) -> Option<Instant> {
+        let first = self.first.filter(|_| time != Time::NEVER)?;
+        first.checked_add(Duration::from_nanos(time.0.saturating_sub(1)))
+    }
+}
+
+/// 584 years fit; longer is as good as never.
+fn nanoseconds(duration: Duration) -> u64 {
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(duration.subsec_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let (mut clock, now) = (Clock::new(), Instant::now());
+        let first = clock.read(now);
+        let later = clock.read(now + Duration::from_millis(5));
+        assert!(Time::START < first && first < later && later < Time::NEVER);
+        assert_eq!(later.since(first), Duration::from_millis(5));
+        assert_eq!(first.since(later), Duration::ZERO);
+        assert_eq!(clock.instant(later), Some(now + Duration::from_millis(5)));
+        assert_eq!(clock.instant(Time::NEVER), None);
+        assert_eq!(clock.read(now - Duration::from_secs(1)), first);
+        assert_eq!(first.after(Duration::MAX), Time::NEVER);
+    }
+}

@@ -1,0 +1,228 @@
+//! Filling packets.
+
+use std::time::Instant;
+
+use super::Outbound;
+use super::chunk::{BEGIN, Chunk, END, UNORDERED};
+use super::congestion::CongestionControl;
+use super::time::Time;
+use crate::types::{Fsn, Mid, Ssn};
+use crate::wire::packet::HEADER_BYTES;
+use crate::wire::{Data, Order, PacketWriter};
+
+/// Least payload of a fragment that fills what other chunks have left of a packet. A smaller one costs the peer more
+/// than it saves.
+const MIN_FRAGMENT_BYTES: usize = 32;
+
+impl Outbound {
+    /// Whether `write` would write something now, into an empty packet.
+    pub(crate) fn wants_to_send(&self, _now: Instant) -> bool {
+        if self.peer.is_none() {
+            return false;
+        }
+        self.forward.is_due
+            || (self.may_send() && (self.flight.has_lost() || self.new_payload_bytes().is_some()))
+    }
+
+    /// Writes what fits: FORWARD-TSN, retransmissions, then new data, within the windows. Gives whether it wrote.
+    pub(crate) fn write(&mut self, now: Instant, packet: &mut PacketWriter<'_>) -> bool {
+        if self.peer.is_none() {
+            return false;
+        }
+        let now = self.clock.read(now);
+        let forwarded = self.forward.is_due && self.write_forward(now, packet);
+        // The congestion window is looked at once a packet: packets stay full, and of the same length.
+        if !self.may_send() {
+            return forwarded;
+        }
+        let resent = self.write_lost(now, packet);
+        let sent = (!self.flight.has_lost() || packet.is_empty()) && self.write_new(now, packet);
+        if resent || sent {
+            self.credit = false;
+            if sent {
+                self.timers.probe = self.probe_deadline(now);
+            }
+            self.arm(now);
+        }
+        self.note_limit();
+        forwarded || resent || sent
+    }
+
+    /// Notes if the congestion window alone holds us back: then it should grow.
+    pub(super) fn note_limit(&mut self) {
+        if !self.may_send() && (self.flight.has_lost() || self.new_payload_bytes().is_some()) {
+            self.limited_end = self.flight.next();
+        }
+    }
+
+    /// Whether the congestion window lets out a packet. A whole one must fit, so that a window of one packet is one
+    /// (RFC 9260 section 6.1 B would let any window be exceeded by less than a packet).
+    pub(super) fn may_send(&self) -> bool {
+        let bytes = self.flight.bytes();
+        bytes == 0 || bytes + self.packet_bytes <= self.congestion.window_bytes() || self.credit
+    }
+
+    /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has room for it.
+    pub(super) fn new_payload_bytes(&self) -> Option<usize> {
+        let front = self.streams.at(self.scheduler.current()?).front()?;
+        let bytes = front.payload.len().min(self.payload_capacity());
+        (self.flight.len() < self.settings.max_in_flight_chunks && self.fits_window(bytes)).then_some(bytes)
+    }
+
+    /// Whether the peer has room for so much more payload (RFC 9260 section 6.1 A), or is to be asked.
+    fn fits_window(&self, bytes: usize) -> bool {
+        self.flight.payload_bytes() + bytes <= self.window || self.window_probe
+    }
+
+    /// Nothing is in flight, and the peer has no room for what waits: only a probe will tell when it has.
+    pub(super) fn is_window_blocked(&self) -> bool {
+        self.peer.is_some()
+            && self.flight.is_empty()
+            && self.scheduler.current().is_some()
+            && self.new_payload_bytes().is_none()
+    }
+
+    /// Most payload in one chunk.
+    fn payload_capacity(&self) -> usize {
+        (self.base_packet_bytes & !3) - HEADER_BYTES - self.overhead
+    }
+
+    /// Length of the chunk that `write` would begin with: whether it fits beside others.
+    pub(crate) fn next_chunk_bytes(&self) -> usize {
+        match self.flight.first_lost(0) {
+            Some(seq) => self.chunk_bytes(seq),
+            None => self.flight.wire_bytes(self.new_payload_bytes().unwrap_or_default()),
+        }
+    }
+
+    fn chunk_bytes(&self, seq: u64) -> usize {
+        self.flight.wire_bytes(self.flight.chunk(seq).payload.len())
+    }
+
+    /// Writes lost chunks, lowest TSN first.
+    fn write_lost(&mut self, now: Time, packet: &mut PacketWriter<'_>) -> bool {
+        let (mut from, mut wrote) = (0, false);
+        while let Some(seq) = self.flight.first_lost(from) {
+            from = seq + 1;
+            if self.chunk_bytes(seq) > packet.room() {
+                if packet.is_empty() {
+                    // Too long even for this: others may do.
+                    continue;
+                }
+                break;
+            }
+            // The last of them asks for an answer, which says whether all is well again.
+            let immediate = self.flight.first_lost(from).is_none();
+            self.write_chunk(seq, immediate, packet);
+            self.flight.resend(seq, now);
+            self.loss.resent.push_back((now, seq));
+            self.stats.chunks_retransmitted += 1;
+            wrote = true;
+        }
+        wrote
+    }
+
+    /// Writes new chunks.
+    fn write_new(&mut self, now: Time, packet: &mut PacketWriter<'_>) -> bool {
+        let mut wrote = false;
+        while let Some(slot) = self.scheduler.current() {
+            let Some(bytes) = self.cut(slot, packet) else { break };
+            if self.flight.len() >= self.settings.max_in_flight_chunks || !self.fits_window(bytes) {
+                break;
+            }
+            self.send_chunk(now, slot, bytes, packet);
+            wrote = true;
+        }
+        wrote
+    }
+
+    /// How much of the stream's next message goes into this packet.
+    fn cut(&self, slot: usize, packet: &PacketWriter<'_>) -> Option<usize> {
+        let left = self.streams.at(slot).front()?.payload.len();
+        let room = packet.room().checked_sub(self.overhead).filter(|&room| room > 0)?;
+        let most = left.min(self.payload_capacity());
+        if most <= room {
+            return Some(most);
+        }
+        // What fits a packet of its own is not cut, so that messages of one length make packets of one length.
+        let wait = left <= self.payload_capacity() || room < MIN_FRAGMENT_BYTES;
+        (packet.is_empty() || !wait).then_some(room)
+    }
+
+    /// Sends the next `bytes` of a stream's first message as one chunk.
+    fn send_chunk(&mut self, now: Time, slot: usize, bytes: usize, packet: &mut PacketWriter<'_>) {
+        let stream = self.streams.at_mut(slot);
+        let Some(message) = stream.queue.front_mut() else { return };
+        let ends = bytes == message.payload.len();
+        let payload =
+            if ends { std::mem::take(&mut message.payload) } else { message.payload.split_to(bytes) };
+        let (ppid, limit, unordered) = (message.ppid, message.limit, message.unordered);
+        let begun = stream.begin(unordered);
+        let begins = begun.fragments == 0;
+        let mut flags = if begins { BEGIN } else { 0 };
+        flags |= if ends { END } else { 0 };
+        flags |= if unordered { UNORDERED } else { 0 };
+        let seq = self.flight.push(Chunk {
+            payload,
+            sent_at: now,
+            number: begun.number,
+            ppid_or_fsn: if begins || !self.interleaving { ppid.0 } else { begun.fragments },
+            limit,
+            next_fragment: 0,
+            stream: stream.id,
+            transmits: 1,
+            flags,
+        });
+        stream.begun = Some(super::streams::Begun { fragments: begun.fragments + 1, ..begun });
+        stream.sent_end = seq + 1;
+        if stream.unbuffer(bytes) {
+            self.events.tell_low(stream);
+        }
+        if ends {
+            let gone = stream.pop();
+            self.unsent -= 1;
+            // Those behind it that were given up had only their charge left.
+            self.free(0, gone - 1);
+        }
+        if limit.is_limited() {
+            self.link(limit, seq, ends);
+        }
+        self.scheduler.took(bytes, ends || self.interleaving, &mut self.streams);
+        let immediate = self.asks_for_sack(seq, bytes);
+        self.write_chunk(seq, immediate, packet);
+        self.is_window_probe_out |= std::mem::take(&mut self.window_probe);
+    }
+
+    /// Whether a chunk carries the I bit (RFC 7053): if nothing can follow it, so that a SACK that the peer holds back
+    /// would hold us up, or look like a loss. Once a round trip is enough.
+    fn asks_for_sack(&mut self, seq: u64, bytes: usize) -> bool {
+        let stops = self.unsent == 0 || !self.may_send() || self.flight.payload_bytes() + bytes > self.window;
+        let asks = stops && self.immediate_end <= self.flight.base();
+        if asks {
+            self.immediate_end = seq + 1;
+        }
+        asks
+    }
+
+    /// Writes a chunk that is in the ring.
+    fn write_chunk(&self, seq: u64, immediate: bool, packet: &mut PacketWriter<'_>) {
+        let chunk = self.flight.chunk(seq);
+        let order = if self.interleaving {
+            Order::Mid(Mid(chunk.number), Fsn(chunk.fsn()))
+        } else {
+            Order::Ssn(Ssn(chunk.number as u16))
+        };
+        let data = Data {
+            tsn: self.flight.tsn(seq),
+            stream: chunk.stream,
+            order,
+            ppid: chunk.ppid(self.interleaving),
+            unordered: chunk.has(UNORDERED),
+            begin: chunk.has(BEGIN),
+            end: chunk.has(END),
+            immediate,
+            payload: &chunk.payload,
+        };
+        data.write(packet);
+    }
+}
