@@ -56,6 +56,8 @@
 //! Left out of the standards, with reasons: TCP candidates and mDNS names (a browser that hides its addresses is
 //! found by its own checks); several sections of data, rollback, and a second DTLS or SCTP association on one peer
 //! connection (no peer asks for them); `a=identity`.
+// Tests begin at some moment, and measure.
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 /// The tests' network is one for those in here and those in `tests/`, and names this crate as the latter do.
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Data channels of all kinds: opening, sending, holding back, closing, and ids used again.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

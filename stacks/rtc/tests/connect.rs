@@ -1,4 +1,5 @@
 //! From nothing to an open channel: offers and answers, trickling, round trips, restarts, the end.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

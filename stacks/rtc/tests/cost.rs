@@ -1,5 +1,6 @@
 //! What a peer connection costs: allocations, memory, time. The last two are measured, and run when asked for:
 //! `cargo test --release -p netdyno-rtc-core --test cost -- --ignored --nocapture --test-threads 1`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

@@ -43,6 +43,8 @@
 //! assert_eq!(bob.poll_event(), Some(Event::Connected));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+// Tests begin at some moment, and measure.
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod association;
 mod blocks;

@@ -1,4 +1,5 @@
 //! Messages, both ways.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

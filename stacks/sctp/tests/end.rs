@@ -1,4 +1,5 @@
 //! The end: shutdown (RFC 9260 section 9.2), with each of its packets lost, and ABORT.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

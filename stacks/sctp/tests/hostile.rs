@@ -1,4 +1,5 @@
 //! What a peer must not be able to do, point by point.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

@@ -1,4 +1,5 @@
 //! What both sides agree on: I-DATA (RFC 8260), zero checksums (RFC 9653), streams.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

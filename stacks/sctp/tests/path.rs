@@ -1,4 +1,5 @@
 //! The path: HEARTBEATs (RFC 9260 section 8), and the discovery of its MTU (RFC 8899).
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

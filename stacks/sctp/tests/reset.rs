@@ -1,4 +1,5 @@
 //! Stream resets (RFC 6525), from both sides, over bad paths, and with requests made by hand.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

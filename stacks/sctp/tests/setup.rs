@@ -1,4 +1,5 @@
 //! Set-up (RFC 9260 section 5): each packet of it lost or doubled, from one side or both, and restarts.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;

@@ -1,5 +1,6 @@
 //! How fast two associations are, back to back in memory, and how much memory one has that is idle. Measured on demand:
 //! `cargo test --release -p netdyno-sctp --test speed -- --ignored --nocapture --test-threads 1`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
