@@ -92,6 +92,7 @@ impl Config {
                 "above 0, up to rto_initial",
             ),
             ("rto_max", self.rto_max >= self.rto_initial, "at least rto_initial"),
+            ("limits.max_streams", self.limits.max_streams > 0, "at least 1"),
             ("sack_delay", self.sack_delay <= Duration::from_millis(500), "at most 500 ms"),
         ];
         match rows.iter().find(|(_, holds, _)| !holds) {

@@ -225,3 +225,20 @@ fn a_broken_rule_ends_with_one_abort_that_names_it() {
     assert!(matches!(pair.ends[B].poll_event(), Some(Event::Closed(Some(AssociationError::Violation(_))))));
     assert_eq!(pair.ends[B].poll_event(), None);
 }
+
+#[test]
+fn a_packet_that_is_late_does_not_spoil_an_orderly_end() {
+    let mut pair = open();
+    pair.send(A, 1, b"data");
+    let late = pair.packets(A).remove(0);
+    pair.inject(B, &late);
+    pair.run(SECOND);
+    lose_first(&mut pair, SHUTDOWN_COMPLETE, 1);
+    pair.ends[B].shutdown(pair.now);
+    pair.run(Duration::from_millis(25));
+    assert_eq!(pair.states(), [State::ShuttingDown, State::Closed]);
+    let answer = pair.inject(B, &late).remove(0);
+    assert_eq!(kinds(&answer), [ABORT]);
+    pair.inject(A, &answer);
+    assert_eq!(pair.ends[A].poll_event(), Some(Event::Closed(None)));
+}

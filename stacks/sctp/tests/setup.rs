@@ -372,6 +372,18 @@ fn the_side_that_begins_anew_is_recognised() {
 }
 
 #[test]
+fn a_shutdown_goes_on_after_the_peer_has_begun_anew() {
+    let mut pair = Pair::connected(config(|_| {}), config(|_| {}));
+    pair.send(A, 1, &common::payload(100_000, 1));
+    pair.ends[A].shutdown(pair.now);
+    pair.ends[B] = Association::new(config(|_| {}), [77; 32], pair.now).unwrap();
+    pair.ends[B].connect(pair.now);
+    pair.run(5 * SECOND);
+    assert_eq!(pair.events[A], [Event::Restarted, Event::Closed(None)]);
+    assert_eq!(pair.events[B], [Event::Connected, Event::Closed(None)]);
+}
+
+#[test]
 fn the_same_seed_and_inputs_give_the_same_bytes() {
     let trace = |seed| {
         let config = config(|c| c.max_packet_bytes = 9000);

@@ -1,5 +1,5 @@
-//! What waits to be sent besides data: packets that stand alone, and control chunks. Everything that a peer can put here
-//! has a bound; what is beyond it is not answered.
+//! What waits to be sent besides data: packets that stand alone, and control chunks. Everything that a peer can put
+//! here has a bound; what is beyond it is not answered.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,11 @@
 //! The state cookie: everything that an association needs to begin, carried by the peer and signed by us, so that an
 //! INIT costs us no memory (RFC 9260 section 5.1.3).
 
+use std::fmt;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
+use rand::Rng;
 use sha2::Sha256;
 
 use super::terms::Terms;
@@ -12,13 +14,36 @@ use crate::types::Tsn;
 /// Valid.Cookie.Life (RFC 9260 section 16).
 pub(super) const COOKIE_LIFE: Duration = Duration::from_secs(60);
 
-/// Length of the HMAC key.
-pub(super) const KEY_BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
 const MAC_BYTES: usize = 32;
 const FIELD_BYTES: usize = 41;
 
 /// Length of a cookie on the wire.
 pub(super) const COOKIE_BYTES: usize = FIELD_BYTES + MAC_BYTES;
+
+/// The key that cookies are signed with. It does not show itself.
+pub(super) struct Key([u8; KEY_BYTES]);
+
+impl Key {
+    /// A new key.
+    pub(super) fn new(rng: &mut impl Rng) -> Self {
+        let mut key = [0; KEY_BYTES];
+        rng.fill_bytes(&mut key);
+        Self(key)
+    }
+
+    fn sign(&self, fields: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        mac.update(fields);
+        mac
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
 
 /// What a cookie says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +63,7 @@ pub(super) struct Cookie {
 
 impl Cookie {
     /// The bytes that go into an INIT ACK.
-    pub(super) fn seal(&self, key: &[u8; KEY_BYTES]) -> [u8; COOKIE_BYTES] {
+    pub(super) fn seal(&self, key: &Key) -> [u8; COOKIE_BYTES] {
         let mut out = [0; COOKIE_BYTES];
         let (fields, mac) = out.split_at_mut(FIELD_BYTES);
         let terms = &self.terms;
@@ -59,15 +84,15 @@ impl Cookie {
         fields[36..38].copy_from_slice(&terms.outbound_streams.to_be_bytes());
         fields[38..40].copy_from_slice(&terms.inbound_streams.to_be_bytes());
         fields[40] = terms.flags();
-        mac.copy_from_slice(&signature(key, fields).finalize().into_bytes());
+        mac.copy_from_slice(&key.sign(fields).finalize().into_bytes());
         out
     }
 
     /// The cookie, if it is one of ours. Compares in constant time.
-    pub(super) fn open(bytes: &[u8], key: &[u8; KEY_BYTES]) -> Option<Self> {
+    pub(super) fn open(bytes: &[u8], key: &Key) -> Option<Self> {
         let bytes = <&[u8; COOKIE_BYTES]>::try_from(bytes).ok()?;
         let (fields, mac) = bytes.split_at(FIELD_BYTES);
-        signature(key, fields).verify_slice(mac).ok()?;
+        key.sign(fields).verify_slice(mac).ok()?;
         let number =
             |at: usize| u32::from_be_bytes([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]]);
         let micros = u64::from(number(0)) << 32 | u64::from(number(4));
@@ -87,17 +112,11 @@ impl Cookie {
     }
 }
 
-fn signature(key: &[u8; KEY_BYTES], fields: &[u8]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
-    mac.update(fields);
-    mac
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
+    const KEY: Key = Key([7; KEY_BYTES]);
 
     fn cookie(flags: u8) -> Cookie {
         let terms = Terms {
@@ -121,6 +140,11 @@ mod tests {
     }
 
     #[test]
+    fn the_key_is_not_shown() {
+        assert_eq!(format!("{KEY:?}"), "Key(..)");
+    }
+
+    #[test]
     fn a_cookie_with_one_wrong_bit_is_refused() {
         let sealed = cookie(5).seal(&KEY);
         for bit in 0..8 * COOKIE_BYTES {
@@ -128,7 +152,7 @@ mod tests {
             forged[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Cookie::open(&forged, &KEY), None, "bit {bit}");
         }
-        assert_eq!(Cookie::open(&sealed, &[8; KEY_BYTES]), None);
+        assert_eq!(Cookie::open(&sealed, &Key([8; KEY_BYTES])), None);
         assert_eq!(Cookie::open(&sealed[1..], &KEY), None);
         assert_eq!(Cookie::open(&[], &KEY), None);
     }

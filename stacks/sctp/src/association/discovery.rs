@@ -14,8 +14,8 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// So many retransmission timeouts in a row with packets above the base: the path takes them no more (section 4.3).
 const BLACK_HOLE_TIMEOUTS: u32 = 2;
-/// Lengths that are tried first, the longest first: what an MTU of 9,000 leaves after IP, UDP, DTLS and a relay; what one of
-/// 1,500 leaves over IPv4, and over IPv6 or a relay.
+/// Lengths that are tried first, the longest first: what an MTU of 9,000 leaves after IP, UDP, DTLS and a relay; what
+/// one of 1,500 leaves over IPv4, and over IPv6 or a relay.
 const LANDMARKS: [usize; 3] = [8_908, 1_432, 1_408];
 
 /// The search, and what it has found.
@@ -137,7 +137,7 @@ impl Discovery {
         (self.search == Search::Done && self.confirmed < self.max).then_some(RAISE_AFTER)
     }
 
-    /// There were so many retransmission timeouts in a row.
+    /// There were so many retransmission timeouts, and data does not get on.
     pub(super) fn handle_silence(&mut self, timeouts: u32) -> Verdict {
         if timeouts < BLACK_HOLE_TIMEOUTS || self.confirmed == self.base {
             return Verdict::Unchanged;

@@ -121,7 +121,8 @@ impl Association {
     ) -> Next {
         let Ok(chunk) = Chunk::parse(raw) else { return Next::Discard };
         match chunk {
-            // A cookie stands first, INIT and its like alone (sections 3.3.11 and 6.10); but those are handled as strays.
+            // A cookie stands first, INIT and its like alone (sections 3.3.11 and 6.10); but those are handled as
+            // strays.
             Chunk::CookieEcho(echo) if place == 0 => {
                 return if self.handle_cookie_echo(now, tag, &echo) { Next::GoOn } else { Next::Discard };
             }

@@ -27,6 +27,7 @@ use crate::outbound::{Outbound, OutboundEvent, SendOptions};
 use crate::types::{Ppid, StreamId, Tsn};
 
 use control::Control;
+use cookie::Key;
 use discovery::Discovery;
 use events::Events;
 use path::Path;
@@ -116,13 +117,13 @@ pub struct Stats {
 /// One SCTP association over one DTLS connection.
 ///
 /// Input goes into `handle_*`, wishes into the commands, and what follows from both comes out of `poll_*`: poll after
-/// each batch of the former. All of them may be called in any order, at any time, and none of them fails because of what
-/// the peer does.
+/// each batch of the former. All of them may be called in any order, at any time, and none of them fails because of
+/// what the peer does.
 #[derive(Debug)]
 pub struct Association {
     config: Arc<Config>,
     rng: ChaCha8Rng,
-    cookie_key: [u8; cookie::KEY_BYTES],
+    cookie_key: Key,
     created_at: Instant,
     phase: Phase,
     /// Verification tag of the packets to us.
@@ -159,8 +160,7 @@ impl Association {
     pub fn new(config: Arc<Config>, seed: [u8; 32], now: Instant) -> Result<Self, ConfigError> {
         config.validate()?;
         let mut rng = ChaCha8Rng::from_seed(seed);
-        let mut cookie_key = [0; cookie::KEY_BYTES];
-        rng.fill_bytes(&mut cookie_key);
+        let cookie_key = Key::new(&mut rng);
         let local_tag = new_tag(&mut rng);
         let local_tsn = Tsn(rng.next_u32());
         Ok(Self {
@@ -336,8 +336,8 @@ impl Association {
     // -- output --
 
     /// Writes the next SCTP packet into `out` and gives its length; `None` if there is nothing to send now. Writes at
-    /// most what the path takes, and at most `out.len()` bytes: offer `config.max_packet_bytes`. Into less than 508 bytes
-    /// nothing is written.
+    /// most what the path takes, and at most `out.len()` bytes: offer `config.max_packet_bytes`. Into less than 508
+    /// bytes nothing is written.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let length = self.write_packet(now, out)?;

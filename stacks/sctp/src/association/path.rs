@@ -1,5 +1,5 @@
-//! The path: HEARTBEATs when idle (RFC 9260 section 8.3), round trips measured by them, probes of the path MTU, and when
-//! the peer counts as gone (section 8.1).
+//! The path: HEARTBEATs when idle (RFC 9260 section 8.3), round trips measured by them, probes of the path MTU, and
+//! when the peer counts as gone (section 8.1).
 
 use std::time::{Duration, Instant};
 
@@ -124,11 +124,7 @@ impl Association {
     /// The sending half has counted timeouts: what follows from them.
     pub(super) fn check_path(&mut self) {
         let timeouts = self.outbound.timeouts_in_a_row();
-        let stalled = self.outbound.stalled_timeouts();
-        if timeouts == 0 && stalled == 0 && self.path.errors == 0 {
-            return;
-        }
-        let verdict = self.discovery.handle_silence(stalled);
+        let verdict = self.discovery.handle_silence(self.outbound.stalled_timeouts());
         if self.apply(verdict) {
             self.timers.stop(Timer::Probe);
         }

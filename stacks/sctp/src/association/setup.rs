@@ -93,8 +93,8 @@ impl Association {
         }
     }
 
-    /// Takes an INIT, which was alone in its packet, with tag 0 and a right checksum. It changes nothing: what it says is
-    /// in the cookie of the answer.
+    /// Takes an INIT, which was alone in its packet, with tag 0 and a right checksum. It changes nothing: what it
+    /// says is in the cookie of the answer.
     pub(super) fn handle_init(&mut self, now: Instant, init: &Init<'_>) {
         let header = Header { verification_tag: init.initiate_tag, ..self.header() };
         if init.broken_rule().is_some() {
@@ -240,8 +240,9 @@ impl Association {
         match (is_local, is_peer) {
             // Action D.
             (true, true) => Match::Same,
-            // Action B: both begin at the same time. Once open, such a cookie is a late one, of an attempt of the peer that
-            // came to nothing: a peer that begins anew after that has a cookie with a new tag of ours (section 5.2.2).
+            // Action B: both begin at the same time. Once open, such a cookie is a late one, of an attempt of the
+            // peer that came to nothing: a peer that begins anew after that has a cookie with a new tag of ours
+            // (section 5.2.2).
             (true, false) if !self.phase.is_set_up() => Match::New,
             // Action A.
             (false, false) if is_tied => Match::Restart,
@@ -273,6 +274,7 @@ impl Association {
 
     /// The peer has begun anew: so do we, with nothing of before (section 5.2.4.1).
     fn restart(&mut self, now: Instant, cookie: &Cookie) {
+        let wants_shutdown = matches!(self.phase, Phase::ShutdownPending | Phase::ShutdownSent);
         self.timers.stop_all();
         self.control.clear_chunks();
         self.events.forget_resets();
@@ -283,10 +285,10 @@ impl Association {
         self.outbound = Outbound::new(&self.config, cookie.local_tsn);
         self.discovery.reset();
         self.take_terms(cookie.terms);
-        self.phase = Phase::Established;
-        self.wants_shutdown = false;
+        self.phase = if wants_shutdown { Phase::ShutdownPending } else { Phase::Established };
         self.events.push_once(Event::Restarted);
         self.start_path(now);
+        self.advance_shutdown();
     }
 
     /// The answer to INIT or COOKIE ECHO has come: a round trip, if it went out once (section 6.3.1, rule C5).

@@ -120,13 +120,12 @@ impl Association {
 
     /// Takes an ABORT whose tag is right.
     pub(super) fn handle_abort(&mut self, abort: &Abort<'_>) {
-        if matches!(self.phase, Phase::Waiting) {
-            return;
-        }
-        // All data has arrived, both ways, and the peer, which has ended, cannot know a late packet of ours any more: its
-        // SHUTDOWN COMPLETE got lost or is late.
-        if matches!(self.phase, Phase::ShutdownAckSent) {
-            return self.end(None);
+        match self.phase {
+            Phase::Waiting => return,
+            // All data has arrived, both ways, and the peer has ended: a late packet of ours has met nobody. Its
+            // SHUTDOWN COMPLETE is on its way still, or lost.
+            Phase::ShutdownAckSent => return self.end(None),
+            _ => {}
         }
         let reason = { abort.causes }.next().map_or_else(|| "no reason given".to_owned(), |c| c.to_string());
         self.end(Some(AssociationError::Aborted(reason)));
@@ -180,8 +179,8 @@ impl Association {
         }
     }
 
-    /// Answers a packet that does not belong to the association, which is over (section 8.4). Each is answered by one at
-    /// the most, and what could itself be an answer by none.
+    /// Answers a packet that does not belong to the association, which is over (section 8.4). Each is answered by one
+    /// at the most, and what could itself be an answer by none.
     pub(super) fn answer_after_the_end(&mut self, tag: u32, chunks: Chunks<'_>) {
         let is_answer = |chunk: RawChunk<'_>| {
             [Abort::KIND, ShutdownComplete::KIND, CookieAck::KIND, OperationError::KIND].contains(&chunk.kind)

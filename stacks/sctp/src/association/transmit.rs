@@ -58,7 +58,8 @@ impl Association {
         Some(packet.finish(false))
     }
 
-    /// Everything that is due in an open association: SACK and the other control chunks first (section 6.10), then data.
+    /// Everything that is due in an open association: SACK and the other control chunks first (section 6.10), then
+    /// data.
     #[inline]
     fn write_open(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let has_data = self.phase.gives_data() && self.outbound.wants_to_send(now);

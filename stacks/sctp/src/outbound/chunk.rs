@@ -109,8 +109,8 @@ impl Acked {
         }
     }
 
-    /// When the chunk was sent that gives the round trip. There is none if the chunk that was sent last was sent again: it
-    /// has caused the SACK, perhaps because the one before was lost, and others have waited for that.
+    /// When the chunk was sent that gives the round trip. There is none if the chunk that was sent last was sent
+    /// again: it has caused the SACK, perhaps because the one before was lost, and others have waited for that.
     pub(super) fn clean_sent_at(&self) -> Option<Time> {
         self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
     }

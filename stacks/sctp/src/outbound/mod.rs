@@ -142,8 +142,8 @@ pub(crate) struct Outbound {
     sack_delay: Duration,
     /// Length of a packet.
     packet_bytes: usize,
-    /// Length of a packet that every path takes. No chunk is longer than fits into it: a chunk cannot be cut once it has its
-    /// TSN, and the path may come to take less. Longer packets have more chunks.
+    /// Length of a packet that every path takes. No chunk is longer than fits into it: a chunk cannot be cut once it
+    /// has its TSN, and the path may come to take less. Longer packets have more chunks.
     base_packet_bytes: usize,
     /// Bytes of a chunk before its payload.
     overhead: usize,
@@ -164,7 +164,7 @@ pub(crate) struct Outbound {
     /// The number after the last chunk that asked for a SACK at once.
     immediate_end: u64,
     timeouts_in_a_row: u32,
-    /// The same since the cumulative TSN moved: what is behind a hole may be acknowledged again and again.
+    /// Timeouts since the cumulative TSN moved on.
     stalled_timeouts: u32,
     /// Something was sent since memory was given back.
     has_memory: bool,
@@ -340,7 +340,8 @@ impl Outbound {
         self.timeouts_in_a_row
     }
 
-    /// Retransmission timeouts since the cumulative TSN moved.
+    /// Retransmission timeouts since the cumulative TSN moved on, whatever gap blocks came in between: where the path
+    /// drops the long packets, what is in the short ones arrives.
     pub(crate) fn stalled_timeouts(&self) -> u32 {
         self.stalled_timeouts
     }
@@ -370,6 +371,11 @@ impl Outbound {
         self.streams
             .find(stream)
             .is_none_or(|stream| stream.queue.is_empty() && stream.sent_end <= self.flight.acked())
+    }
+
+    /// Whether the stream was ever used.
+    pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
+        self.streams.find(stream).is_some()
     }
 
     /// No more messages are taken on the stream (until `reset_stream`).

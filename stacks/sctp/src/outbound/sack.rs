@@ -113,6 +113,7 @@ impl Outbound {
             return;
         }
         self.timeouts_in_a_row = 0;
+        self.stalled_timeouts = 0;
         if let Some(seq) = self.flight.first_outstanding(0)
             && self.flight.chunk(seq).payload.len() <= self.window
         {

@@ -12,7 +12,7 @@ pub(super) struct Incoming {
     last_result: ReConfigResult,
     /// The last one, while it waits for data that was sent before it.
     deferred: Option<Deferred>,
-    /// The one that was done last. It may come again under a new number: its answer was on the way when the peer asked.
+    /// The one that was done last. It may come again under a new number, if our answer was late.
     done: Option<Deferred>,
     /// The number of the last request is to be answered.
     is_answer_due: bool,
@@ -20,7 +20,7 @@ pub(super) struct Incoming {
     out_of_turn: Option<ReConfigSeq>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Deferred {
     last_tsn: Tsn,
     streams: Vec<StreamId>,
@@ -83,13 +83,18 @@ impl Incoming {
         self.last_result = ReConfigResult::WrongStream;
     }
 
+    /// The request names only streams that were never used.
+    pub(super) fn find_nothing_to_do(&mut self) {
+        self.last_result = ReConfigResult::NothingToDo;
+    }
+
     /// The request will be followed by one of ours, or not.
     pub(super) fn accept(&mut self, is_accepted: bool) {
         self.last_result = if is_accepted { ReConfigResult::InProgress } else { ReConfigResult::Denied };
     }
 
-    /// The request waits for the data up to a TSN; unless it was done already under another number, before any more data:
-    /// to do it again would tell the application twice.
+    /// The request waits for the data up to a TSN. If the same was done last, with no data since, there is nothing to
+    /// do: the application need not be told twice.
     pub(super) fn defer(&mut self, last_tsn: Tsn, streams: Vec<StreamId>) {
         let request = Deferred { last_tsn, streams };
         if self.done.as_ref() == Some(&request) {
@@ -174,5 +179,19 @@ mod tests {
         assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Performed)));
         assert!(!incoming.begin(ReConfigSeq(7)) && !incoming.is_deferred());
         assert_eq!(answer(&mut incoming), Some((7, ReConfigResult::Performed)));
+    }
+
+    #[test]
+    fn a_request_that_comes_again_under_a_new_number_is_done_once() {
+        let mut incoming = Incoming::new(ReConfigSeq(7));
+        for (number, last_tsn, is_new) in [(7, 5, true), (8, 5, false), (9, 5, false), (10, 6, true)] {
+            assert!(incoming.begin(ReConfigSeq(number)));
+            incoming.defer(Tsn(last_tsn), vec![StreamId(1)]);
+            assert_eq!(incoming.is_deferred(), is_new, "{number}");
+            if is_new {
+                incoming.perform_deferred();
+            }
+            assert_eq!(answer(&mut incoming), Some((number, ReConfigResult::Performed)));
+        }
     }
 }

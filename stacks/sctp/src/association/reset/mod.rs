@@ -140,17 +140,22 @@ impl Association {
         self.resume_deferred_reset();
     }
 
-    /// The peer asks us to reset streams of ours. It is done like a wish of our own; the answer is our request (RFC 6525
-    /// section 5.2.3). All of them at once is refused: only our application knows which it uses.
+    /// The peer asks us to reset streams of ours. It is done like a wish of our own; the answer is our request (RFC
+    /// 6525 section 5.2.3). All of them at once is refused: only our application knows which it uses.
     fn handle_incoming_reset(&mut self, request: ReConfigSeq, streams: Streams<'_>) {
         if !self.resets.incoming.begin(request) {
             return;
         }
-        let streams: Vec<StreamId> = streams.collect();
-        if streams.is_empty() || streams.iter().any(|stream| stream.0 >= self.terms.outbound_streams) {
+        if streams.len() == 0 || { streams }.any(|stream| stream.0 >= self.terms.outbound_streams) {
             self.resets.incoming.refuse_stream();
+            return;
+        }
+        // A stream that was never used needs no reset, and a peer must not make us remember thousands of them.
+        let used: Vec<StreamId> = streams.filter(|&stream| self.outbound.has_stream(stream)).collect();
+        if used.is_empty() {
+            self.resets.incoming.find_nothing_to_do();
         } else {
-            let is_accepted = self.events.has_room() && self.close_streams(&streams).is_ok();
+            let is_accepted = self.events.has_room() && self.close_streams(&used).is_ok();
             self.resets.incoming.accept(is_accepted);
         }
     }
