@@ -220,7 +220,7 @@ fn dependencies(crate_: &str) -> toml::Table {
 #[test]
 fn lab_and_stacks_do_not_depend_on_each_other_and_say_why_on_the_rest() {
     let architecture = read("ARCHITECTURE.md");
-    let table = architecture.split("## Dependencies").nth(1).unwrap();
+    let (_, table) = architecture.split_once("## Dependencies").unwrap();
     let explained: BTreeSet<&str> =
         table.split(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c))).collect();
     let mut wrong = Vec::new();
@@ -256,12 +256,17 @@ fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text[..end].lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// The ceiling is left out: its usual name is also a word of the manifest. So are the examples of `--help`.
+/// The ceiling is left out: its usual name is also a word of the manifest. So are our own contender, which has the name
+/// of the program, and the examples of `--help`.
 #[test]
 fn the_lab_knows_no_contender_by_name() {
     let catalog = Catalog::load(&root()).unwrap();
-    let names: BTreeSet<String> =
-        catalog.contenders.values().filter(|c| !c.ceiling).map(|c| format!("\"{}\"", c.name)).collect();
+    let names: BTreeSet<String> = catalog
+        .contenders
+        .values()
+        .filter(|c| !c.ceiling && c.name != "netdyno")
+        .map(|c| format!("\"{}\"", c.name))
+        .collect();
     assert!(!names.is_empty());
     let mut wrong = Vec::new();
     for path in with_extension("lab/src", "rs") {
@@ -289,11 +294,14 @@ fn places(crate_: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn unsafe_code_stands_in_one_file() {
+fn unsafe_code_stands_in_two_files() {
     let crates = ["lab"].iter().chain(&STACKS);
     let mut wrong: Vec<_> =
         crates.flat_map(|crate_| places(crate_, &["unsafe {", "unsafe fn", "unsafe impl"])).collect();
-    wrong.retain(|place| !place.starts_with("lab/src/arena/sys.rs:"));
+    // Of io it is one line, for Tokio alone.
+    wrong.retain(|place| {
+        !place.starts_with("lab/src/arena/sys.rs:") && !place.starts_with("io/src/tokio.rs:")
+    });
     check("unsafe code outside lab/src/arena/sys.rs", &wrong);
 }
 

@@ -255,6 +255,7 @@ fn pings_of_many() {
                 times.borrow_mut().push(zero.elapsed() - Duration::from_nanos(sent));
             },
         );
+        let before = resident_bytes();
         for _ in 0..connections {
             let (id, offer) = endpoint.offer(Port::Own, "speed").unwrap();
             offers.send(offer).unwrap();
@@ -266,6 +267,16 @@ fn pings_of_many() {
             endpoint.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
         }
         println!("{connections} connections in {:?}", zero.elapsed());
+        // What set-up needed is given back after a second without data.
+        let idle = Instant::now();
+        while idle.elapsed() < Duration::from_secs(3) {
+            endpoint.poll(Some(Duration::from_millis(10)), &mut handler).unwrap();
+        }
+        let grown = resident_bytes().saturating_sub(before);
+        println!(
+            "idle: {} bytes of resident memory a connection (both ends are here)",
+            grown / (2 * connections)
+        );
         // Each pings every 100 ms, spread evenly.
         let (begin, step) = (Instant::now(), Duration::from_millis(100) / connections as u32);
         let (mut next, mut message) = (0_u32, [0; 64]);
@@ -280,11 +291,21 @@ fn pings_of_many() {
                 .poll((begin + step * next).checked_duration_since(Instant::now()), &mut handler)
                 .unwrap();
         }
+        let end = Instant::now();
+        while end.elapsed() < Duration::from_millis(500) {
+            endpoint.poll(Some(Duration::from_millis(10)), &mut handler).unwrap();
+        }
         stop.store(true, Ordering::Relaxed);
         let mut times = times.into_inner();
         times.sort_unstable();
         println!("{} pings of {next}: {}", times.len(), percentiles(&times));
     });
+}
+
+/// Resident memory of this process.
+fn resident_bytes() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
 /// Processor time of this process so far, in ticks of 10 ms.
