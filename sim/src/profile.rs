@@ -23,8 +23,8 @@ pub struct Profile {
     pub burst: Option<Burst>,
     /// Datagrams that others overtake.
     pub reorder: Option<Reorder>,
-    /// Probability that a datagram comes twice.
-    pub duplicate: f64,
+    /// Datagrams that come twice.
+    pub duplicate: Option<Duplicate>,
     /// Probability that some of a datagram's bits flip.
     pub corrupt: f64,
     /// A bottleneck and the queue before it.
@@ -58,6 +58,15 @@ pub struct Reorder {
     /// Probability of being held back.
     pub probability: f64,
     /// For how long at the most; the time is drawn evenly.
+    pub delay: Duration,
+}
+
+/// Datagrams that come twice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Duplicate {
+    /// Probability of a copy.
+    pub probability: f64,
+    /// How much later than usual the copy comes at the most; the time is drawn evenly.
     pub delay: Duration,
 }
 
@@ -109,7 +118,7 @@ impl Default for Profile {
             loss: 0.0,
             burst: None,
             reorder: None,
-            duplicate: 0.0,
+            duplicate: None,
             corrupt: 0.0,
             rate: None,
             mtu_bytes: 65_507,
@@ -148,7 +157,7 @@ impl Profile {
                 "lossy",
                 Self {
                     reorder: Some(Reorder { probability: 0.01, delay: Duration::from_millis(20) }),
-                    duplicate: 0.01,
+                    duplicate: Some(Duplicate { probability: 0.01, delay: Duration::from_millis(5) }),
                     ..path(20_000, 5_000, 0.1)
                 },
             ),
@@ -197,7 +206,10 @@ impl Profile {
             });
         }
         if random.random_bool(0.4) {
-            profile.duplicate = magnitude_between(random, 0.001, 0.3);
+            profile.duplicate = Some(Duplicate {
+                probability: magnitude_between(random, 0.001, 0.3),
+                delay: duration_between(random, micros(10), micros(5_000_000)),
+            });
         }
         if random.random_bool(0.3) {
             profile.rate = Some(Rate {

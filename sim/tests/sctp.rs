@@ -2,14 +2,14 @@
 #![allow(missing_docs)]
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use netdyno_sctp::{Association, Config, Ppid, Reliability, SendOptions, StreamId};
 use netdyno_sim::contract::disturb;
 use netdyno_sim::random::{Purpose, Random, generator, seed_bytes};
-use netdyno_sim::sctp::{SctpCore, run};
+use netdyno_sim::sctp::{Action, Plan, Planned, SctpCore, run, run_plan, run_restart};
 use netdyno_sim::seeds::check_seeds;
-use netdyno_sim::{Core, Outgoing, Side};
+use netdyno_sim::{Core, Outgoing, Profile, Side};
 use rand::RngExt;
 
 #[test]
@@ -24,6 +24,34 @@ fn the_same_seed_gives_the_same_run() {
         assert_eq!(first, second);
         Ok(())
     });
+}
+
+#[test]
+fn a_side_that_begins_anew_is_understood() {
+    check_seeds("--test sctp anew", 200, run_restart);
+}
+
+/// More ordered messages on one stream than SSNs have values, over a network that loses some: all reliable, or none.
+#[test]
+fn stream_sequence_numbers_wrap() {
+    for (seed, interleaving, reliability) in [
+        (1, false, Reliability::Reliable),
+        (2, false, Reliability::MaxRetransmits(0)),
+        (3, true, Reliability::Reliable),
+    ] {
+        let mut plan = Plan::draw(seed).on(Profile { loss: 0.01, ..Profile::named("lan").unwrap() });
+        for config in &mut plan.configs {
+            *config = Config::default();
+            config.interleaving = interleaving;
+        }
+        let options = SendOptions { unordered: false, reliability };
+        let planned = Planned { stream: StreamId(1), bytes: 30, options };
+        plan.actions = vec![(Duration::ZERO, Side::A, Action::Send(planned)); 70_000];
+        plan.heals_at = Duration::from_secs(60);
+        let outcome = run_plan(seed, plan)
+            .unwrap_or_else(|failure| panic!("{interleaving}, {reliability:?}: {failure}"));
+        assert!(outcome.messages > 60_000, "{outcome:?}");
+    }
 }
 
 #[test]

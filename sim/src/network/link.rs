@@ -68,7 +68,7 @@ struct Draws {
     reorder: f64,
     reorder_delay: f64,
     jitter: f64,
-    copy_jitter: f64,
+    copy_delay: f64,
 }
 
 impl Link {
@@ -115,9 +115,10 @@ impl Link {
                 let corrupt = draws.corrupt < self.profile.corrupt;
                 self.stats.corrupted += u64::from(corrupt);
                 first = Some(Arrival { at: self.arrival(departure, &draws), corrupt });
-                if draws.duplicate < self.profile.duplicate {
+                let copies = self.profile.duplicate.filter(|copies| draws.duplicate < copies.probability);
+                if let Some(copies) = copies {
                     self.stats.duplicated += 1;
-                    let at = departure + self.profile.delay + self.profile.jitter.mul_f64(draws.copy_jitter);
+                    let at = departure + self.profile.delay + copies.delay.mul_f64(draws.copy_delay);
                     second = Some(Arrival { at, corrupt: false });
                 }
             }
@@ -153,7 +154,7 @@ impl Link {
             reorder: next(),
             reorder_delay: next(),
             jitter: next(),
-            copy_jitter: next(),
+            copy_delay: next(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Delivery, LinkStats, Network, Side};
-use crate::profile::{BlackHole, Burst, Partition, Profile, Rate, Reorder, Way};
+use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Way};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -33,6 +33,10 @@ fn run(
     }
     drain(&mut network, None);
     (arrived, network.stats(Side::A), network.trace())
+}
+
+fn copies(probability: f64) -> Option<Duplicate> {
+    Some(Duplicate { probability, delay: MS })
 }
 
 fn numbers(arrived: &[(Duration, Delivery)]) -> Vec<u32> {
@@ -102,7 +106,7 @@ fn held_back_datagrams_are_overtaken() {
 
 #[test]
 fn copies_and_flipped_bits() {
-    let (arrived, stats, _) = run(Profile { duplicate: 0.2, ..Profile::default() }, 10_000, 4, MS);
+    let (arrived, stats, _) = run(Profile { duplicate: copies(0.2), ..Profile::default() }, 10_000, 4, MS);
     assert!((1800..2200).contains(&stats.duplicated), "{stats:?}");
     assert_eq!(arrived.len() as u64, 10_000 + stats.duplicated);
 
@@ -178,8 +182,8 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn one_trouble_less_leaves_the_others_as_they_were() {
-    let with = Profile { loss: 0.1, duplicate: 0.1, jitter: MS, ..Profile::default() };
-    let without = Profile { duplicate: 0.0, ..with.clone() };
+    let with = Profile { loss: 0.1, duplicate: copies(0.1), jitter: MS, ..Profile::default() };
+    let without = Profile { duplicate: None, ..with.clone() };
     let lost = |profile| {
         let arrived = numbers(&run(profile, 5000, 4, 10 * MS).0);
         (0..5000).filter(|number| !arrived.contains(number)).collect::<Vec<_>>()

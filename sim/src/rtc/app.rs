@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use netdyno_rtc_core::{ChannelId, ChannelState, Event, Kind, PeerConnection, PeerState, SendError};
 
 use super::model::Model;
-use super::plan::{Action, PlannedChannel};
+use super::plan::{Action, NUMBER_BYTES, PlannedChannel};
 use crate::failure::Failure;
 use crate::network::Side;
 
@@ -122,8 +122,15 @@ impl App {
         self.pauses = 0;
     }
 
+    /// Sends one more message, if there is a channel for it.
+    pub(super) fn send_one_more(&mut self) {
+        if let Some(known) = self.known.iter_mut().find(|known| known.open && !known.closed && !known.closing)
+        {
+            known.pending.push_back(Pending::Message(Kind::Binary, NUMBER_BYTES));
+        }
+    }
+
     /// Reads, takes events and sends. Gives whether anything happened.
-    #[allow(clippy::print_stderr)]
     pub(super) fn pump(
         &mut self,
         now: Instant,

@@ -40,6 +40,8 @@ pub struct Plan {
     pub heals_at: Duration,
     /// Turns begin at multiples of this only; zero: at once.
     pub granularity: Duration,
+    /// Whether the connection is left alone for a while when there is nothing to do.
+    pub idles: bool,
     /// Who closes.
     pub closer: Side,
 }
@@ -116,6 +118,7 @@ impl Plan {
             actions: Vec::new(),
             heals_at,
             granularity: Duration::ZERO,
+            idles: random.random_bool(0.2),
             closer: side(random),
         };
         if random.random_bool(0.25) {

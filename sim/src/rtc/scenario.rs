@@ -20,6 +20,10 @@ use crate::stage::Stage;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
 /// Time in which both sides must know of the end.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Time that an idle connection is watched, and packets of one side that it may take: consent, HEARTBEATs, and probes of the
+/// path MTU.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+const IDLE_PACKETS_MAX: u64 = 120;
 /// Rounds of a turn at the most.
 const ROUNDS_MAX: usize = 1000;
 
@@ -39,6 +43,11 @@ pub fn run(seed: u64) -> Result<(), Failure> {
     run.stage.network.heal();
     run.apps.iter_mut().for_each(App::resume);
     run.drain()?;
+    if run.plan.idles {
+        run.idle()?;
+        run.apps.iter_mut().for_each(App::send_one_more);
+        run.drain()?;
+    }
     run.finish()
 }
 
@@ -132,6 +141,23 @@ impl Run {
                 waits.then(|| format!("{side:?}: {stats:?}"))
             })
         })
+    }
+
+    /// For longer than consent lasts nobody has anything to say: the connection stays, and little is sent.
+    fn idle(&mut self) -> Result<(), Failure> {
+        let before = Side::BOTH.map(|side| self.stage.network.stats(side).sent);
+        let limit = self.stage.now() + IDLE_TIME;
+        while self.stage.now() < limit {
+            self.advance(Some(limit))?;
+            self.turn()?;
+        }
+        for side in Side::BOTH {
+            let packets = self.stage.network.stats(side).sent - before[side.index()];
+            if packets > IDLE_PACKETS_MAX {
+                return self.fail(format!("{side:?} sent {packets} packets in {IDLE_TIME:?} of silence"));
+            }
+        }
+        Ok(())
     }
 
     /// One side closes; the other one is told.

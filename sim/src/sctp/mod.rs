@@ -5,6 +5,7 @@ mod describe;
 pub mod goodput;
 mod model;
 mod plan;
+mod restart;
 mod scenario;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use netdyno_sctp::Association;
 use crate::core::{Core, Outgoing};
 
 pub use plan::{Action, End, Plan, Planned};
+pub use restart::run_restart;
 pub use scenario::{Outcome, run, run_plan};
 
 /// An association as a core. On a real path there is DTLS below it.

@@ -11,6 +11,8 @@ use crate::random::{Purpose, Random, duration_between, generator, magnitude_betw
 
 /// The largest message of any plan.
 pub(super) const MESSAGE_BYTES_MAX: usize = 262_144;
+/// Streams that one side uses at the most.
+const STREAMS_MAX: usize = 6;
 
 /// What happens in a run.
 #[derive(Debug, Clone)]
@@ -183,7 +185,8 @@ fn draw_configs(random: &mut Random) -> [Config; 2] {
         if random.random_bool(0.4) {
             config.limits.receive_window_bytes =
                 magnitude_between(random, 2.0, 8.0) as usize * MESSAGE_BYTES_MAX;
-            config.limits.max_receive_window_bytes = config.limits.receive_window_bytes;
+            // Messages in pieces cannot be read: there is room for one of the greatest length on each stream.
+            config.limits.max_receive_window_bytes = (STREAMS_MAX + 2) * MESSAGE_BYTES_MAX;
         }
         if random.random_bool(0.3) {
             config.limits.send_buffer_bytes = 2 * MESSAGE_BYTES_MAX;
@@ -207,7 +210,7 @@ fn draw_workload(
     config: &Config,
     actions: &mut Vec<(Duration, Side, Action)>,
 ) {
-    let streams: Vec<(StreamId, SendOptions)> = (0..random.random_range(1..=6))
+    let streams: Vec<(StreamId, SendOptions)> = (0..random.random_range(1..=STREAMS_MAX as u16))
         .map(|number| {
             let far = config.limits.max_streams == 65_535 && random.random_bool(0.05);
             let stream = StreamId(if far { 65_534 - number } else { number });
@@ -215,9 +218,13 @@ fn draw_workload(
         })
         .collect();
     let at = |random: &mut Random| length.mul_f64(random.random::<f64>());
-    let bytes_in_all = magnitude_between(random, 1_000.0, 600_000.0) as usize;
-    // Large: one of these plans in a dozen has messages of the greatest length.
-    let largest = if random.random_bool(0.08) { MESSAGE_BYTES_MAX } else { bytes_in_all.min(65_536) };
+    // Some have messages of the greatest length, a few of these so many that all of the streams have one under way: together
+    // they are more than the receive window.
+    let large = random.random_bool(0.08);
+    let many = large && random.random_bool(0.25);
+    let bytes_in_all =
+        magnitude_between(random, 1_000.0, if many { 6_000_000.0 } else { 600_000.0 }) as usize;
+    let largest = if large { MESSAGE_BYTES_MAX } else { bytes_in_all.min(65_536) };
     let bursts = random.random_bool(0.5).then(|| random.random_range(1..5));
     let mut bytes = 0;
     while bytes < bytes_in_all {
@@ -268,8 +275,8 @@ fn draw_options(random: &mut Random) -> SendOptions {
 fn draw_length(random: &mut Random, largest: usize) -> usize {
     match random.random_range(0..20) {
         0..2 => 1,
-        2..12 => random.random_range(1..=1200),
-        12..19 => magnitude_between(random, 1.0, largest as f64) as usize,
+        2..12 if largest < MESSAGE_BYTES_MAX => random.random_range(1..=1200),
+        2..19 => magnitude_between(random, 1.0, largest as f64) as usize,
         _ => largest,
     }
 }
@@ -286,7 +293,7 @@ fn draw_pauses(
     }
     for _ in 0..random.random_range(1..=4) {
         let from = length.mul_f64(random.random::<f64>());
-        let pause = duration_between(random, Duration::from_millis(1), Duration::from_secs(10));
+        let pause = duration_between(random, Duration::from_millis(1), Duration::from_secs(60));
         actions.push((from, side, Action::Pause));
         actions.push((from + pause, side, Action::Resume));
     }

@@ -56,6 +56,45 @@ pub(super) struct Loss {
     recovery_end: u64,
     /// The tail loss probe that is out.
     probe: Option<Probe>,
+    /// While what was lost is repaired.
+    pub(super) pace: Option<Pace>,
+}
+
+/// Proportional rate reduction (RFC 9937): when a burst of losses is found, most of the window is free at once. To fill it at once
+/// would overflow the queue that has overflowed already; so no more goes out than what arrives allows.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// The window before it was reduced.
+    window_before: usize,
+    /// Bytes that have arrived since.
+    delivered: usize,
+    /// Bytes that were sent since.
+    sent: usize,
+    /// Bytes that may be sent now.
+    allowance: usize,
+}
+
+impl Pace {
+    /// So much has arrived; so much is still on its way, and may be.
+    fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, packet_bytes: usize) {
+        self.delivered += bytes;
+        self.allowance = if on_the_way > window {
+            let share = self.delivered as u128 * window as u128 / self.window_before.max(1) as u128;
+            (share as usize).saturating_sub(self.sent)
+        } else {
+            let limit = self.delivered.saturating_sub(self.sent).max(bytes) + packet_bytes;
+            limit.min(window - on_the_way)
+        };
+    }
+
+    pub(super) fn may_send(&self) -> bool {
+        self.allowance > 0
+    }
+
+    pub(super) fn on_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        self.allowance = self.allowance.saturating_sub(bytes);
+    }
 }
 
 /// A tail loss probe.
@@ -91,6 +130,7 @@ impl Loss {
             recovery_start: Time::START,
             recovery_end: 0,
             probe: None,
+            pace: None,
         }
     }
 
@@ -236,9 +276,26 @@ impl Outbound {
         }
     }
 
+    /// So many bytes have arrived: what may be sent during a recovery.
+    pub(super) fn pace(&mut self, delivered: usize) {
+        if !self.is_in_recovery() {
+            self.loss.pace = None;
+        }
+        if let Some(pace) = &mut self.loss.pace {
+            pace.on_delivery(
+                delivered,
+                self.flight.bytes(),
+                self.congestion.window_bytes(),
+                self.packet_bytes,
+            );
+        }
+    }
+
     /// Reduces the congestion window, and lets one packet of what is lost out whatever the window (RFC 9260 section
     /// 7.2.4 step 3).
     fn reduce(&mut self, now: Time) {
+        let window_before = self.congestion.window_bytes();
+        self.loss.pace = Some(Pace { window_before, delivered: 0, sent: 0, allowance: 0 });
         self.congestion.on_loss();
         self.loss.enter_recovery(now, self.flight.next());
         self.credit = true;
@@ -313,6 +370,7 @@ impl Outbound {
             from = seq + 1;
             self.lose(seq, now);
         }
+        self.loss.pace = None;
         self.loss.resent.clear();
         self.loss.cursor = self.flight.next();
         self.loss.probe = None;

@@ -329,8 +329,9 @@ impl Outbound {
         self.arm(self.clock.last);
     }
 
-    /// A round trip measured by other means (HEARTBEAT).
+    /// A round trip measured by other means (HEARTBEAT). The peer is alive (RFC 9260 section 8.1).
     pub(crate) fn handle_rtt(&mut self, rtt: Duration) {
+        self.timeouts_in_a_row = 0;
         self.rtt.sample(rtt);
     }
 

@@ -66,6 +66,7 @@ impl Outbound {
         if !reduced {
             self.grow(now, &acked, highest);
         }
+        self.pace(acked.bytes);
         self.pass_abandoned();
         self.remind_forward(now);
         if progress {
@@ -106,17 +107,16 @@ impl Outbound {
         Ok(highest)
     }
 
-    /// A SACK that does not acknowledge the zero-window probe: the peer had no room for it. Once it has, the probe is
-    /// sent again at once; until then the peer is at least alive (RFC 9260 section 6.1 A).
+    /// A SACK from a peer that has no room for what it did not take: that is a zero-window probe, whether it was sent as one
+    /// or when there was room still. The peer is at least alive (RFC 9260 section 6.1 A). Once it has room again, a probe is
+    /// sent again at once.
     fn answer_window_probe(&mut self) {
-        if !self.is_window_probe_out {
-            return;
-        }
-        self.timeouts_in_a_row = 0;
-        self.stalled_timeouts = 0;
-        if let Some(seq) = self.flight.first_outstanding(0)
-            && self.flight.chunk(seq).payload.len() <= self.window
-        {
+        let firsts = [self.flight.first_outstanding(0), self.flight.first_lost(0)];
+        let Some(seq) = firsts.into_iter().flatten().min() else { return };
+        if self.flight.chunk(seq).payload.len() > self.window {
+            self.timeouts_in_a_row = 0;
+            self.stalled_timeouts = 0;
+        } else if self.is_window_probe_out && self.flight.is_outstanding(seq) {
             self.flight.lose(seq);
             self.is_window_probe_out = false;
         }

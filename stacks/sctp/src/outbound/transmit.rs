@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::Outbound;
 use super::chunk::{BEGIN, Chunk, END, UNORDERED};
 use super::congestion::CongestionControl;
+use super::loss::Pace;
 use super::time::Time;
 use crate::types::{Fsn, Mid, Ssn};
 use crate::wire::packet::HEADER_BYTES;
@@ -35,9 +36,13 @@ impl Outbound {
         if !self.may_send() {
             return forwarded;
         }
+        let before = self.flight.bytes();
         let resent = self.write_lost(now, packet);
         let sent = (!self.flight.has_lost() || packet.is_empty()) && self.write_new(now, packet);
         if resent || sent {
+            if let Some(pace) = &mut self.loss.pace {
+                pace.on_sent(self.flight.bytes().saturating_sub(before));
+            }
             self.credit = false;
             if sent {
                 self.timers.probe = self.probe_deadline(now);
@@ -59,7 +64,8 @@ impl Outbound {
     /// (RFC 9260 section 6.1 B would let any window be exceeded by less than a packet).
     pub(super) fn may_send(&self) -> bool {
         let bytes = self.flight.bytes();
-        bytes == 0 || bytes + self.packet_bytes <= self.congestion.window_bytes() || self.credit
+        let paced = self.loss.pace.as_ref().is_none_or(Pace::may_send);
+        bytes == 0 || (paced && bytes + self.packet_bytes <= self.congestion.window_bytes()) || self.credit
     }
 
     /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has room for it.
