@@ -36,10 +36,9 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, until: BorrowedFd<'_>) -> 
     let [first, second] = devices;
     let mut ways = [Way::new(first, second), Way::new(second, first)];
     loop {
-        let now = Instant::now();
         for way in &mut ways {
-            way.take(now, link, &mut random)?;
-            way.give(now);
+            way.take(link, &mut random)?;
+            way.give(Instant::now());
         }
         let due = ways.iter().filter_map(|way| way.under_way.front()).map(|packet| packet.due).min();
         let wait = due.map(|due| TimeSpec::from_duration(due.saturating_duration_since(Instant::now())));
@@ -73,7 +72,7 @@ impl<'a> Way<'a> {
     }
 
     /// Takes what has been sent; loses some.
-    fn take(&mut self, now: Instant, link: &Link, random: &mut Pcg64Mcg) -> io::Result<()> {
+    fn take(&mut self, link: &Link, random: &mut Pcg64Mcg) -> io::Result<()> {
         let mut buffer = [0; MAX_PACKET_BYTES];
         for _ in 0..READS_A_TURN {
             let length = match self.from.read(&mut buffer) {
@@ -84,7 +83,9 @@ impl<'a> Way<'a> {
             let lost = random.random_range(0..1_000_000) < link.loss_ppm;
             if !lost && self.bytes + length <= MAX_BYTES_UNDER_WAY {
                 self.bytes += length;
-                self.under_way.push_back(Packet { due: now + link.delay, bytes: buffer[..length].into() });
+                // By a clock read after the packet: none is early, however late we come to read.
+                self.under_way
+                    .push_back(Packet { due: Instant::now() + link.delay, bytes: buffer[..length].into() });
             }
         }
         Ok(())

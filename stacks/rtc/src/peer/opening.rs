@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use netdyno_sctp::{Association, Ppid, SendOptions, StreamId};
 
-use super::channels::{Channel, STREAM_MAX, parity_of};
+use super::channels::{Channel, STREAM_MAX};
 use super::{ChannelId, ChannelOptions, ChannelState, Event, PeerConnection};
 use crate::dcep::{ACK, Open};
 use crate::dtls::Role;
@@ -57,9 +57,9 @@ impl PeerConnection {
         }
     }
 
-    /// The peer opens a channel (RFC 8832 section 6).
+    /// The peer opens a channel (RFC 8832 section 6). Its stream should be of its parity. There are peers that have the
+    /// offerer's and the answerer's confused with the DTLS roles'; where the stream is free, no harm comes of it.
     pub(super) fn peer_opens(&mut self, stream: StreamId, open: Open<'_>) {
-        let Some(agreed) = self.signaling.agreed else { return };
         // A peer that uses the stream anew has taken our reset, whether we have heard so or not.
         if let Some((id, channel)) = self.channels.at_stream(stream)
             && channel.resets.theirs
@@ -69,7 +69,6 @@ impl PeerConnection {
         }
         let longest = self.config.limits.max_label_bytes;
         let refused = stream.0 > STREAM_MAX
-            || stream.0 % 2 == parity_of(agreed.role)
             || self.channels.uses(stream.0)
             || self.channels.len() >= self.config.limits.max_channels
             || open.label.len() > longest

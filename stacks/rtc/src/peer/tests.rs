@@ -69,13 +69,15 @@ fn dcep_that_is_malformed_resets_its_stream_alone() {
 }
 
 #[test]
-fn an_opening_with_the_wrong_parity_is_refused() {
+fn an_opening_with_the_wrong_parity_takes_a_free_stream() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
-    // Side 0 is the DTLS server: the odd streams are its own.
-    say(&mut net, 21, Ppid::DCEP, &open_bytes(true, "odd"));
-    assert!(net.incoming(0).is_empty());
-    say(&mut net, 20, Ppid::DCEP, &open_bytes(true, "even"));
+    // Side 0 is the DTLS server: the odd streams are its own. It goes round the one that was taken.
+    say(&mut net, 3, Ppid::DCEP, &open_bytes(true, "odd"));
     assert_eq!(net.incoming(0).len(), 1);
+    say(&mut net, 20, Ppid::DCEP, &open_bytes(true, "even"));
+    assert_eq!(net.incoming(0).len(), 2);
+    let mine = net.peers[0].create_channel(net.now, "mine", ChannelOptions::default()).unwrap();
+    assert_eq!(net.peers[0].stream(mine), Some(5));
     works(&mut net, channels);
 }
 
