@@ -7,7 +7,7 @@ use netdyno_sctp::Congestion;
 use netdyno_sim::sctp::goodput::{Path, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
 
 const BITS_PER_S: u64 = 100_000_000;
-const TIME: Duration = Duration::from_secs(30);
+const TIME: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), netdyno_sim::Failure> {
     println!(

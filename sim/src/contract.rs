@@ -41,8 +41,8 @@ impl<C: Core> Endpoint<C> {
         self.side
     }
 
-    /// Does what a driver does in a turn after input: sends everything, and tells the core of the time if its deadline
-    /// has come. Fails if a promise is broken.
+    /// Does what a driver does in a turn after input: sends everything, and tells the core of the time if its
+    /// deadline has come. Fails if a promise is broken.
     pub fn settle(&mut self, now: Instant, network: &mut Network) -> Result<(), Failure> {
         for _ in 0..TIMEOUTS_PER_INSTANT_MAX {
             self.transmit_all(now, network)?;
@@ -92,9 +92,10 @@ impl<C: Core> Endpoint<C> {
     }
 }
 
-/// Calls the methods of two connected cores in a random order, `steps` times: input that is noise, datagrams of the peer
-/// that are cut short, swapped or come again, timeouts early and late, polls in the middle. `command` gives commands of
-/// the core's own. Nothing is promised about what comes of it, but that nobody panics or spins.
+/// Calls the methods of two connected cores in a random order, `steps` times: input that is noise, datagrams
+/// of the peer that are cut short, swapped or come again, timeouts early and late, polls in the middle.
+/// `command` gives commands of the core's own. Nothing is promised about what comes of it, but that nobody
+/// panics or spins.
 pub fn disturb<C: Core>(
     cores: &mut [C; 2],
     random: &mut Random,
@@ -140,7 +141,8 @@ pub fn disturb<C: Core>(
     Ok(())
 }
 
-/// A datagram of the peer: most often the oldest one, once; sometimes any, whole, damaged, and it stays for another time.
+/// A datagram of the peer: most often the oldest one, once; sometimes any, whole, damaged, and it stays for
+/// another time.
 fn deliver_something<C: Core>(
     core: &mut C,
     kept: &mut Vec<Vec<u8>>,

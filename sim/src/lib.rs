@@ -6,6 +6,9 @@
 //! | check what every core promises ([`contract`]), and what associations and peer connections promise | measure speed: the lab does |
 //! | give the same run for the same seed | |
 //!
+//! A run that fails names its seed. NETDYNO_SIM_SEED runs that one again, NETDYNO_SIM_LOG with it shows each
+//! datagram, NETDYNO_SIM_SEEDS says how many to run, and NETDYNO_SIM_FIRST_SEED from which one on.
+//!
 //! ```
 //! use std::time::Instant;
 //!

@@ -9,8 +9,9 @@ use crate::random::{Random, duration_between, magnitude_between};
 /// Bytes of IPv4 and UDP headers, which use up the rate too.
 pub const UDP_OVERHEAD_BYTES: usize = 28;
 
-/// What a network does to datagrams. `Profile::default()` delivers everything at once and unharmed; each field is one
-/// trouble. Probabilities are 0.0 to 1.0 for each datagram, times count from the start of the run.
+/// What a network does to datagrams. `Profile::default()` delivers everything at once and unharmed; each
+/// field is one trouble. Probabilities are 0.0 to 1.0 for each datagram, times count from the start of the
+/// run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Time that a datagram is under way, one way.
@@ -35,7 +36,8 @@ pub struct Profile {
     pub black_hole: Option<BlackHole>,
     /// Times when nothing gets through.
     pub partitions: Vec<Partition>,
-    /// Whether A sits behind a NAT, and when the NAT forgets it and gives it another address: once for each entry.
+    /// Whether A sits behind a NAT, and when the NAT forgets it and gives it another address: once for each
+    /// entry.
     pub rebinds: Option<Vec<Duration>>,
     /// Bytes that the layers below add to each datagram, for the rate.
     pub overhead_bytes: usize,
@@ -180,8 +182,9 @@ impl Profile {
         Self::table().into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
     }
 
-    /// A network drawn by chance. Each trouble is there in some draws only, in any combination; everything is over by
-    /// `troubles_end`, and no partition is longer than 8 s, so that a peer with default settings bears it.
+    /// A network drawn by chance. Each trouble is there in some draws only, in any combination; everything is
+    /// over by `troubles_end`, and no partition is longer than 8 s, so that a peer with default settings
+    /// bears it.
     pub fn random(random: &mut Random, troubles_end: Duration) -> Self {
         let micros = Duration::from_micros;
         let delay = duration_between(random, micros(10), micros(200_000));
@@ -223,7 +226,8 @@ impl Profile {
         profile
     }
 
-    /// The same path without its troubles: what stays is delay, rate, the NAT, and the MTU as it is at the end.
+    /// The same path without its troubles: what stays is delay, rate, the NAT, and the MTU as it is at the
+    /// end.
     pub fn healed(&self) -> Self {
         Self {
             delay: self.delay,

@@ -8,8 +8,8 @@ use rand_pcg::Pcg64Mcg;
 /// The generator of the simulator. Small, quick, and the same on every machine.
 pub type Random = Pcg64Mcg;
 
-/// What a generator is for. Each purpose has its own, so that a change in one part of a run (say, another workload)
-/// leaves the others' draws as they were.
+/// What a generator is for. Each purpose has its own, so that a change in one part of a run (say, another
+/// workload) leaves the others' draws as they were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The fates of the datagrams, from A to B.
@@ -32,12 +32,14 @@ pub fn generator(seed: u64, purpose: Purpose) -> Random {
     Random::seed_from_u64(seed ^ purpose)
 }
 
-/// A duration between the two, so that each order of magnitude is as likely as the others. `low` must be above zero.
+/// A duration between the two, so that each order of magnitude is as likely as the others. `low` must be
+/// above zero.
 pub fn duration_between(random: &mut Random, low: Duration, high: Duration) -> Duration {
     Duration::from_secs_f64(magnitude_between(random, low.as_secs_f64(), high.as_secs_f64()))
 }
 
-/// A number between the two, so that each order of magnitude is as likely as the others. `low` must be above zero.
+/// A number between the two, so that each order of magnitude is as likely as the others. `low` must be above
+/// zero.
 pub fn magnitude_between(random: &mut Random, low: f64, high: f64) -> f64 {
     (low.ln() + random.random::<f64>() * (high / low).ln()).exp()
 }

@@ -23,8 +23,9 @@ const SHOWN_MAX: usize = 10;
 /// Failures after which no more seeds are begun.
 const FAILURES_MAX: usize = 50;
 
-/// Runs `run` for many seeds, as many as the environment or else `count` says, and panics if one of them fails, with its
-/// seed and how to run it again. `test` names the test for that, as in `--test sctp name_of_the_test`.
+/// Runs `run` for many seeds, as many as the environment or else `count` says, and panics if one of them
+/// fails, with its seed and how to run it again. `test` names the test for that, as in `--test sctp
+/// name_of_the_test`.
 ///
 /// # Panics
 /// If a seed fails, or a variable of the environment is no number.

@@ -73,8 +73,8 @@ impl<C: Core> Stage<C> {
         Failure::new(self.elapsed(), what)
     }
 
-    /// Goes to the next moment when something happens: a delivery, a deadline, or one of the `others`; to `limit` at the
-    /// latest. Fails if that was too often.
+    /// Goes to the next moment when something happens: a delivery, a deadline, or one of the `others`; to
+    /// `limit` at the latest. Fails if that was too often.
     pub fn advance(
         &mut self,
         limit: Option<Instant>,

@@ -1,10 +1,13 @@
-//! What one association carries by round trip and loss: no less than theory says that it should.
+//! What one association carries by round trip and loss: about what theory says.
 #![allow(missing_docs)]
 
 use std::time::Duration;
 
 use netdyno_sctp::Congestion::{self, Cubic, NewReno};
 use netdyno_sim::sctp::goodput::{Path, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
+
+/// Most that a flow may carry, as a share of what theory says.
+const SHARE_MAX: f64 = 2.5;
 
 /// Measures a path of 50 Mbit/s for so many seconds, and compares with the smaller one of bottleneck and theory.
 fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
@@ -18,7 +21,12 @@ fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min
         goodput.retransmitted_percent, goodput.timeouts
     );
     println!("{text}");
-    if share >= share_min { Ok(()) } else { Err(format!("{text}; at least {share_min} expected")) }
+    // Far more than one flow's share would be unfair to the others. The start counts in: it may well be faster.
+    if (share_min..=SHARE_MAX).contains(&share) {
+        Ok(())
+    } else {
+        Err(format!("{text}; {share_min} to {SHARE_MAX} expected"))
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rand::RngExt;
 
 #[test]
 fn peer_connections_keep_their_promises() {
-    check_seeds("--test rtc peer_connections", 200, run);
+    check_seeds("--test rtc peer_connections", 1000, run);
 }
 
 #[test]

@@ -57,8 +57,9 @@ pub(super) struct Link {
     stats: LinkStats,
 }
 
-/// The draws of one datagram. All are made for each datagram, needed or not: then the fate of the n-th datagram depends
-/// on the seed and on n only, and a run stays recognisable when one trouble is taken out of its profile.
+/// The draws of one datagram. All are made for each datagram, needed or not: then the fate of the n-th
+/// datagram depends on the seed and on n only, and a run stays recognisable when one trouble is taken out of
+/// its profile.
 struct Draws {
     loss: f64,
     burst_change: f64,
@@ -193,8 +194,8 @@ impl Link {
         Some(self.idle_at)
     }
 
-    /// When a datagram arrives that left the bottleneck at `departure`. The order stays as it is, unless the datagram is
-    /// held back.
+    /// When a datagram arrives that left the bottleneck at `departure`. The order stays as it is, unless the
+    /// datagram is held back.
     fn arrival(&mut self, departure: Instant, draws: &Draws) -> Instant {
         let at = departure + self.profile.delay + self.profile.jitter.mul_f64(draws.jitter);
         match self.profile.reorder {

@@ -65,8 +65,9 @@ pub struct Delivery {
 
 /// The network. All of its chance comes from one seed: the same calls give the same deliveries.
 ///
-/// Commands: [`send`](Self::send), [`set_profile`](Self::set_profile). Output: [`poll_delivery`](Self::poll_delivery),
-/// [`next_delivery`](Self::next_delivery). Time must not run backwards.
+/// Commands: [`send`](Self::send), [`set_profile`](Self::set_profile). Output:
+/// [`poll_delivery`](Self::poll_delivery), [`next_delivery`](Self::next_delivery). Time must not run
+/// backwards.
 #[derive(Debug)]
 pub struct Network {
     start: Instant,
@@ -120,7 +121,8 @@ impl Network {
         self.links[from.index()].stats()
     }
 
-    /// The address at which the other side sees an endpoint at this time. Behind a NAT it is not the endpoint's own.
+    /// The address at which the other side sees an endpoint at this time. Behind a NAT it is not the
+    /// endpoint's own.
     pub fn public_address(&self, side: Side, now: Instant) -> SocketAddr {
         let rebinds = match (side, &self.profile(Side::A).rebinds) {
             (Side::A, Some(rebinds)) => rebinds,
@@ -177,8 +179,8 @@ impl Network {
         }
     }
 
-    /// A number over everything delivered so far: time, direction and bytes of each datagram, in order. The same number
-    /// means, but for a chance of 1 in 2^64, the same run.
+    /// A number over everything delivered so far: time, direction and bytes of each datagram, in order. The
+    /// same number means, but for a chance of 1 in 2^64, the same run.
     pub fn trace(&self) -> u64 {
         self.trace.value()
     }

@@ -7,7 +7,8 @@ use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reor
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends `count` datagrams of `bytes` bytes from A to B, one each `interval`, and gives what arrives, and when.
+/// Sends `count` datagrams of `bytes` bytes from A to B, one each `interval`, and gives what arrives, and
+/// when.
 fn run(
     profile: Profile,
     count: u32,

@@ -1,4 +1,5 @@
-//! The application of one side: makes channels, sends, reads, closes, and holds the peer connection to its events.
+//! The application of one side: makes channels, sends, reads, closes, and holds the peer connection to its
+//! events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -87,6 +88,11 @@ impl App {
         })
     }
 
+    /// Bytes that wait to be sent, of any reliability.
+    pub(super) fn buffered_bytes(&self, peer: &PeerConnection) -> usize {
+        self.known.iter().filter_map(|known| known.id).map(|id| peer.buffered_amount(id)).sum()
+    }
+
     /// Channels that the application was not told to be closed.
     pub(super) fn open_channels(&self) -> usize {
         self.known.iter().filter(|known| known.id.is_some() && !known.closed).count()
@@ -141,9 +147,6 @@ impl App {
         let mut happened = false;
         while let Some(event) = peer.poll_event() {
             let (side, text) = (self.side, format!("{event:?}"));
-            if std::env::var_os("NETDYNO_SIM_LOG").is_some() {
-                eprintln!("{at:?} {side:?} EVENT {text}");
-            }
             self.take_event(event, peer)
                 .map_err(|what| Failure::new(at, format!("{side:?}: {text}: {what}")))?;
             happened = true;

@@ -1,7 +1,8 @@
-//! Whole peer connections on the network: [`run`] takes one seed and fails if a peer connection breaks a promise.
+//! Whole peer connections on the network: [`run`] takes one seed and fails if a peer connection breaks a
+//! promise.
 //!
-//! The keys of the handshake come from the cryptographic library, not from the seed: what happens when, how long
-//! messages are and what the network does to the n-th datagram repeats for a seed, the bytes do not.
+//! The keys of the handshake come from the cryptographic library, not from the seed: what happens when, how
+//! long messages are and what the network does to the n-th datagram repeats for a seed, the bytes do not.
 
 mod app;
 mod describe;

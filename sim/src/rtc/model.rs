@@ -12,8 +12,8 @@ use crate::random::{Purpose, generator};
 
 /// Messages of both sides on all channels: those that a peer connection took, and what became of them.
 ///
-/// A message is a piece of one block of random letters, at a place of its own, with its number in front if it has room:
-/// it has, but on channels where the order says which one comes.
+/// A message is a piece of one block of random letters, at a place of its own, with its number in front if it
+/// has room: it has, but on channels where the order says which one comes.
 #[derive(Debug)]
 pub(super) struct Model {
     block: Vec<u8>,

@@ -19,8 +19,8 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub struct Plan {
     /// The network until it heals.
     pub profile: Profile,
-    /// Of each datagram on an open connection, the probability that bits flip. The handshake is spared: it has no
-    /// protection of its own before its end.
+    /// Of each datagram on an open connection, the probability that bits flip. The handshake is spared: it
+    /// has no protection of its own before its end.
     pub corrupt: f64,
     /// Who makes the offer.
     pub offerer: Side,

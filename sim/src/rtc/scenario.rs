@@ -20,8 +20,8 @@ use crate::stage::Stage;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
 /// Time in which both sides must know of the end.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
-/// Time that an idle connection is watched, and packets of one side that it may take: consent, HEARTBEATs, and probes of the
-/// path MTU.
+/// Time that an idle connection is watched, and packets of one side that it may take: consent, HEARTBEATs,
+/// and probes of the path MTU.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 const IDLE_PACKETS_MAX: u64 = 120;
 /// Rounds of a turn at the most.
@@ -40,8 +40,6 @@ pub fn run(seed: u64) -> Result<(), Failure> {
     let mut run = Run::new(seed, Plan::draw(seed))?;
     run.signal_offer(false)?;
     run.play()?;
-    run.stage.network.heal();
-    run.apps.iter_mut().for_each(App::resume);
     run.drain()?;
     if run.plan.idles {
         run.idle()?;
@@ -96,14 +94,13 @@ impl Run {
         Err(self.stage.failure(what))
     }
 
-    /// Until all actions are done and the troubles are over.
+    /// Until the troubles are over, and all actions done.
     fn play(&mut self) -> Result<(), Failure> {
         let heals_at = self.stage.start() + self.plan.heals_at;
         let mut corrupts = self.plan.corrupt > 0.0;
         self.turn()?;
-        while self.next_action < self.plan.actions.len() || self.stage.now() < heals_at {
-            let limit = if self.next_action < self.plan.actions.len() { None } else { Some(heals_at) };
-            self.advance(limit)?;
+        while self.stage.now() < heals_at {
+            self.advance(Some(heals_at))?;
             self.turn()?;
             if corrupts && self.apps.iter().all(App::was_connected) {
                 corrupts = false;
@@ -114,6 +111,12 @@ impl Run {
                 }
             }
         }
+        self.stage.network.heal();
+        while self.next_action < self.plan.actions.len() {
+            self.advance(None)?;
+            self.turn()?;
+        }
+        self.apps.iter_mut().for_each(App::resume);
         Ok(())
     }
 
@@ -136,8 +139,10 @@ impl Run {
     fn obstacle(&self) -> Option<String> {
         self.apps.iter().find_map(App::waits_for).or_else(|| self.model.missing()).or_else(|| {
             Side::BOTH.into_iter().find_map(|side| {
-                let stats = self.stage.core(side).peer.stats().sctp;
-                let waits = stats.in_flight_bytes > 0 || stats.held_bytes > 0;
+                let peer = &self.stage.core(side).peer;
+                let stats = peer.stats().sctp;
+                let buffered = self.apps[side.index()].buffered_bytes(peer);
+                let waits = stats.in_flight_bytes > 0 || stats.held_bytes > 0 || buffered > 0;
                 waits.then(|| format!("{side:?}: {stats:?}"))
             })
         })
@@ -218,8 +223,9 @@ impl Run {
         self.fail(format!("a turn of more than {ROUNDS_MAX} rounds"))
     }
 
-    /// Nobody fails; but the one datagram that tells of the end is lost if the NAT has changed an address that it came from or
-    /// went to, and nothing has been heard since: then the other side has to find out by itself.
+    /// Nobody fails; but the one datagram that tells of the end is lost if the NAT has changed an address
+    /// that it came from or went to, and nothing has been heard since: then the other side has to find out by
+    /// itself.
     fn check_alive(&self, side: Side) -> Result<(), Failure> {
         let Some(error) = self.apps[side.index()].failed() else { return Ok(()) };
         let rebound = self.plan.profile.rebinds.as_ref().is_some_and(|rebinds| !rebinds.is_empty());

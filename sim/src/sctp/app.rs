@@ -101,6 +101,9 @@ impl App {
         match action {
             Action::Send(planned) => self.pending.push_back(*planned),
             Action::Reset(streams) => return self.reset(association, model, streams),
+            // Who has nothing more to say reads to the end: the peer has limited time to send what it has
+            // left.
+            Action::Pause if self.ended => {}
             Action::Pause => self.pauses += 1,
             Action::Resume => self.pauses = self.pauses.saturating_sub(1),
             Action::Threshold(stream, bytes) => {
@@ -111,7 +114,7 @@ impl App {
             Action::Shutdown => {
                 // Before it is open there is nothing to shut down in an orderly way.
                 if association.state() == State::Established {
-                    self.ended = true;
+                    (self.ended, self.pauses) = (true, 0);
                     association.shutdown(now);
                 }
             }

@@ -49,8 +49,8 @@ pub struct Goodput {
     pub timeouts: u64,
 }
 
-/// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts what B's
-/// application reads.
+/// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
+/// what B's application reads.
 pub fn measure(path: Path, congestion: Congestion, time: Duration, seed: u64) -> Result<Goodput, Failure> {
     let profile = Profile {
         delay: path.rtt / 2,
@@ -113,13 +113,13 @@ fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
     }
 }
 
-/// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for NewReno
-/// the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by the bottleneck.
-/// Infinite without loss.
+/// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for
+/// NewReno the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by
+/// the bottleneck. Infinite without loss.
 pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
     let (p, rtt) = (path.loss, path.rtt.as_secs_f64());
-    // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's decrease of 0.7
-    // and its matching increase comes to the same.
+    // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's
+    // decrease of 0.7 and its matching increase comes to the same.
     let reno = (1.5 / p).sqrt();
     let packets = match congestion {
         Congestion::NewReno => reno,

@@ -13,8 +13,8 @@ use crate::random::{Purpose, generator};
 
 /// Messages of both sides: those that an association took, and what became of them.
 ///
-/// The PPID is the number of a message, and its bytes are a piece of one random block, at a place of its own: so each
-/// message is recognised, and bytes of another message in it are found.
+/// The PPID is the number of a message, and its bytes are a piece of one random block, at a place of its own:
+/// so each message is recognised, and bytes of another message in it are found.
 #[derive(Debug)]
 pub(super) struct Model {
     block: Vec<u8>,
@@ -25,7 +25,8 @@ pub(super) struct Model {
 #[derive(Debug, Default)]
 struct Sender {
     sent: Vec<Sent>,
-    /// How often the reset of each stream was asked for, was done as the sender knows, and as the receiver knows.
+    /// How often the reset of each stream was asked for, was done as the sender knows, and as the receiver
+    /// knows.
     resets_asked: BTreeMap<StreamId, u32>,
     resets_done: BTreeMap<StreamId, u32>,
     resets_told: BTreeMap<StreamId, u32>,
@@ -95,7 +96,8 @@ impl Model {
         }
     }
 
-    /// The receiver of a stream is told of its reset: by then all that is reliable has come, unless it `may_wait` to be read.
+    /// The receiver of a stream is told of its reset: by then all that is reliable has come, unless it
+    /// `may_wait` to be read.
     pub(super) fn reset_told(&mut self, side: Side, stream: StreamId, may_wait: bool) -> Result<(), String> {
         let sender = &mut self.sides[side.index()];
         let told = sender.resets_told.entry(stream).or_default();

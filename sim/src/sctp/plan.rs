@@ -218,8 +218,8 @@ fn draw_workload(
         })
         .collect();
     let at = |random: &mut Random| length.mul_f64(random.random::<f64>());
-    // Some have messages of the greatest length, a few of these so many that all of the streams have one under way: together
-    // they are more than the receive window.
+    // Some have messages of the greatest length, a few of these so many that all of the streams have one
+    // under way: together they are more than the receive window.
     let large = random.random_bool(0.08);
     let many = large && random.random_bool(0.25);
     let bytes_in_all =

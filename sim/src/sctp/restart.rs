@@ -1,5 +1,5 @@
-//! One side loses its memory and begins anew (RFC 9260 section 5.2): the other one is told, nothing of before is delivered
-//! after that, and from then on all is as if it had just begun.
+//! One side loses its memory and begins anew (RFC 9260 section 5.2): the other one is told, nothing of before
+//! is delivered after that, and from then on all is as at the beginning.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,8 @@ pub fn run_restart(seed: u64) -> Result<(), Failure> {
     let start = Instant::now();
     let random = &mut generator(seed, Purpose::Run);
     let mut profile = Profile::random(random, Duration::from_secs(2));
-    // What comes seconds late may be of an association that is forgotten: no check of this scenario would hold.
+    // What comes seconds late may be of an association that is forgotten: no check of this scenario would
+    // hold.
     profile.duplicate = None;
     let network = Network::new(seed, start, profile);
     let mut core = || new_core(random, start);

@@ -21,7 +21,10 @@ use crate::stage::Stage;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(240);
 /// Time in which both sides must be closed.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(120);
-/// Time that an idle association is watched, and packets of one side that it may take: HEARTBEATs and their answers.
+/// Longer than any datagram is under way.
+const SETTLE_TIME: Duration = Duration::from_secs(6);
+/// Time that an idle association is watched, and packets of one side that it may take: HEARTBEATs and their
+/// answers.
 const IDLE_TIME: Duration = Duration::from_secs(100);
 const IDLE_PACKETS_MAX: u64 = 40;
 /// Rounds of a turn at the most: sending, reading, sending again.
@@ -34,7 +37,7 @@ pub struct Outcome {
     pub trace: u64,
     /// Virtual time that it took.
     pub took: Duration,
-    /// Virtual time from the network's healing until nobody waited for anything; zero after an early shutdown.
+    /// Virtual time from the last action until nobody waited for anything; zero after an early shutdown.
     pub drained_after: Duration,
     /// Messages delivered, both ways.
     pub messages: u64,
@@ -47,16 +50,16 @@ pub fn run(seed: u64) -> Result<Outcome, Failure> {
     run_plan(seed, Plan::draw(seed))
 }
 
-/// Runs a plan, with the other chances of this seed. With NETDYNO_SIM_LOG set, each packet is written to standard error.
+/// Runs a plan, with the other chances of this seed. With NETDYNO_SIM_LOG set, each packet is written to
+/// standard error.
 pub fn run_plan(seed: u64, plan: Plan) -> Result<Outcome, Failure> {
     let mut run = Run::new(seed, plan)?;
     run.play()?;
-    run.heal();
-    let healed_at = run.stage.elapsed();
+    let played = run.stage.elapsed();
     let mut drained_after = Duration::ZERO;
     if run.plan.end != End::EarlyShutdown || !run.is_ending() {
         run.drain()?;
-        drained_after = run.stage.elapsed() - healed_at;
+        drained_after = run.stage.elapsed() - played;
         // What was told last of a window may have been lost: one more message each way has it told again.
         run.apps.iter_mut().for_each(App::send_one_more);
         run.drain()?;
@@ -129,21 +132,17 @@ impl Run {
         })
     }
 
-    /// Until all actions are done and the troubles are over.
+    /// Until the troubles are over, and all actions done.
     fn play(&mut self) -> Result<(), Failure> {
-        let heals_at = self.stage.start() + self.plan.heals_at;
         self.turn()?;
-        while self.next_action < self.plan.actions.len() || self.stage.now() < heals_at {
-            let limit = if self.next_action < self.plan.actions.len() { None } else { Some(heals_at) };
-            self.advance(limit)?;
+        self.run_until(self.stage.start() + self.plan.heals_at)?;
+        self.stage.network.heal();
+        while self.next_action < self.plan.actions.len() {
+            self.advance(None)?;
             self.turn()?;
         }
-        Ok(())
-    }
-
-    fn heal(&mut self) {
-        self.stage.network.heal();
         self.apps.iter_mut().for_each(App::resume);
+        Ok(())
     }
 
     /// Until nobody waits for anything.
@@ -243,8 +242,8 @@ impl Run {
         Ok(())
     }
 
-    /// Whether nothing happened that could have caused a retransmission: neither the network nor small limits of a receiver
-    /// dropped anything.
+    /// Whether nothing happened that could have caused a retransmission: neither the network nor small limits
+    /// of a receiver dropped anything.
     fn was_calm(&self) -> bool {
         Side::BOTH.iter().all(|side| {
             let (stats, profile) = (self.stage.network.stats(*side), &self.plan.profiles[side.index()]);
@@ -260,6 +259,8 @@ impl Run {
 
     /// With nothing to do, next to nothing is sent.
     fn idle(&mut self) -> Result<(), Failure> {
+        // What comes late, comes.
+        self.run_until(self.stage.now() + SETTLE_TIME)?;
         let before = Side::BOTH.map(|side| self.stage.network.stats(side).sent);
         self.run_until(self.stage.now() + IDLE_TIME)?;
         for side in Side::BOTH {

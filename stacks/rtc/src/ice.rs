@@ -222,8 +222,12 @@ impl Ice {
     pub(crate) fn handle_stun(&mut self, now: Instant, path: Path, datagram: &[u8]) {
         let Ok(message) = StunMessage::parse(datagram) else { return };
         if let Some(restarted) = &mut self.restarted
-            && restarted.handle(now, path, message).is_some()
+            && let Some(heard) = restarted.handle(now, path, message)
         {
+            // The old path may be gone before the peer has nominated one in the new session.
+            if heard == Heard::Response && restarted.is_valid(path.remote) && self.is_silent(now) {
+                self.adopt_restarted(now, path);
+            }
             return self.run(now);
         }
         let Some(heard) = self.session.handle(now, path, message) else { return };
@@ -231,8 +235,8 @@ impl Ice {
         let consents = heard == Heard::Response || self.lite;
         // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the nominated one is
         // silent: the agent would stay with it until it has failed.
-        let silent = self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE);
-        if consents && (self.selected.is_none() || silent) && self.session.is_valid(path.remote) {
+        if consents && (self.selected.is_none() || self.is_silent(now)) && self.session.is_valid(path.remote)
+        {
             self.select(now, path);
         }
         if consents && self.selected.is_some_and(|selected| selected.remote == path.remote) {
@@ -282,6 +286,11 @@ impl Ice {
 
     fn newest_mut(&mut self) -> &mut Session {
         self.restarted.as_deref_mut().unwrap_or(&mut self.session)
+    }
+
+    /// Whether the path in use has not answered for too long.
+    fn is_silent(&self, now: Instant) -> bool {
+        self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
     }
 
     /// Lets the agents act, and takes what they say.

@@ -53,7 +53,7 @@ fn works(net: &mut Net, channels: [ChannelId; 2]) {
 
 #[test]
 fn dcep_that_is_malformed_resets_its_stream_alone() {
-    for bytes in [&[0][..], &[3], &[3, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[2, 2]] {
+    for bytes in [&[0][..], &[3], &[3, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[1, 2]] {
         let (mut net, channels) = Net::connected(ChannelOptions::default());
         say(&mut net, 20, Ppid::DCEP, bytes);
         assert_eq!(net.incoming(0).len(), 0);

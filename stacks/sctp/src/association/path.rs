@@ -128,7 +128,9 @@ impl Association {
         if self.apply(verdict) {
             self.timers.stop(Timer::Probe);
         }
-        if self.phase.is_set_up() && timeouts + self.path.errors > self.config.limits.max_retransmits {
+        // In one silence both DATA and HEARTBEATs go without an answer: added up, the peer would count as gone in half the
+        // time.
+        if self.phase.is_set_up() && timeouts.max(self.path.errors) > self.config.limits.max_retransmits {
             let what = if timeouts > 0 { "DATA" } else { "HEARTBEAT" };
             self.fail(AssociationError::TimedOut(what));
         }

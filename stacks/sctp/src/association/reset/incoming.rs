@@ -12,7 +12,10 @@ pub(super) struct Incoming {
     last_result: ReConfigResult,
     /// The last one, while it waits for data that was sent before it.
     deferred: Option<Deferred>,
-    /// The one that was done last. It may come again under a new number, if our answer was late.
+    /// "Not yet" was said to the last one.
+    was_put_off: bool,
+    /// The one that was done last, if it had been told "not yet": it may come again under a new number, if our second answer
+    /// was late.
     done: Option<Deferred>,
     /// The number of the last request is to be answered.
     is_answer_due: bool,
@@ -32,6 +35,7 @@ impl Incoming {
             next: first,
             last_result: ReConfigResult::NothingToDo,
             deferred: None,
+            was_put_off: false,
             done: None,
             is_answer_due: false,
             out_of_turn: None,
@@ -60,6 +64,7 @@ impl Incoming {
         if request == self.next {
             self.next = request.next();
             self.deferred = None;
+            self.was_put_off = false;
             self.is_answer_due = true;
             return true;
         }
@@ -93,11 +98,12 @@ impl Incoming {
         self.last_result = if is_accepted { ReConfigResult::InProgress } else { ReConfigResult::Denied };
     }
 
-    /// The request waits for the data up to a TSN. If the same was done last, with no data since, there is nothing to
-    /// do: the application need not be told twice.
+    /// The request waits for the data up to a TSN. If the same was done last, after a "not yet", it comes again for that: the
+    /// application is not told twice. Without a "not yet" it is a new one, although no data was sent in between: a channel
+    /// may close without a message.
     pub(super) fn defer(&mut self, last_tsn: Tsn, streams: Vec<StreamId>) {
         let request = Deferred { last_tsn, streams };
-        if self.done.as_ref() == Some(&request) {
+        if self.done.take().as_ref() == Some(&request) {
             self.last_result = ReConfigResult::Performed;
         } else {
             self.last_result = ReConfigResult::InProgress;
@@ -115,8 +121,10 @@ impl Incoming {
     pub(super) fn perform_deferred(&mut self) -> Vec<StreamId> {
         self.last_result = ReConfigResult::Performed;
         self.is_answer_due = true;
-        self.done = self.deferred.take();
-        self.done.as_ref().map(|done| done.streams.clone()).unwrap_or_default()
+        let Some(deferred) = self.deferred.take() else { return Vec::new() };
+        let streams = deferred.streams.clone();
+        self.done = self.was_put_off.then_some(deferred);
+        streams
     }
 
     /// The next answer.
@@ -133,6 +141,7 @@ impl Incoming {
     pub(super) fn answer_written(&mut self) {
         if self.is_answer_due {
             self.is_answer_due = false;
+            self.was_put_off |= self.last_result == ReConfigResult::InProgress;
         } else {
             self.out_of_turn = None;
         }
@@ -184,10 +193,23 @@ mod tests {
     #[test]
     fn a_request_that_comes_again_under_a_new_number_is_done_once() {
         let mut incoming = Incoming::new(ReConfigSeq(7));
-        for (number, last_tsn, is_new) in [(7, 5, true), (8, 5, false), (9, 5, false), (10, 6, true)] {
+        // Number, last TSN, whether "not yet" is said to it, whether it is a new one.
+        let rows = [
+            (7, 5, true, true),
+            (8, 5, false, false),
+            // The one before was not put off: this one is meant.
+            (9, 5, false, true),
+            (10, 5, true, true),
+            (11, 6, true, true),
+            (12, 6, false, false),
+        ];
+        for (number, last_tsn, puts_off, is_new) in rows {
             assert!(incoming.begin(ReConfigSeq(number)));
             incoming.defer(Tsn(last_tsn), vec![StreamId(1)]);
             assert_eq!(incoming.is_deferred(), is_new, "{number}");
+            if puts_off {
+                assert_eq!(answer(&mut incoming), Some((number, ReConfigResult::InProgress)));
+            }
             if is_new {
                 incoming.perform_deferred();
             }

@@ -11,6 +11,8 @@ use crate::wire::{ReConfigResult, ReConfigSeq};
 const STREAMS_MAX: usize = 128;
 /// Streams whose data is looked after at a time, while there is other data under way.
 const LOOKS: usize = 16;
+/// A request that is put off is made again under its number so often, and only then under a new one.
+const PUT_OFFS_MAX: u32 = 3;
 /// The wait for an answer doubles so often.
 const DOUBLINGS_MAX: u32 = 10;
 
@@ -37,9 +39,11 @@ pub(super) struct Request {
     pub(super) streams: Vec<StreamId>,
     /// To be written.
     is_due: bool,
-    /// The peer said "not yet": to be made again under a new number. RFC 6525 leaves open whether the old one would do,
-    /// and there are peers that answer the old one for ever as they did first.
+    /// The peer said "not yet": to be made again. Under the same number, so that the peer knows it again; if that leads to
+    /// nothing under a new one, since there are peers that answer the old one for ever as they did first.
     is_put_off: bool,
+    /// "Not yet"s under this number.
+    put_offs: u32,
     /// Timeouts without an answer.
     timeouts: u32,
 }
@@ -92,7 +96,8 @@ impl Outgoing {
             self.closing.remove(stream);
         }
         let number = self.take_number();
-        let request = Request { number, last_tsn, streams, is_due: true, is_put_off: false, timeouts: 0 };
+        let request =
+            Request { number, last_tsn, streams, is_due: true, is_put_off: false, put_offs: 0, timeouts: 0 };
         self.request = Some(request);
     }
 
@@ -114,6 +119,7 @@ impl Outgoing {
         match result {
             ReConfigResult::InProgress | ReConfigResult::AlreadyInProgress => {
                 request.is_put_off = true;
+                request.put_offs += 1;
                 request.is_due = false;
                 request.timeouts = 0;
                 Some(Answer::Later)
@@ -127,14 +133,14 @@ impl Outgoing {
 
     /// No answer has come, or it is time to ask again. Gives the timeouts in a row.
     pub(super) fn handle_timeout(&mut self) -> u32 {
-        let is_put_off = self.request.as_ref().is_some_and(|request| request.is_put_off);
-        let number = if is_put_off { Some(self.take_number()) } else { None };
+        let is_exhausted = |request: &Request| request.is_put_off && request.put_offs > PUT_OFFS_MAX;
+        let number =
+            if self.request.as_ref().is_some_and(is_exhausted) { Some(self.take_number()) } else { None };
         let Some(request) = &mut self.request else { return 0 };
         request.is_due = true;
-        request.is_put_off = false;
-        match number {
-            Some(number) => request.number = number,
-            None => request.timeouts += 1,
+        request.timeouts += u32::from(!std::mem::take(&mut request.is_put_off));
+        if let Some(number) = number {
+            (request.number, request.put_offs) = (number, 0);
         }
         request.timeouts
     }
@@ -209,19 +215,21 @@ mod tests {
     }
 
     #[test]
-    fn not_yet_means_again_under_a_new_number_and_with_the_same_tsn() {
+    fn not_yet_means_again_under_a_new_number_at_last_and_with_the_same_tsn() {
         let mut outgoing = Outgoing::new(ReConfigSeq(5));
         outgoing.close(StreamId(1));
         outgoing.gather(Tsn(9), true, |_| true);
         assert_eq!(written(&mut outgoing), Some((5, ids([1]))));
-        for number in 5..100 {
+        for round in 0..100 {
+            let number = 5 + round / (PUT_OFFS_MAX + 1);
             let later = outgoing.handle_answer(ReConfigSeq(number), ReConfigResult::InProgress);
             assert_eq!(later, Some(Answer::Later));
             assert_eq!(written(&mut outgoing), None);
             assert_eq!(outgoing.handle_timeout(), 0);
             outgoing.gather(Tsn(99), true, |_| true);
             assert_eq!(outgoing.due_request().map(|r| r.last_tsn), Some(Tsn(9)));
-            assert_eq!(written(&mut outgoing), Some((number + 1, ids([1]))));
+            let next = 5 + (round + 1) / (PUT_OFFS_MAX + 1);
+            assert_eq!(written(&mut outgoing), Some((next, ids([1]))));
         }
     }
 
