@@ -7,7 +7,8 @@ use std::sync::Arc;
 use netdyno_contender::Phase;
 use netdyno_contender::datachannel::{HELLO, Job, LABEL, Order, Role, Sink, Source};
 use netdyno_rtc::{
-    ChannelId, ChannelOptions, Connection, ConnectionId, Endpoint, Event, Handler, Kind, Message, PeerState, Port,
+    ChannelId, ChannelOptions, Connection, ConnectionId, Endpoint, Event, Handler, Kind, Message, PeerState,
+    Port, SendError,
 };
 
 /// All connections of this role.
@@ -90,7 +91,8 @@ impl Connections {
             Order::Start(phase) => {
                 self.phase = Some(phase);
                 for number in 0..self.ends.len() {
-                    if let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id)) {
+                    if let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id))
+                    {
                         self.fill(&mut connection, number);
                     }
                 }
@@ -112,10 +114,12 @@ impl Connections {
                 return;
             }
             let message = source.next_message();
-            if let Err(error) = connection.send(*channel, Kind::Binary, message) {
-                self.job.failed(number, error);
+            match connection.send(*channel, Kind::Binary, message) {
+                Ok(()) => source.sent(),
+                // What is sent and not acknowledged fills the library's buffer: it says when there is room again.
+                Err(SendError::WouldBlock) => return,
+                Err(error) => self.job.failed(number, error),
             }
-            source.sent();
             buffered += self.job.message_bytes;
         }
     }
@@ -138,7 +142,7 @@ impl Handler for Connections {
                     }
                 }
             }
-            Event::BufferedAmountLow(_) => self.fill(connection, number),
+            Event::BufferedAmountLow(_) | Event::Writable => self.fill(connection, number),
             Event::Failed(error) => self.job.failed(number, error),
             // The answerer is stopped after the offerer, which is gone by then.
             Event::State(PeerState::Closed) if self.job.role == Role::Offerer => {
