@@ -83,7 +83,7 @@ impl Peer {
     fn new(index: usize, now: Instant) -> Self {
         let role = if index == 0 { Role::Client } else { Role::Server };
         let expected = *CERTIFICATES[1 - index].fingerprint();
-        let dtls = Dtls::new(&CERTIFICATES[index], role, expected, [0; 32], now).unwrap();
+        let dtls = Dtls::new(&CERTIFICATES[index], role, expected, now).unwrap();
         Self { dtls, connected: false, over: false, inbox: VecDeque::new(), said: 0, heard: Vec::new() }
     }
 

@@ -14,8 +14,6 @@ pub struct Limits {
     pub max_channels: usize,
     /// Bytes of a label, and of a protocol name, in DCEP.
     pub max_label_bytes: usize,
-    /// Datagrams of DTLS handshake kept out of order.
-    pub max_handshake_queue: usize,
     /// Events waiting to be polled.
     pub max_events: usize,
     /// The association's own.
@@ -30,7 +28,6 @@ impl Default for Limits {
             max_candidate_pairs: 100,
             max_channels: 65_535,
             max_label_bytes: 1024,
-            max_handshake_queue: 30,
             max_events: 65_536,
             sctp: netdyno_sctp::Limits::default(),
         }

@@ -35,9 +35,10 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, until: BorrowedFd<'_>) -> 
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     let [first, second] = devices;
     let mut ways = [Way::new(first, second), Way::new(second, first)];
+    let mut buffer = [0; MAX_PACKET_BYTES];
     loop {
         for way in &mut ways {
-            way.take(link, &mut random)?;
+            way.take(link, &mut random, &mut buffer)?;
             way.give(Instant::now());
         }
         let due = ways.iter().filter_map(|way| way.under_way.front()).map(|packet| packet.due).min();
@@ -72,10 +73,9 @@ impl<'a> Way<'a> {
     }
 
     /// Takes what has been sent; loses some.
-    fn take(&mut self, link: &Link, random: &mut Pcg64Mcg) -> io::Result<()> {
-        let mut buffer = [0; MAX_PACKET_BYTES];
+    fn take(&mut self, link: &Link, random: &mut Pcg64Mcg, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..READS_A_TURN {
-            let length = match self.from.read(&mut buffer) {
+            let length = match self.from.read(buffer) {
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),

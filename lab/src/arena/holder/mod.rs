@@ -47,11 +47,11 @@ pub fn run() -> io::Result<()> {
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
     io::stdout().lock().write_all(&text)?;
-    match (&answer, open) {
-        (HolderAnswer::Ready { .. }, Some(Open::Emulated { link, devices, .. })) => {
-            emulation::carry(&devices, &link, io::stdin().as_fd())
+    match (&answer, &plan, open) {
+        (HolderAnswer::Ready { .. }, HolderPlan::Veth(link), Some(Open { devices: Some(devices), .. })) => {
+            emulation::carry(&devices, link, io::stdin().as_fd())
         }
-        (HolderAnswer::Ready { .. }, _) => io::copy(&mut stdin, &mut io::sink()).map(drop),
+        (HolderAnswer::Ready { .. }, ..) => io::copy(&mut stdin, &mut io::sink()).map(drop),
         _ => Ok(()),
     }
 }
@@ -78,9 +78,9 @@ fn private_network() -> Result<bool, String> {
 }
 
 /// What has to stay open for the network to stay: the second side's namespace, and what the lab carries packets between.
-enum Open {
-    Pair { _second: File },
-    Emulated { _second: File, link: Link, devices: [File; 2] },
+struct Open {
+    _second: File,
+    devices: Option<[File; 2]>,
 }
 
 /// Sets up what the plan says.
@@ -116,11 +116,7 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open
             links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
             let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
             notes.dedup();
-            let open = match devices {
-                Some(devices) => Open::Emulated { _second: second, link: link.clone(), devices },
-                None => Open::Pair { _second: second },
-            };
-            Ok((HolderAnswer::Ready { sides, notes }, Some(open)))
+            Ok((HolderAnswer::Ready { sides, notes }, Some(Open { _second: second, devices })))
         }
     }
 }

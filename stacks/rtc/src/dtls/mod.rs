@@ -85,12 +85,11 @@ struct LastFlight {
 
 impl Dtls {
     /// A connection whose peer must have the certificate with this fingerprint. A client's first flight is ready to be
-    /// polled. The seed has no use so far (see the [module](self)).
+    /// polled.
     pub fn new(
         certificate: &Arc<Certificate>,
         role: Role,
         peer: Fingerprint,
-        _seed: [u8; 32],
         now: Instant,
     ) -> Result<Self, Error> {
         let mut transmits = Transmits::new();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use netdyno_sctp::{Ppid, SendOptions, StreamId};
 
-use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection, Reliability};
+use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection};
 use crate::dtls::Role;
 use crate::error::{ChannelError, SendError};
 use crate::stats::ChannelStats;
@@ -66,12 +66,8 @@ impl Channel {
     }
 
     fn send_options(&self) -> SendOptions {
-        let reliability = match self.options.reliability {
-            Reliability::Reliable => netdyno_sctp::Reliability::Reliable,
-            Reliability::MaxRetransmits(count) => netdyno_sctp::Reliability::MaxRetransmits(count),
-            Reliability::MaxLifetime(time) => netdyno_sctp::Reliability::MaxLifetime(time),
-        };
-        SendOptions { unordered: self.acknowledged && !self.options.ordered, reliability }
+        let unordered = self.acknowledged && !self.options.ordered;
+        SendOptions { unordered, reliability: self.options.reliability }
     }
 }
 

@@ -86,12 +86,9 @@ impl PeerConnection {
     /// cryptographic library, and transaction ids of STUN from the ICE agent's generator.
     pub fn new(config: Arc<Config>, seed: [u8; 32], now: Instant) -> Result<Self, Error> {
         let mut rng = ChaCha20Rng::from_seed(seed);
-        let mut draw = || {
-            let mut seed = [0; 32];
-            rng.fill_bytes(&mut seed);
-            seed
-        };
-        let transport = Transport::new(&config, draw(), draw())?;
+        let mut sctp_seed = [0; 32];
+        rng.fill_bytes(&mut sctp_seed);
+        let transport = Transport::new(&config, sctp_seed)?;
         // Below 2^62, as RFC 8829 section 5.2.1 asks for: readers may take it for a signed number.
         let session_id = rng.next_u64() >> 2;
         Ok(Self {

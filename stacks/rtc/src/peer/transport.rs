@@ -23,7 +23,6 @@ const CONNECT_DELAY: Duration = Duration::from_millis(20);
 /// The two layers, and what is between them.
 #[derive(Debug)]
 pub(super) struct Transport {
-    dtls_seed: [u8; 32],
     sctp_seed: [u8; 32],
     pub(super) dtls: Option<Box<Dtls>>,
     pub(super) association: Option<Box<Association>>,
@@ -41,12 +40,11 @@ pub(super) struct Transport {
 
 impl Transport {
     /// Fails if the settings cannot work, before a peer is waiting.
-    pub(super) fn new(config: &Config, dtls_seed: [u8; 32], sctp_seed: [u8; 32]) -> Result<Self, Error> {
+    pub(super) fn new(config: &Config, sctp_seed: [u8; 32]) -> Result<Self, Error> {
         let sctp = sctp_config(config, config.sctp.remote_port, u64::MAX);
         sctp.validate()?;
         Ok(Self {
             widest_packet: sctp.max_packet_bytes,
-            dtls_seed,
             sctp_seed,
             dtls: None,
             association: None,
@@ -94,12 +92,12 @@ impl Transport {
 
     fn begin(&mut self, config: &Config, agreed: Agreed, now: Instant) -> Result<(), Error> {
         let Agreed { role, fingerprint, sctp_port, max_send_message_bytes } = agreed;
-        let dtls = Dtls::new(&config.certificate, role, fingerprint, self.dtls_seed, now)?;
+        let dtls = Dtls::new(&config.certificate, role, fingerprint, now)?;
         let sctp = sctp_config(config, sctp_port, max_send_message_bytes);
         let association = Association::new(Arc::new(sctp), self.sctp_seed, now)?;
         self.dtls = Some(Box::new(dtls));
         self.association = Some(Box::new(association));
-        (self.dtls_seed, self.sctp_seed) = ([0; 32], [0; 32]);
+        self.sctp_seed = [0; 32];
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! The words that a user of a peer connection speaks.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 
 use crate::error::Error;
@@ -31,17 +29,8 @@ pub struct Message {
     pub data: Bytes,
 }
 
-/// When a channel gives up on a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reliability {
-    /// Never.
-    #[default]
-    Reliable,
-    /// maxRetransmits.
-    MaxRetransmits(u16),
-    /// maxPacketLifeTime.
-    MaxLifetime(Duration),
-}
+/// When a channel gives up on a message: `MaxRetransmits` is W3C's maxRetransmits, `MaxLifetime` its maxPacketLifeTime.
+pub use netdyno_sctp::Reliability;
 
 /// How a data channel is made (W3C RTCDataChannelInit).
 #[derive(Debug, Clone, PartialEq, Eq)]

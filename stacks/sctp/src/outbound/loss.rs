@@ -223,17 +223,10 @@ impl Outbound {
             let (sent_at, seq) = sent;
             let is_current = self.flight.is_outstanding(seq) && self.flight.chunk(seq).sent_at == sent_at;
             if is_current {
-                match self.loss.verdict(sent, window, now) {
-                    Verdict::Lost => {
-                        newest = newest.max(sent_at);
-                        self.lose(seq, now);
-                    }
-                    Verdict::LostAt(late) => {
-                        self.loss.reorder_at = self.loss.reorder_at.min(late);
-                        break;
-                    }
-                    Verdict::InTime => break,
+                if !self.judge(sent, window, now) {
+                    break;
                 }
+                newest = newest.max(sent_at);
             }
             self.loss.resent.pop_front();
         }
@@ -248,21 +241,27 @@ impl Outbound {
             let chunk = self.flight.chunk(seq);
             let sent_at = chunk.sent_at;
             if chunk.transmits == 1 {
-                match self.loss.verdict((sent_at, seq), window, now) {
-                    Verdict::Lost => {
-                        newest = newest.max(sent_at);
-                        self.lose(seq, now);
-                    }
-                    Verdict::LostAt(late) => {
-                        self.loss.reorder_at = self.loss.reorder_at.min(late);
-                        break;
-                    }
-                    Verdict::InTime => break,
+                if !self.judge((sent_at, seq), window, now) {
+                    break;
                 }
+                newest = newest.max(sent_at);
             }
             self.loss.cursor = seq + 1;
         }
         newest
+    }
+
+    /// Whether this one is lost, and with it perhaps those sent after it; if not, notes when it will be.
+    fn judge(&mut self, sent: (Time, u64), window: Duration, now: Time) -> bool {
+        match self.loss.verdict(sent, window, now) {
+            Verdict::Lost => {
+                self.lose(sent.1, now);
+                return true;
+            }
+            Verdict::LostAt(late) => self.loss.reorder_at = self.loss.reorder_at.min(late),
+            Verdict::InTime => {}
+        }
+        false
     }
 
     /// An outstanding chunk is lost: it is sent again, or its message is given up.

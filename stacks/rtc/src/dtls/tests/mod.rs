@@ -47,7 +47,7 @@ impl Ours {
     }
 
     fn with(certificate: &Arc<Certificate>, role: Role, peer: Fingerprint, now: Instant) -> Self {
-        let dtls = Dtls::new(certificate, role, peer, [0; 32], now).unwrap();
+        let dtls = Dtls::new(certificate, role, peer, now).unwrap();
         Self { dtls, received: Vec::new(), events: Vec::new() }
     }
 
