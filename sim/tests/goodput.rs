@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
-use netdyno_sctp::Congestion::{self, Cubic, NewReno};
-use netdyno_sim::sctp::goodput::{Path, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
+use netdyno_sctp::Congestion::{Cubic, NewReno};
+use netdyno_sim::sctp::goodput::{Path, Sender, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
 
 /// Most that a flow may carry, as a share of what theory says.
 const SHARE_MAX: f64 = 2.5;
 
 /// Measures a path of 50 Mbit/s for so many seconds, and compares with the smaller one of bottleneck and theory.
-fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
+fn check(sender: Sender, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
     let path = Path::new(Duration::from_millis(rtt_ms), loss, 50_000_000);
     let goodput =
-        measure(path, congestion, Duration::from_secs(seconds), 1).map_err(|failure| failure.to_string())?;
-    let possible = bottleneck_mbit_per_s(path).min(theory_mbit_per_s(path, congestion));
+        measure(path, sender, Duration::from_secs(seconds), 1).map_err(|failure| failure.to_string())?;
+    let possible = bottleneck_mbit_per_s(path).min(theory_mbit_per_s(path, sender));
     let share = goodput.mbit_per_s / possible;
     let text = format!(
-        "{congestion:?}, {rtt_ms} ms, {loss}: {share:.2} of {possible:.2} Mbit/s, {:.2} % sent again, {} timeouts",
+        "{sender:?}, {rtt_ms} ms, {loss}: {share:.2} of {possible:.2} Mbit/s, {:.2} % sent again, {} timeouts",
         goodput.retransmitted_percent, goodput.timeouts
     );
     println!("{text}");
@@ -33,6 +33,7 @@ fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min
 fn goodput_is_near_what_theory_says() {
     let mut wrong = Vec::new();
     for congestion in [Cubic, NewReno] {
+        let sender = Sender { congestion, tolerated_loss_percent: 0 };
         for (rtt_ms, loss, seconds, share_min) in [
             (1, 0.0, 2, 0.95),
             (1, 0.001, 2, 0.9),
@@ -44,8 +45,21 @@ fn goodput_is_near_what_theory_says() {
             (100, 0.001, 40, 0.7),
             (100, 0.01, 40, 0.7),
         ] {
-            wrong.extend(check(congestion, rtt_ms, loss, seconds, share_min).err());
+            wrong.extend(check(sender, rtt_ms, loss, seconds, share_min).err());
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn loss_that_is_tolerated_leaves_most_of_the_path() {
+    let mut wrong = Vec::new();
+    for (rtt_ms, loss, share_min) in [(1, 0.01, 0.9), (20, 0.01, 0.8), (100, 0.001, 0.7), (100, 0.01, 0.6)] {
+        wrong.extend(check(Sender::default(), rtt_ms, loss, 20, share_min).err());
+    }
+    // More is congestion.
+    let more = Path::new(Duration::from_millis(100), 0.04, 50_000_000);
+    let goodput = measure(more, Sender::default(), Duration::from_secs(20), 1).unwrap().mbit_per_s;
+    assert!(goodput < 0.1 * bottleneck_mbit_per_s(more), "{goodput} Mbit/s");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

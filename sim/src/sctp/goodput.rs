@@ -38,6 +38,22 @@ impl Path {
     }
 }
 
+/// How it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender {
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Losses that are not taken for congestion.
+    pub tolerated_loss_percent: u8,
+}
+
+impl Default for Sender {
+    fn default() -> Self {
+        let Config { congestion, tolerated_loss_percent, .. } = Config::default();
+        Self { congestion, tolerated_loss_percent }
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goodput {
@@ -51,7 +67,7 @@ pub struct Goodput {
 
 /// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
 /// what B's application reads.
-pub fn measure(path: Path, congestion: Congestion, time: Duration, seed: u64) -> Result<Goodput, Failure> {
+pub fn measure(path: Path, sender: Sender, time: Duration, seed: u64) -> Result<Goodput, Failure> {
     let profile = Profile {
         delay: path.rtt / 2,
         loss: path.loss,
@@ -62,7 +78,8 @@ pub fn measure(path: Path, congestion: Congestion, time: Duration, seed: u64) ->
     let start = Instant::now();
     let network = Network::new(seed, start, profile);
     let mut config = Config::default();
-    config.congestion = congestion;
+    config.congestion = sender.congestion;
+    config.tolerated_loss_percent = sender.tolerated_loss_percent;
     let config = Arc::new(config);
     let core = |side: Side| {
         let association = Association::new(config.clone(), [seed as u8 ^ side.index() as u8; 32], start)
@@ -115,13 +132,16 @@ fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
 
 /// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for
 /// NewReno the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by
-/// the bottleneck. Infinite without loss.
-pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
+/// the bottleneck. Infinite without loss, and with less than is tolerated.
+pub fn theory_mbit_per_s(path: Path, sender: Sender) -> f64 {
     let (p, rtt) = (path.loss, path.rtt.as_secs_f64());
+    if 100.0 * p <= f64::from(sender.tolerated_loss_percent) {
+        return f64::INFINITY;
+    }
     // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's
     // decrease of 0.7 and its matching increase comes to the same.
     let reno = (1.5 / p).sqrt();
-    let packets = match congestion {
+    let packets = match sender.congestion {
         Congestion::NewReno => reno,
         Congestion::Cubic => {
             let (c, beta) = (0.4_f64, 0.7_f64);

@@ -27,6 +27,9 @@ pub struct Config {
     pub zero_checksum: bool,
     /// Congestion control.
     pub congestion: Congestion,
+    /// Losses up to this share of what arrives are not taken for congestion while the round trip shows no queue. 2 is what
+    /// BBR has (`BBR.LossThresh`, draft-ietf-ccwg-bbr); with 0 every loss reduces the window, as in RFC 9438 and RFC 9260.
+    pub tolerated_loss_percent: u8,
     /// How the streams share what may be sent.
     pub schedule: Schedule,
     /// RTO.Initial (RFC 9260 section 16).
@@ -64,6 +67,7 @@ impl Default for Config {
             interleaving: true,
             zero_checksum: true,
             congestion: Congestion::default(),
+            tolerated_loss_percent: 2,
             schedule: Schedule::default(),
             rto_initial: Duration::from_millis(500),
             rto_min: Duration::from_millis(200),
@@ -92,6 +96,7 @@ impl Config {
                 "above 0, up to rto_initial",
             ),
             ("rto_max", self.rto_max >= self.rto_initial, "at least rto_initial"),
+            ("tolerated_loss_percent", self.tolerated_loss_percent <= 10, "0 to 10"),
             ("limits.max_streams", self.limits.max_streams > 0, "at least 1"),
             ("sack_delay", self.sack_delay <= Duration::from_millis(500), "at most 500 ms"),
         ];

@@ -16,6 +16,7 @@ use super::Outbound;
 use super::chunk::{Acked, Sent};
 use super::congestion::CongestionControl;
 use super::time::Time;
+use super::tolerance::shows_queue;
 
 /// Least reordering window, once there was reordering. A round trip on one machine is some 50 microseconds, a quarter
 /// of that is less than by how much threads and timers jitter.
@@ -208,60 +209,67 @@ impl Outbound {
             return false;
         }
         let window = self.reorder_window();
-        let newest = self.lose_resent(window, now).max(self.lose_originals(window, now));
-        if newest > self.loss.recovery_start {
-            self.reduce(now);
-            return true;
-        }
-        false
+        let lost = self.lose_resent(window, now) + self.lose_originals(window, now);
+        self.respond(lost, now)
     }
 
-    /// Of those that were sent again. Gives when the last that is lost was sent.
-    fn lose_resent(&mut self, window: Duration, now: Time) -> Time {
-        let mut newest = Time::START;
+    /// So many bytes are lost of what was sent since the last reduction. Gives whether there is another one for it.
+    fn respond(&mut self, lost_bytes: usize, now: Time) -> bool {
+        if lost_bytes == 0 {
+            return false;
+        }
+        let queue = shows_queue(self.rtt.smoothed().unwrap_or_default(), self.rtt.lowest());
+        let reduced = !self.tolerance.on_loss(lost_bytes, queue);
+        if reduced {
+            self.reduce(now);
+        }
+        reduced
+    }
+
+    /// Of those that were sent again. Gives the bytes lost of what was sent since the last reduction.
+    fn lose_resent(&mut self, window: Duration, now: Time) -> usize {
+        let mut lost = 0;
         while let Some(&sent) = self.loss.resent.front() {
             let (sent_at, seq) = sent;
             let is_current = self.flight.is_outstanding(seq) && self.flight.chunk(seq).sent_at == sent_at;
             if is_current {
-                if !self.judge(sent, window, now) {
-                    break;
-                }
-                newest = newest.max(sent_at);
+                let Some(bytes) = self.judge(sent, window, now) else { break };
+                lost += bytes;
             }
             self.loss.resent.pop_front();
         }
-        newest
+        lost
     }
 
-    /// Of those that were sent once. Gives when the last that is lost was sent.
-    fn lose_originals(&mut self, window: Duration, now: Time) -> Time {
-        let mut newest = Time::START;
+    /// Of those that were sent once. Gives the bytes lost of what was sent since the last reduction.
+    fn lose_originals(&mut self, window: Duration, now: Time) -> usize {
+        let mut lost = 0;
         while let Some(seq) = self.flight.first_outstanding(self.loss.cursor) {
             self.loss.cursor = seq;
             let chunk = self.flight.chunk(seq);
-            let sent_at = chunk.sent_at;
             if chunk.transmits == 1 {
-                if !self.judge((sent_at, seq), window, now) {
-                    break;
-                }
-                newest = newest.max(sent_at);
+                let Some(bytes) = self.judge((chunk.sent_at, seq), window, now) else { break };
+                lost += bytes;
             }
             self.loss.cursor = seq + 1;
         }
-        newest
+        lost
     }
 
-    /// Whether this one is lost, and with it perhaps those sent after it; if not, notes when it will be.
-    fn judge(&mut self, sent: (Time, u64), window: Duration, now: Time) -> bool {
+    /// Whether this one is lost, and with it perhaps those sent after it: gives its bytes, or 0 if a reduction has answered
+    /// for it already. If it is not lost, notes when it will be.
+    fn judge(&mut self, sent: Sent, window: Duration, now: Time) -> Option<usize> {
         match self.loss.verdict(sent, window, now) {
             Verdict::Lost => {
-                self.lose(sent.1, now);
-                return true;
+                let (sent_at, seq) = sent;
+                let bytes = self.chunk_bytes(seq);
+                self.lose(seq, now);
+                return Some(if sent_at > self.loss.recovery_start { bytes } else { 0 });
             }
             Verdict::LostAt(late) => self.loss.reorder_at = self.loss.reorder_at.min(late),
             Verdict::InTime => {}
         }
-        false
+        None
     }
 
     /// An outstanding chunk is lost: it is sent again, or its message is given up.
@@ -348,11 +356,11 @@ impl Outbound {
         }
         self.loss.probe = None;
         // It was no duplicate: the chunk had been lost, and only the probe repaired it.
-        let repaired = again && duplicates == 0 && !self.is_in_recovery();
-        if repaired {
-            self.reduce(now);
+        if !again || duplicates > 0 || self.is_in_recovery() {
+            return false;
         }
-        repaired
+        // One packet, whatever the peer has told of the chunk since.
+        self.respond(self.packet_bytes, now)
     }
 
     // -- the timeout (RFC 9260 section 6.3.3) --

@@ -20,6 +20,7 @@ mod seq_set;
 mod streams;
 mod time;
 mod timers;
+mod tolerance;
 mod transmit;
 
 use std::time::{Duration, Instant};
@@ -41,6 +42,7 @@ use scheduler::Scheduler;
 use streams::{Queued, Streams};
 use time::{Clock, Time};
 use timers::Timers;
+use tolerance::Tolerance;
 
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
@@ -135,6 +137,7 @@ pub(crate) struct Outbound {
     rtt: Rtt,
     loss: Loss,
     congestion: Controller,
+    tolerance: Tolerance,
     forward: Forward,
     timers: Timers,
     events: Events,
@@ -202,6 +205,7 @@ impl Outbound {
             rtt: Rtt::new(config),
             loss: Loss::new(),
             congestion: Controller::new(config.congestion, config.packet_bytes),
+            tolerance: Tolerance::new(config.tolerated_loss_percent, config.packet_bytes),
             forward: Forward::new(),
             timers: Timers::new(),
             events: Events::default(),

@@ -101,7 +101,8 @@ impl Outbound {
         }
     }
 
-    fn chunk_bytes(&self, seq: u64) -> usize {
+    /// Bytes that a chunk in the ring takes in a packet.
+    pub(super) fn chunk_bytes(&self, seq: u64) -> usize {
         self.flight.wire_bytes(self.flight.chunk(seq).payload.len())
     }
 

@@ -199,7 +199,7 @@ fn interleaving() -> Peer {
 }
 
 fn newreno() -> Config {
-    Config { congestion: crate::Congestion::NewReno, ..Config::default() }
+    Config { congestion: crate::Congestion::NewReno, tolerated_loss_percent: 0, ..Config::default() }
 }
 
 fn retransmits(max: u16) -> SendOptions {
