@@ -47,7 +47,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod association;
-mod blocks;
 mod config;
 mod error;
 mod inbound;

@@ -8,7 +8,8 @@ pub struct Limits {
     pub receive_window_bytes: usize,
     /// Most that autotuning lets the receive window grow to.
     pub max_receive_window_bytes: usize,
-    /// Bytes that `send` takes before it says "not now": unsent and unacknowledged together.
+    /// Most bytes that `send` takes before it says "not now", unsent and unacknowledged together. It says so earlier, from 1 MiB
+    /// on, while twice of what can be in flight is less: more would only wait.
     pub send_buffer_bytes: usize,
     /// Largest message that is put together; a longer one ends the association.
     pub max_message_bytes: usize,
@@ -37,7 +38,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            receive_window_bytes: 1 << 20,
+            receive_window_bytes: 256 << 10,
             max_receive_window_bytes: 16 << 20,
             send_buffer_bytes: 16 << 20,
             max_message_bytes: 262_144,

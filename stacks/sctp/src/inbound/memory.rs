@@ -1,9 +1,9 @@
 //! What messages are made of, and what it is charged to.
 
+use super::blocks::BlockPool;
 use super::buffers::Buffers;
 use super::violation;
 use super::window::Window;
-use crate::blocks::BlockPool;
 use crate::config::Config;
 use crate::error::ProtocolViolation;
 

@@ -26,6 +26,7 @@ use crate::types::{Ppid, StreamId, Tsn};
 use crate::wire::{Data, Order, PacketWriter, Sack, Skipped};
 
 mod acknowledge;
+mod blocks;
 mod buffers;
 mod intake;
 mod interleaved;

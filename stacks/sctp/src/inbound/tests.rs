@@ -195,7 +195,7 @@ fn nothing_is_taken_before_it_is_open() {
     inbound.end_of_packet(now);
     inbound.handle_forward_tsn(now, Tsn(5), std::iter::empty()).unwrap();
     assert!(!inbound.is_readable() && !inbound.wants_to_send() && !inbound.has_news());
-    assert_eq!(inbound.window_bytes(), 1 << 20);
+    assert_eq!(inbound.window_bytes(), 256 << 10);
     assert_eq!(inbound.next_deadline(), None);
 }
 

@@ -18,6 +18,9 @@ const INITIAL_BYTES_MIN: usize = 1500;
 const RTT_UNKNOWN: Duration = Duration::from_millis(100);
 /// Below this, a round trip says less about the path than about how often the application gets to run.
 const RTT_MIN: Duration = Duration::from_millis(1);
+/// What the application takes is counted for this long at the least. On short paths data comes in batches, each of them as
+/// large as the window: in a single round trip any window would look too small.
+const ROUND_MIN: Duration = Duration::from_millis(10);
 /// Above this, it says nothing.
 const RTT_MAX: Duration = Duration::from_secs(10);
 /// No window is larger, whatever the limits say: sums of it do not overflow.
@@ -45,7 +48,7 @@ pub(super) struct Window {
     /// A usual packet: what a window must open by at least.
     packet_bytes: usize,
     rtt: Option<Duration>,
-    /// The application has taken this much in the round trip that ends then.
+    /// The application has taken this much in the round that ends then.
     taken: usize,
     round_end: Option<Instant>,
 }
@@ -157,20 +160,24 @@ impl Window {
         }
     }
 
-    /// Autotuning, once a packet. The window doubles when the application took more than half of it within a round
-    /// trip: the window, and not the application, is then about to be the bottleneck. It also doubles when half of it
-    /// is filled by what the application cannot take yet: data beyond a loss, and messages in pieces.
+    /// Autotuning, once a packet. The window doubles when the application takes more than half of it in a round trip:
+    /// the window, and not the application, is then about to be the bottleneck. It also doubles when half of it is filled
+    /// by what the application cannot take yet: data beyond a loss, and messages in pieces. A window that is larger than
+    /// that does harm: what is in flight no longer fits into the caches.
     #[inline]
     pub(super) fn tune(&mut self, now: Instant) {
         let is_stuffed = self.messages == 0 && self.charged > self.limit / 2;
         let is_round_over = self.round_end.is_none_or(|end| now >= end);
         if is_stuffed || is_round_over {
-            if is_stuffed || self.taken > self.limit / 2 {
+            let rtt = self.rtt.unwrap_or(RTT_UNKNOWN);
+            let round = rtt.max(ROUND_MIN);
+            let taken = self.taken as f64 * rtt.div_duration_f64(round);
+            if is_stuffed || taken > (self.limit / 2) as f64 {
                 self.limit = (2 * self.limit).min(self.limit_max);
             }
             if is_round_over {
                 self.taken = 0;
-                self.round_end = Some(now + self.rtt.unwrap_or(RTT_UNKNOWN));
+                self.round_end = Some(now + round);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Outbound;
 use super::chunk::{Acked, Chunk, END, UNORDERED};
 use super::limited::LimitId;
+use super::store::Stored;
 use super::time::Time;
 use crate::types::{Mid, Ssn, StreamId};
 use crate::wire::{ForwardTsn, PacketWriter};
@@ -57,7 +58,9 @@ impl Outbound {
         let (mut seq, mut freed, mut ended) = (limit.first, 0, 0);
         for _ in 0..limit.chunks {
             ended += usize::from(self.flight.chunk(seq).has(END));
-            freed += self.flight.abandon(seq);
+            let payload = self.flight.abandon(seq);
+            freed += payload.len();
+            self.store.release(payload);
             seq += u64::from(self.flight.chunk(seq).next_fragment);
         }
         self.free(freed, ended);
@@ -72,8 +75,9 @@ impl Outbound {
         let is_front = place == stream.left;
         let begun = stream.begun.filter(|_| is_front);
         let Some(message) = stream.at(place) else { return };
-        let rest = std::mem::take(&mut message.payload).len();
-        let unordered = message.unordered;
+        let payload = std::mem::take(&mut message.payload);
+        let (rest, unordered) = (payload.len(), message.unordered);
+        self.store.release(payload);
         if stream.unbuffer(rest) {
             self.events.tell_low(stream);
         }
@@ -108,9 +112,10 @@ impl Outbound {
         }
         let before = self.flight.base();
         let mut acked = Acked::new(Time::START);
-        let (limits, skipped, interleaving) =
-            (&mut self.limits, &mut self.forward.skipped, self.interleaving);
-        let gone = |seq: u64, chunk: &Chunk| {
+        let (limits, skipped, store) = (&mut self.limits, &mut self.forward.skipped, &mut self.store);
+        let interleaving = self.interleaving;
+        let gone = |seq: u64, chunk: &Chunk, payload: Stored| {
+            store.release(payload);
             if chunk.limit.is_limited() {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);
             }

@@ -1,8 +1,7 @@
 //! One chunk in flight, and what a SACK says of many.
 
-use bytes::Bytes;
-
 use super::limited::LimitId;
+use super::store::Stored;
 use super::time::Time;
 use crate::types::{Ppid, StreamId};
 
@@ -21,7 +20,7 @@ pub(super) const RENEGED: u8 = 16;
 /// One chunk. 64 bytes: a cache line.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    pub(super) payload: Bytes,
+    pub(super) payload: Stored,
     /// When it was sent last.
     pub(super) sent_at: Time,
     /// SSN or MID.
@@ -41,7 +40,7 @@ pub(super) struct Chunk {
 impl Default for Chunk {
     fn default() -> Self {
         Self {
-            payload: Bytes::new(),
+            payload: Stored::default(),
             sent_at: Time::START,
             number: 0,
             ppid_or_fsn: 0,

@@ -2,10 +2,9 @@
 //!
 //! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
 
-use bytes::Bytes;
-
 use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END, RENEGED};
 use super::seq_set::{SeqSet, first_bit, numbers};
+use super::store::Stored;
 use super::time::Time;
 use crate::types::Tsn;
 
@@ -180,7 +179,8 @@ impl Flight {
     /// A chunk was not sent, and never will be, but has its number: it ends a message that was given up.
     pub(super) fn push_abandoned(&mut self, chunk: Chunk) -> u64 {
         let seq = self.push(chunk);
-        self.abandon(seq);
+        let nothing = self.abandon(seq);
+        debug_assert!(nothing.is_empty());
         seq
     }
 
@@ -203,8 +203,8 @@ impl Flight {
         chunk.flags &= !RENEGED;
     }
 
-    /// Gives up on a chunk. Gives the length of the payload that need not be kept any longer.
-    pub(super) fn abandon(&mut self, seq: u64) -> usize {
+    /// Gives up on a chunk. Gives the payload, which need not be kept any longer.
+    pub(super) fn abandon(&mut self, seq: u64) -> Stored {
         if self.is_outstanding(seq) {
             self.land(seq);
         } else if !self.lost.remove(seq) {
@@ -213,11 +213,11 @@ impl Flight {
         self.settled.insert(seq);
         let chunk = self.chunk_mut(seq);
         chunk.flags |= ABANDONED;
-        std::mem::take(&mut chunk.payload).len()
+        std::mem::take(&mut chunk.payload)
     }
 
-    /// Everything before `to` has arrived. `gone` is told of every chunk that leaves the ring.
-    pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk)) {
+    /// Everything before `to` has arrived. `gone` is given every chunk that leaves the ring, and its payload.
+    pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk, Stored)) {
         let marked = self.has_settled() || self.has_lost();
         let from = self.base;
         for seq in from..to {
@@ -240,8 +240,8 @@ impl Flight {
                 acked.freed_bytes += length;
                 acked.freed_messages += usize::from(chunk.has(END));
             }
-            chunk.payload = Bytes::new();
-            gone(seq, chunk);
+            let payload = std::mem::take(&mut chunk.payload);
+            gone(seq, chunk, payload);
         }
         if marked {
             self.settled.remove_range(from, to.max(from));
@@ -274,9 +274,9 @@ impl Flight {
     }
 
     /// Frees the slots of what was given up at the front, and of what gap blocks have acknowledged there, if it is a
-    /// whole message of limited reliability: of a part the peer would drop what it has of the rest. `gone` is told of
-    /// every chunk that leaves the ring.
-    pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk)) {
+    /// whole message of limited reliability: of a part the peer would drop what it has of the rest. `gone` is given
+    /// every chunk that leaves the ring, and its payload.
+    pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk, Stored)) {
         while self.base < self.next && self.settled.contains(self.base) {
             let (seq, index) = (self.base, self.index(self.base));
             let chunk = &mut self.slots[index];
@@ -289,8 +289,8 @@ impl Flight {
                 acked.freed_bytes += length;
                 acked.freed_messages += usize::from(chunk.has(END));
             }
-            chunk.payload = Bytes::new();
-            gone(seq, chunk);
+            let payload = std::mem::take(&mut chunk.payload);
+            gone(seq, chunk, payload);
             self.settled.remove(seq);
             self.base += 1;
         }

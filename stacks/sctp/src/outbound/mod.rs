@@ -1,7 +1,7 @@
 //! The sending half: queues of the streams, the scheduler, fragments, what is in flight, loss detection, congestion
 //! control, and giving up on messages (RFC 3758).
 //!
-//! A message is copied once, into a block of the pool, and stays there until it is acknowledged cumulatively. It
+//! A message is copied once, into the store, and stays there until it is acknowledged cumulatively. It
 //! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it has a slot in the
 //! ring of what is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
 //! before new ones.
@@ -17,6 +17,7 @@ mod rtt;
 mod sack;
 mod scheduler;
 mod seq_set;
+mod store;
 mod streams;
 mod time;
 mod timers;
@@ -25,7 +26,6 @@ mod transmit;
 
 use std::time::{Duration, Instant};
 
-use crate::blocks::BlockPool;
 use crate::config::Config;
 use crate::error::SendError;
 use crate::types::{Ppid, StreamId, Tsn};
@@ -39,6 +39,7 @@ use limited::{LimitId, LimitTable};
 use loss::Loss;
 use rtt::Rtt;
 use scheduler::Scheduler;
+use store::Store;
 use streams::{Queued, Streams};
 use time::{Clock, Time};
 use timers::Timers;
@@ -47,6 +48,8 @@ use tolerance::Tolerance;
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
 const MESSAGE_BYTES: usize = 128;
+/// The send buffer is at least this long, if its limit is: room for a few of the largest messages.
+const MIN_SEND_BUFFER_BYTES: usize = 1 << 20;
 /// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;
 /// Least lifetime. The shortest that WebRTC has is 0, which means "once, if now".
@@ -129,7 +132,7 @@ pub(crate) struct Outbound {
     interleaving: bool,
     clock: Clock,
     /// Where payload is kept.
-    pool: BlockPool,
+    store: Store,
     streams: Streams,
     scheduler: Scheduler,
     limits: LimitTable,
@@ -156,6 +159,8 @@ pub(crate) struct Outbound {
     held: usize,
     /// The peer's receive window, as the last SACK gave it.
     window: usize,
+    /// The largest that it was.
+    window_max: usize,
     /// The window is shut, and one chunk may go out all the same.
     window_probe: bool,
     /// Such a chunk is in flight.
@@ -197,7 +202,7 @@ impl Outbound {
             peer: None,
             interleaving: false,
             clock: Clock::new(),
-            pool: BlockPool::new(),
+            store: Store::default(),
             streams: Streams::default(),
             scheduler: Scheduler::new(config.schedule),
             limits: LimitTable::default(),
@@ -217,6 +222,7 @@ impl Outbound {
             unsent: 0,
             held: 0,
             window: 0,
+            window_max: 0,
             window_probe: false,
             is_window_probe_out: false,
             credit: false,
@@ -232,7 +238,7 @@ impl Outbound {
     /// not have are dropped; if it does not know FORWARD-TSN, those of limited reliability are reliable from now on.
     pub(crate) fn open(&mut self, peer: Peer) {
         self.peer = Some(peer);
-        self.window = peer.window_bytes as usize;
+        self.set_window(peer.window_bytes as usize);
         self.interleaving = peer.interleaving;
         self.overhead = if peer.interleaving { Data::OVERHEAD_INTERLEAVED } else { Data::OVERHEAD };
         self.flight.set_overhead(self.overhead);
@@ -249,6 +255,7 @@ impl Outbound {
                     }
                     self.unsent -= 1;
                     messages += 1;
+                    self.store.release(message.payload);
                 }
                 bytes += std::mem::take(&mut stream.buffered);
             }
@@ -282,13 +289,13 @@ impl Outbound {
         }
         // A message longer than the whole buffer can go out too, alone.
         let held = self.held + message.len() + MESSAGE_BYTES;
-        if held > self.settings.send_buffer_bytes && self.held > 0 {
+        if held > self.send_buffer_bytes() && self.held > 0 {
             self.events.blocked = true;
             return Err(SendError::WouldBlock);
         }
         let now = self.clock.read(now);
         let limit = self.limit(now, slot, options.reliability);
-        let payload = self.pool.store(message);
+        let payload = self.store.store(message);
         let stream = self.streams.at_mut(slot);
         stream.buffered += message.len();
         stream.queue.push_back(Queued { payload, ppid, limit, unordered: options.unordered });
@@ -428,10 +435,22 @@ impl Outbound {
         self.limits.add(expires, max_retransmits, slot, place)
     }
 
+    /// The peer has told its receive window.
+    fn set_window(&mut self, bytes: usize) {
+        self.window = bytes;
+        self.window_max = self.window_max.max(bytes);
+    }
+
+    /// What `send` takes in all: what can be in flight, and as much again to follow it at once.
+    fn send_buffer_bytes(&self) -> usize {
+        let in_flight = self.congestion.window_bytes().min(self.window_max);
+        in_flight.saturating_mul(2).max(MIN_SEND_BUFFER_BYTES).min(self.settings.send_buffer_bytes)
+    }
+
     /// So much payload, and so many messages, need not be kept any longer.
     fn free(&mut self, bytes: usize, messages: usize) {
         self.held -= bytes + messages * MESSAGE_BYTES;
-        if self.events.blocked && self.held <= self.settings.send_buffer_bytes / 2 {
+        if self.events.blocked && self.held <= self.send_buffer_bytes() / 2 {
             self.events.tell_writable();
         }
     }

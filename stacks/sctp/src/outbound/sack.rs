@@ -44,7 +44,7 @@ impl Outbound {
         let mut acked = Acked::new(self.loss.recovery_start);
         let highest = self.acknowledge(cumulative, gaps, &mut acked)?;
         self.free(acked.freed_bytes, acked.freed_messages);
-        self.window = window;
+        self.set_window(window);
         self.credit = false;
         // Moving over what was given up is an answer too.
         let progress = acked.bytes > 0 || advance > 0;
@@ -86,11 +86,12 @@ impl Outbound {
         gaps: impl Iterator<Item = (u16, u16)>,
         acked: &mut Acked,
     ) -> Result<u64, ProtocolViolation> {
-        let (flight, limits) = (&mut self.flight, &mut self.limits);
+        let (flight, limits, store) = (&mut self.flight, &mut self.limits, &mut self.store);
         if cumulative > flight.next() {
             return Err(UNSENT);
         }
-        flight.ack_to(cumulative, acked, |seq, chunk| {
+        flight.ack_to(cumulative, acked, |seq, chunk, payload| {
+            store.release(payload);
             if chunk.limit.is_limited() {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);
             }

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
-
 use super::limited::LimitId;
+use super::store::Stored;
 use crate::types::{Ppid, StreamId};
 
 /// Weight of a stream that was given none: "normal" of RFC 8831 section 6.4.
@@ -14,7 +13,7 @@ const DEFAULT_WEIGHT: u16 = 256;
 #[derive(Debug)]
 pub(super) struct Queued {
     /// What is left of it. Empty: it was given up, and leaves the queue when it gets to the front.
-    pub(super) payload: Bytes,
+    pub(super) payload: Stored,
     pub(super) ppid: Ppid,
     pub(super) limit: LimitId,
     pub(super) unordered: bool,

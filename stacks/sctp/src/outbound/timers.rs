@@ -115,7 +115,7 @@ impl Outbound {
     /// Gives memory back.
     fn shrink(&mut self) {
         self.has_memory = false;
-        self.pool.clear();
+        self.store.shrink();
         self.streams.shrink();
         self.scheduler.shrink();
         self.flight.shrink();

@@ -104,9 +104,14 @@ mod tests {
     fn a_queue_explains_every_loss() {
         assert!(!Tolerance::new(2, PACKET).on_loss(1, true));
         let ms = Duration::from_millis;
-        for (smoothed, lowest, expected) in
-            [(1, 1, false), (5, 1, false), (6, 1, true), (112, 100, false), (113, 100, true), (417, 400, true)]
-        {
+        for (smoothed, lowest, expected) in [
+            (1, 1, false),
+            (5, 1, false),
+            (6, 1, true),
+            (112, 100, false),
+            (113, 100, true),
+            (417, 400, true),
+        ] {
             assert_eq!(shows_queue(ms(smoothed), ms(lowest)), expected, "{smoothed} ms over {lowest} ms");
         }
         assert!(!shows_queue(Duration::ZERO, Duration::MAX));

@@ -228,7 +228,7 @@ impl Outbound {
             begin: chunk.has(BEGIN),
             end: chunk.has(END),
             immediate,
-            payload: &chunk.payload,
+            payload: self.store.get(&chunk.payload),
         };
         data.write(packet);
     }

@@ -73,3 +73,18 @@ fn limits_without_sense_do_no_harm() {
     assert!(window.has_room(1 << 20) && window.has_last_room(1 << 30));
     assert!(window.take_message(LIMIT_MAX) || window.advertised() == 1 << 30);
 }
+
+/// Data comes in batches, each of them most of the window: what counts is how much it is over time.
+#[test]
+fn batches_are_no_reason_to_grow() {
+    let mut window = window(100_000);
+    let mut now = Instant::now();
+    window.set_rtt(Duration::from_micros(50));
+    for _ in 0..1000 {
+        window.charge_message(90_000);
+        window.tune(now);
+        window.take_message(90_000);
+        now += Duration::from_millis(3);
+    }
+    assert_eq!(window.limit(), 100_000);
+}

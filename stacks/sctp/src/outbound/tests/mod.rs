@@ -149,11 +149,12 @@ impl Rig {
     /// Holds every sum against what it sums up.
     fn check(&self) {
         let (out, flight) = (&self.out, &self.out.flight);
-        let (mut bytes, mut payload, mut gap, mut held, mut outstanding) = (0, 0, 0, 0, 0);
+        let (mut bytes, mut payload, mut gap, mut held, mut stored, mut outstanding) = (0, 0, 0, 0, 0, 0);
         for seq in flight.base()..flight.next() {
             let chunk = flight.chunk(seq);
             let length = chunk.payload.len();
             let wire = flight.wire_bytes(length);
+            stored += length;
             if chunk.has(chunk::ABANDONED) {
                 assert!(flight.is_settled(seq) && length == 0);
                 continue;
@@ -171,6 +172,7 @@ impl Rig {
         for stream in out.streams.iter() {
             let queued: usize = stream.queue.iter().map(|message| message.payload.len()).sum();
             assert_eq!(queued, stream.buffered);
+            stored += queued;
             held += queued + stream.queue.len() * MESSAGE_BYTES;
             unsent += stream.queue.iter().filter(|message| !message.payload.is_empty()).count();
             assert!(stream.queue.front().is_none_or(|message| !message.payload.is_empty()));
@@ -183,6 +185,7 @@ impl Rig {
             (flight.bytes(), flight.payload_bytes(), flight.gap_bytes(), flight.outstanding())
         );
         assert_eq!((held, unsent), (out.held, out.unsent));
+        assert_eq!(stored, out.store.live_bytes());
         if out.peer.is_some() && !out.is_drained() {
             let waits = out.next_deadline().is_some() || out.wants_to_send(self.now);
             assert!(waits, "something is unfinished, and nothing is waited for");

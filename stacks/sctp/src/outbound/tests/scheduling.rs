@@ -46,7 +46,7 @@ fn weights_share_the_bytes() {
         let mut rig = rig(Schedule::WeightedFair, peer);
         for (stream, weight) in [(1, 128), (2, 256), (3, 512), (4, 1024)] {
             rig.out.set_priority(StreamId(stream), weight);
-            (0..300).for_each(|_| rig.send(stream, &[7; 1000]));
+            (0..300).for_each(|_| rig.send(stream, &[7; 700]));
         }
         let mut counts = [0; 5];
         let mut order = Vec::new();

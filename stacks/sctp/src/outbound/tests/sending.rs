@@ -171,14 +171,14 @@ fn a_steady_flow_allocates_nothing_and_an_idle_association_has_nothing() {
         rig.wait(Duration::from_micros(100));
         rig.answer();
         rig.receiver.ordered.clear();
-        sizes.push((rig.out.pool.bytes(), rig.out.flight.slots()));
+        sizes.push((rig.out.store.bytes(), rig.out.flight.slots()));
     }
     assert_eq!(sizes[20], sizes[199]);
     rig.drain();
     while rig.sleep().is_some() {}
-    assert_eq!((rig.out.pool.bytes(), rig.out.flight.slots()), (0, 0));
+    assert_eq!((rig.out.store.bytes(), rig.out.flight.slots()), (0, 0));
     assert!(size_of::<Outbound>() < 1500, "{}", size_of::<Outbound>());
-    assert_eq!(size_of::<chunk::Chunk>(), 64);
+    assert_eq!(size_of::<chunk::Chunk>(), 56);
     // And it still works.
     rig.send(1, b"again");
     rig.drain();

@@ -1,0 +1,284 @@
+//! Where payload is kept from `send` until it is acknowledged: messages stand side by side in blocks, and a block is used
+//! again once all of its messages are gone. In a steady flow nothing is allocated.
+//!
+//! What a chunk has of it is a plain range of a block, and a block counts the bytes that are still needed: sharing that
+//! one thread alone does needs no atomic operations, which cost as much as the copy here, since each of them waits for
+//! the copy to have reached the cache. The block that fell free last is filled next, while it is still in the cache.
+
+/// Length of the first block of a store that was empty. A connection that sends a little now and then has no more.
+const MIN_BLOCK_BYTES: usize = 4 << 10;
+/// Length of the blocks of a store in full flow.
+const MAX_BLOCK_BYTES: usize = 64 << 10;
+/// A longer message has a block of its own: in a shared one it would waste too much of what is left of the one before.
+const MAX_SHARED_BYTES: usize = MAX_BLOCK_BYTES / 2;
+
+/// A message, or part of one. It is worth nothing without its store, to which it has to be given back.
+#[derive(Debug, Default)]
+#[must_use]
+pub(super) struct Stored {
+    block: u32,
+    start: usize,
+    length: usize,
+}
+
+impl Stored {
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Takes the first `bytes` off.
+    pub(super) fn split_to(&mut self, bytes: usize) -> Self {
+        debug_assert!(bytes <= self.length);
+        let front = Self { block: self.block, start: self.start, length: bytes };
+        self.start += bytes;
+        self.length -= bytes;
+        front
+    }
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    blocks: Vec<Block>,
+    /// The block that is being filled, if any.
+    open: Option<u32>,
+    /// Blocks with memory that nobody needs, the last used on top.
+    free: Vec<u32>,
+    /// Blocks without memory.
+    vacant: Vec<u32>,
+    /// Memory of all blocks together.
+    bytes: usize,
+}
+
+/// A stretch of memory, or none.
+#[derive(Debug, Default)]
+struct Block {
+    bytes: Vec<u8>,
+    /// Bytes that are still needed.
+    live: usize,
+    /// For one long message.
+    is_own: bool,
+}
+
+impl Block {
+    fn has_room(&self, length: usize) -> bool {
+        self.bytes.capacity() - self.bytes.len() >= length
+    }
+}
+
+impl Store {
+    /// Copies a message in.
+    #[inline]
+    pub(super) fn store(&mut self, message: &[u8]) -> Stored {
+        let index = match self.open {
+            Some(open) if self.blocks[open as usize].has_room(message.len()) => open,
+            _ => self.turn(message.len()),
+        };
+        let block = &mut self.blocks[index as usize];
+        let start = block.bytes.len();
+        block.bytes.extend_from_slice(message);
+        block.live += message.len();
+        Stored { block: index, start, length: message.len() }
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(super) fn get(&self, stored: &Stored) -> &[u8] {
+        &self.blocks[stored.block as usize].bytes[stored.start..][..stored.length]
+    }
+
+    /// They are no longer needed.
+    #[inline]
+    pub(super) fn release(&mut self, stored: Stored) {
+        if stored.is_empty() {
+            return;
+        }
+        let block = &mut self.blocks[stored.block as usize];
+        block.live -= stored.length;
+        if block.live == 0 {
+            self.reuse(stored.block);
+        }
+    }
+
+    /// Gives back the memory of all blocks that hold nothing.
+    pub(super) fn shrink(&mut self) {
+        self.free.extend(self.open.take_if(|open| self.blocks[*open as usize].live == 0));
+        while let Some(index) = self.free.pop() {
+            self.vacate(index);
+        }
+        if self.vacant.len() == self.blocks.len() {
+            *self = Self::default();
+        }
+    }
+
+    /// Memory of all blocks.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that are needed.
+    #[cfg(test)]
+    pub(super) fn live_bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.live).sum()
+    }
+
+    /// A block with room for a message of `length` bytes, open from now on if others may join it.
+    #[cold]
+    fn turn(&mut self, length: usize) -> u32 {
+        if length > MAX_SHARED_BYTES {
+            return self.add(length, true);
+        }
+        // Two blocks should do: one that is being filled, one whose messages are on their way out. More of them call
+        // for longer ones, up to the maximum.
+        let wanted =
+            (self.bytes / 2).max(2 * length).next_power_of_two().clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        // What is too short by now leaves the store.
+        while let Some(index) = self.free.pop() {
+            if self.blocks[index as usize].bytes.capacity() >= wanted {
+                self.open = Some(index);
+                return index;
+            }
+            self.vacate(index);
+        }
+        let index = self.add(wanted, false);
+        self.open = Some(index);
+        index
+    }
+
+    /// A new block.
+    fn add(&mut self, length: usize, is_own: bool) -> u32 {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.blocks.push(Block::default());
+            // Fits: each block has at least a byte of payload in it, or is used again.
+            (self.blocks.len() - 1) as u32
+        });
+        let bytes = Vec::with_capacity(length);
+        self.bytes += bytes.capacity();
+        self.blocks[index as usize] = Block { bytes, live: 0, is_own };
+        index
+    }
+
+    /// Nothing of a block is needed any more.
+    fn reuse(&mut self, index: u32) {
+        let block = &mut self.blocks[index as usize];
+        block.bytes.clear();
+        if block.is_own {
+            self.vacate(index);
+        } else if self.open != Some(index) {
+            self.free.push(index);
+        }
+    }
+
+    /// Gives the memory of a block back.
+    fn vacate(&mut self, index: u32) {
+        let memory = std::mem::take(&mut self.blocks[index as usize].bytes);
+        self.bytes -= memory.capacity();
+        self.vacant.push(index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Messages that are recognised.
+    fn message(number: usize, length: usize) -> Vec<u8> {
+        (0..length).map(|at| (number * 31 + at) as u8).collect()
+    }
+
+    #[test]
+    fn messages_come_out_as_they_went_in_whatever_left_before() {
+        let mut store = Store::default();
+        let mut held = VecDeque::new();
+        for number in 0..2000 {
+            let bytes = message(number, 1 + (number * 379) % (2 * MAX_SHARED_BYTES));
+            let mut rest = store.store(&bytes);
+            let front = rest.split_to(number % rest.len());
+            held.push_back((front, rest, bytes));
+            // Not in the order in which they came.
+            while held.len() > number % 50 {
+                let at = (number * 7) % held.len();
+                let Some((front, rest, bytes)) = held.remove(at) else { break };
+                let found = [store.get(&front), store.get(&rest)].concat();
+                assert_eq!(found, bytes, "{number}");
+                store.release(front);
+                store.release(rest);
+            }
+        }
+        let live: usize = held.iter().map(|(.., bytes)| bytes.len()).sum();
+        assert_eq!(store.live_bytes(), live);
+        held.drain(..).for_each(|(front, rest, _)| {
+            store.release(front);
+            store.release(rest);
+        });
+        store.shrink();
+        assert_eq!((store.live_bytes(), store.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_steady_flow_reuses_its_blocks() {
+        for (length, window) in [(1, 1), (100, 7), (1024, 64), (1024, 1000), (20_000, 30), (40_000, 10)] {
+            let mut store = Store::default();
+            let mut held = VecDeque::new();
+            let mut most = 0;
+            for round in 0..20_000 {
+                held.push_back(store.store(&vec![7; length]));
+                if held.len() > window {
+                    let oldest = held.pop_front().unwrap();
+                    store.release(oldest);
+                }
+                if round == 10_000 {
+                    most = store.bytes();
+                }
+            }
+            assert_eq!(store.bytes(), most, "{length} x {window} kept on growing");
+            let needed = length * window;
+            assert!(most <= 4 * needed + 2 * MAX_BLOCK_BYTES, "{length} x {window} takes {most}");
+        }
+    }
+
+    #[test]
+    fn slow_messages_hold_their_own_blocks_only() {
+        let mut store = Store::default();
+        let mut pass = |count| {
+            for _ in 0..count {
+                let fast = store.store(&[2; 1000]);
+                store.release(fast);
+            }
+            store.bytes()
+        };
+        let before = pass(1000);
+        assert_eq!(pass(10_000), before);
+        let slow: Vec<Stored> = (0..3).map(|_| store.store(&[1; 1000])).collect();
+        for _ in 0..10_000 {
+            let fast = store.store(&[3; 1000]);
+            store.release(fast);
+        }
+        assert!(store.bytes() <= 2 * MAX_BLOCK_BYTES, "{}", store.bytes());
+        store.shrink();
+        assert!(slow.iter().all(|slow| store.get(slow) == [1; 1000]));
+    }
+
+    #[test]
+    fn an_idle_store_holds_nothing() {
+        let mut store = Store::default();
+        let kept = store.store(b"kept");
+        assert_eq!(store.bytes(), MIN_BLOCK_BYTES);
+        store.shrink();
+        assert_eq!(store.get(&kept), b"kept");
+        store.release(kept);
+        store.shrink();
+        assert_eq!((store.bytes(), store.blocks.len()), (0, 0));
+        let long = store.store(&vec![9; 1 << 20]);
+        assert_eq!(store.bytes(), 1 << 20);
+        store.release(long);
+        assert_eq!(store.bytes(), 0);
+    }
+}
