@@ -8,8 +8,8 @@ pub struct Limits {
     pub receive_window_bytes: usize,
     /// Most that autotuning lets the receive window grow to.
     pub max_receive_window_bytes: usize,
-    /// Most bytes that `send` takes before it says "not now", unsent and unacknowledged together. It says so earlier, from 1 MiB
-    /// on, while twice of what can be in flight is less: more would only wait.
+    /// Most bytes that `send` takes before it says "not now", unsent and unacknowledged together. From 1 MiB on it says so as
+    /// soon as more is unsent than can be in flight: the rest would only wait.
     pub send_buffer_bytes: usize,
     /// Largest message that is put together; a longer one ends the association.
     pub max_message_bytes: usize,

@@ -155,7 +155,7 @@ fn what_an_init_and_its_answer_say() {
         let (Chunk::Init(init) | Chunk::InitAck(init)) = chunks(bytes)[0] else { panic!("{bytes:?}") };
         assert_eq!(
             (init.outbound_streams, init.inbound_streams, init.window_bytes),
-            (65_535, 65_535, 1 << 20)
+            (65_535, 65_535, 256 << 10)
         );
         let can = init.extensions;
         assert!(can.re_config && can.forward_tsn && can.interleaving && can.interleaved_forward_tsn);

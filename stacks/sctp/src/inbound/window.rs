@@ -17,7 +17,7 @@ const INITIAL_BYTES_MIN: usize = 1500;
 /// Round trip that is assumed until one was measured.
 const RTT_UNKNOWN: Duration = Duration::from_millis(100);
 /// Below this, a round trip says less about the path than about how often the application gets to run.
-const RTT_MIN: Duration = Duration::from_millis(1);
+const RTT_MIN: Duration = Duration::from_micros(500);
 /// What the application takes is counted for this long at the least. On short paths data comes in batches, each of them as
 /// large as the window: in a single round trip any window would look too small.
 const ROUND_MIN: Duration = Duration::from_millis(10);
@@ -160,10 +160,10 @@ impl Window {
         }
     }
 
-    /// Autotuning, once a packet. The window doubles when the application takes more than half of it in a round trip:
-    /// the window, and not the application, is then about to be the bottleneck. It also doubles when half of it is filled
-    /// by what the application cannot take yet: data beyond a loss, and messages in pieces. A window that is larger than
-    /// that does harm: what is in flight no longer fits into the caches.
+    /// Autotuning, once a packet. The window doubles when the application takes more than a quarter of it in a round trip:
+    /// in slow start the peer sends twice as much in the next one, and only by the end of that can it hear of more room.
+    /// It also doubles when half of it is filled by what the application cannot take yet: data beyond a loss, and
+    /// messages in pieces. A window that is larger than that does harm: what is in flight has left the caches.
     #[inline]
     pub(super) fn tune(&mut self, now: Instant) {
         let is_stuffed = self.messages == 0 && self.charged > self.limit / 2;
@@ -172,7 +172,7 @@ impl Window {
             let rtt = self.rtt.unwrap_or(RTT_UNKNOWN);
             let round = rtt.max(ROUND_MIN);
             let taken = self.taken as f64 * rtt.div_duration_f64(round);
-            if is_stuffed || taken > (self.limit / 2) as f64 {
+            if is_stuffed || taken > (self.limit / 4) as f64 {
                 self.limit = (2 * self.limit).min(self.limit_max);
             }
             if is_round_over {

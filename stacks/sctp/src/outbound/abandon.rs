@@ -81,6 +81,7 @@ impl Outbound {
         if stream.unbuffer(rest) {
             self.events.tell_low(stream);
         }
+        self.unsent_bytes -= rest;
         self.unsent -= 1;
         if let Some(begun) = begun {
             // Its end will not come. A TSN is spent in its place, so that the peer never sees the beginning of another

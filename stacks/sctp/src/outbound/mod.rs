@@ -48,7 +48,7 @@ use tolerance::Tolerance;
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
 const MESSAGE_BYTES: usize = 128;
-/// The send buffer is at least this long, if its limit is: room for a few of the largest messages.
+/// What `send` takes at the least, unsent and unacknowledged together: a few of the largest messages.
 const MIN_SEND_BUFFER_BYTES: usize = 1 << 20;
 /// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;
@@ -155,6 +155,8 @@ pub(crate) struct Outbound {
     overhead: usize,
     /// Messages that are not wholly sent.
     unsent: usize,
+    /// Payload that was not sent.
+    unsent_bytes: usize,
     /// Unsent and unacknowledged payload, and `MESSAGE_BYTES` a message.
     held: usize,
     /// The peer's receive window, as the last SACK gave it.
@@ -220,6 +222,7 @@ impl Outbound {
             base_packet_bytes: config.packet_bytes,
             overhead: Data::OVERHEAD,
             unsent: 0,
+            unsent_bytes: 0,
             held: 0,
             window: 0,
             window_max: 0,
@@ -264,6 +267,7 @@ impl Outbound {
             self.limits = LimitTable::default();
         }
         self.stats.messages_abandoned += messages as u64;
+        self.unsent_bytes -= bytes;
         self.free(bytes, messages);
         self.scheduler.settle(&mut self.streams);
     }
@@ -289,7 +293,8 @@ impl Outbound {
         }
         // A message longer than the whole buffer can go out too, alone.
         let held = self.held + message.len() + MESSAGE_BYTES;
-        if held > self.send_buffer_bytes() && self.held > 0 {
+        let is_full = held > self.settings.send_buffer_bytes && self.held > 0;
+        if is_full || self.unsent_bytes + message.len() > self.unsent_bytes_max() && self.unsent > 0 {
             self.events.blocked = true;
             return Err(SendError::WouldBlock);
         }
@@ -304,6 +309,7 @@ impl Outbound {
         }
         self.held = held;
         self.unsent += 1;
+        self.unsent_bytes += message.len();
         self.has_memory = true;
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += message.len() as u64;
@@ -441,16 +447,26 @@ impl Outbound {
         self.window_max = self.window_max.max(bytes);
     }
 
-    /// What `send` takes in all: what can be in flight, and as much again to follow it at once.
-    fn send_buffer_bytes(&self) -> usize {
-        let in_flight = self.congestion.window_bytes().min(self.window_max);
-        in_flight.saturating_mul(2).max(MIN_SEND_BUFFER_BYTES).min(self.settings.send_buffer_bytes)
+    /// Payload that may wait to be sent: as much as can be in flight, so that it can follow at once. More would only wait,
+    /// and would have left the caches when its time comes.
+    fn unsent_bytes_max(&self) -> usize {
+        let in_flight_max = self.congestion.window_bytes().min(self.window_max);
+        let sent_bytes = self.held - self.unsent_bytes;
+        in_flight_max.max(MIN_SEND_BUFFER_BYTES.saturating_sub(sent_bytes))
     }
 
     /// So much payload, and so many messages, need not be kept any longer.
     fn free(&mut self, bytes: usize, messages: usize) {
         self.held -= bytes + messages * MESSAGE_BYTES;
-        if self.events.blocked && self.held <= self.send_buffer_bytes() / 2 {
+        self.tell_writable();
+    }
+
+    /// There is room again for what was turned away, and not just a little.
+    fn tell_writable(&mut self) {
+        if self.events.blocked
+            && self.held <= self.settings.send_buffer_bytes / 2
+            && self.unsent_bytes <= self.unsent_bytes_max() / 2
+        {
             self.events.tell_writable();
         }
     }

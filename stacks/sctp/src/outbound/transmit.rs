@@ -46,6 +46,7 @@ impl Outbound {
             self.credit = false;
             if sent {
                 self.timers.probe = self.probe_deadline(now);
+                self.tell_writable();
             }
             self.arm(now);
         }
@@ -185,6 +186,7 @@ impl Outbound {
         if stream.unbuffer(bytes) {
             self.events.tell_low(stream);
         }
+        self.unsent_bytes -= bytes;
         if ends {
             let gone = stream.pop();
             self.unsent -= 1;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_sctp::wire::{Chunk, Header, PacketWriter, RawChunk};
-use netdyno_sctp::{Association, Config, Event, Message, Ppid, Reliability, SendOptions, State, StreamId};
+use netdyno_sctp::{
+    Association, Config, Event, Message, Ppid, Reliability, SendError, SendOptions, State, StreamId,
+};
 
 pub const A: usize = 0;
 pub const B: usize = 1;
@@ -100,6 +102,17 @@ impl Pair {
 
     pub fn send(&mut self, from: usize, stream: u16, message: &[u8]) {
         self.ends[from].send(self.now, StreamId(stream), Ppid::BINARY, message, RELIABLE).unwrap();
+    }
+
+    /// The same, waiting until there is room.
+    pub fn send_when_writable(&mut self, from: usize, stream: u16, message: &[u8]) {
+        let deadline = self.now + Duration::from_secs(60);
+        while let Err(error) =
+            self.ends[from].send(self.now, StreamId(stream), Ppid::BINARY, message, RELIABLE)
+        {
+            assert!(error == SendError::WouldBlock && self.now < deadline, "{error}");
+            self.run(Duration::from_millis(10));
+        }
     }
 
     /// Everything that the two do in this time.

@@ -110,13 +110,13 @@ fn it_grows_while_the_application_keeps_up() {
     let mib = 1 << 20;
     // (round trip in ms, KiB taken in each, whether all is taken at once, window after 20 rounds)
     for (rtt, kib, all_taken, expected) in [
-        (None, 2000, true, 4 * mib),
-        (Some(1), 100, true, mib / 4),
-        (Some(1), 200, true, mib / 2),
-        (Some(50), 100, true, mib / 4),
-        (Some(50), 480, true, mib),
-        (Some(50), 600, true, 2 * mib),
-        (Some(50), 4000, true, 8 * mib),
+        (None, 2000, true, 8 * mib),
+        (Some(1), 50, true, mib / 4),
+        (Some(1), 200, true, mib),
+        (Some(50), 50, true, mib / 4),
+        (Some(50), 480, true, 2 * mib),
+        (Some(50), 600, true, 4 * mib),
+        (Some(50), 4000, true, 16 * mib),
         (Some(50), 12_000, true, 16 * mib),
         (Some(50), 12_000, false, mib / 4),
     ] {

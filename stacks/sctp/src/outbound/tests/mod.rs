@@ -168,11 +168,12 @@ impl Rig {
                 outstanding += 1;
             }
         }
-        let (mut unsent, mut live) = (0, false);
+        let (mut unsent, mut unsent_bytes, mut live) = (0, 0, false);
         for stream in out.streams.iter() {
             let queued: usize = stream.queue.iter().map(|message| message.payload.len()).sum();
             assert_eq!(queued, stream.buffered);
             stored += queued;
+            unsent_bytes += queued;
             held += queued + stream.queue.len() * MESSAGE_BYTES;
             unsent += stream.queue.iter().filter(|message| !message.payload.is_empty()).count();
             assert!(stream.queue.front().is_none_or(|message| !message.payload.is_empty()));
@@ -184,7 +185,7 @@ impl Rig {
             (bytes, payload, gap, outstanding),
             (flight.bytes(), flight.payload_bytes(), flight.gap_bytes(), flight.outstanding())
         );
-        assert_eq!((held, unsent), (out.held, out.unsent));
+        assert_eq!((held, unsent, unsent_bytes), (out.held, out.unsent, out.unsent_bytes));
         assert_eq!(stored, out.store.live_bytes());
         if out.peer.is_some() && !out.is_drained() {
             let waits = out.next_deadline().is_some() || out.wants_to_send(self.now);
