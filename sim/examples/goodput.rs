@@ -1,4 +1,4 @@
-//! What one association carries over paths of 100 Mbit/s, by round trip and loss, in virtual time:
+//! What one association carries over paths of 100 Mbit/s, by round trip and loss, and how two share one, in virtual time:
 //! `cargo run --release -p netdyno-sim --example goodput`.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn main() -> Result<(), netdyno_sim::Failure> {
         for rtt_ms in [1, 20, 100] {
             for loss in [0.0, 0.001, 0.01, 0.03] {
                 let path = Path::new(Duration::from_millis(rtt_ms), loss, BITS_PER_S);
-                let goodput = measure(path, sender, TIME, 1)?;
+                let goodput = &measure(path, &[sender], TIME, 1)?[0];
                 let theory = theory_mbit_per_s(path, sender);
                 let theory = if theory.is_finite() { format!("{theory:.2}") } else { "no limit".to_owned() };
                 println!(
@@ -37,6 +37,30 @@ fn main() -> Result<(), netdyno_sim::Failure> {
                     goodput.timeouts,
                 );
             }
+        }
+    }
+    share()
+}
+
+/// One that tolerates loss beside one that does not.
+fn share() -> Result<(), netdyno_sim::Failure> {
+    println!("\nTwo flows of CUBIC, 20 Mbit/s, {} s; Mbit/s of payload", TIME.as_secs());
+    println!("| round trip | queue | 2 % tolerated | 0 % | sent again |");
+    println!("|--:|--:|--:|--:|--:|");
+    let standard = Sender { tolerated_loss_percent: 0, ..Sender::default() };
+    for rtt_ms in [10, 40, 100] {
+        for (name, share) in [("a round trip", 1.0), ("a quarter", 0.25), ("a tenth", 0.1)] {
+            let mut path = Path::new(Duration::from_millis(rtt_ms), 0.0, 20_000_000);
+            path.queue_bytes = (20e6 / 8.0 * path.rtt.as_secs_f64() * share) as usize;
+            let both = measure(path, &[Sender::default(), standard], TIME, 1)?;
+            println!(
+                "| {rtt_ms} ms | {name}, {} kB | {:.2} | {:.2} | {:.2} %, {:.2} % |",
+                path.queue_bytes / 1000,
+                both[0].mbit_per_s,
+                both[1].mbit_per_s,
+                both[0].retransmitted_percent,
+                both[1].retransmitted_percent,
+            );
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ const SHARE_MAX: f64 = 2.5;
 fn check(sender: Sender, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
     let path = Path::new(Duration::from_millis(rtt_ms), loss, 50_000_000);
     let goodput =
-        measure(path, sender, Duration::from_secs(seconds), 1).map_err(|failure| failure.to_string())?;
+        &measure(path, &[sender], Duration::from_secs(seconds), 1).map_err(|failure| failure.to_string())?[0];
     let possible = bottleneck_mbit_per_s(path).min(theory_mbit_per_s(path, sender));
     let share = goodput.mbit_per_s / possible;
     let text = format!(
@@ -59,7 +59,24 @@ fn loss_that_is_tolerated_leaves_most_of_the_path() {
     }
     // More is congestion.
     let more = Path::new(Duration::from_millis(100), 0.04, 50_000_000);
-    let goodput = measure(more, Sender::default(), Duration::from_secs(20), 1).unwrap().mbit_per_s;
+    let goodput = measure(more, &[Sender::default()], Duration::from_secs(20), 1).unwrap()[0].mbit_per_s;
     assert!(goodput < 0.1 * bottleneck_mbit_per_s(more), "{goodput} Mbit/s");
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A flow that tolerates loss is no worse a neighbour to one that does not, unless there is next to no queue.
+#[test]
+fn two_flows_share_a_path() {
+    let standard = Sender { tolerated_loss_percent: 0, ..Sender::default() };
+    for (rtt_ms, queue) in [(10, 1.0), (40, 1.0), (40, 0.25), (40, 0.1), (100, 0.25), (100, 0.1)] {
+        let mut path = Path::new(Duration::from_millis(rtt_ms), 0.0, 20_000_000);
+        path.queue_bytes = (20e6 / 8.0 * path.rtt.as_secs_f64() * queue) as usize;
+        let both = measure(path, &[Sender::default(), standard], Duration::from_secs(40), 1).unwrap();
+        let [tolerant, standard] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
+        println!("{rtt_ms} ms, a queue of {queue} round trips: {tolerant:.2} and {standard:.2} Mbit/s");
+        assert!(
+            tolerant < 2.0 * standard && tolerant + standard > 12.0,
+            "{rtt_ms} ms, {queue}: {tolerant} and {standard}"
+        );
+    }
 }

@@ -28,9 +28,9 @@ fn tuned() -> Settings {
     settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
     let mut peer = (*settings.peer).clone();
     peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
-    peer.limits.sctp.max_receive_window_bytes =
-        number("MAX_WINDOW", peer.limits.sctp.max_receive_window_bytes);
-    peer.limits.sctp.receive_window_bytes = number("WINDOW", peer.limits.sctp.receive_window_bytes);
+    peer.sctp.limits.max_receive_window_bytes =
+        number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
+    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.limits.sctp.receive_window_bytes);
     settings.peer = peer.into();
     settings
 }

@@ -1,12 +1,13 @@
-//! What one association carries, as fast as it can, in virtual time.
+//! What associations carry, as fast as they can, in virtual time.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use netdyno_sctp::{Association, Config, Congestion, Event, Ppid, SendError, SendOptions, StreamId};
+use netdyno_sctp::{Association, Config, Congestion, Event, Ppid, SendError, SendOptions, State, StreamId};
 
 use super::SctpCore;
 use super::describe::describe;
+use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
 use crate::profile::{Profile, Rate, UDP_OVERHEAD_BYTES};
@@ -16,6 +17,8 @@ use crate::stage::Stage;
 const DTLS_OVERHEAD_BYTES: usize = 37;
 /// Bytes of each message.
 const MESSAGE_BYTES: usize = 1024;
+/// Port of the first association, on both sides.
+const FIRST_PORT: u16 = 5000;
 
 /// A path and what is sent over it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,9 +68,44 @@ pub struct Goodput {
     pub timeouts: u64,
 }
 
+/// The associations of one side, told apart by their ports.
+struct Flows {
+    cores: Vec<SctpCore>,
+    /// Whose turn it is to send.
+    turn: usize,
+}
+
+impl Core for Flows {
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
+        // The destination port (RFC 9260 section 3.1).
+        let Some(&[high, low]) = datagram.get(2..4).and_then(|bytes| bytes.first_chunk()) else { return };
+        let number = usize::from(u16::from_be_bytes([high, low]).wrapping_sub(FIRST_PORT));
+        if let Some(core) = self.cores.get_mut(number) {
+            core.handle_datagram(now, from, datagram);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.cores.iter_mut().for_each(|core| core.handle_timeout(now));
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.cores.iter().filter_map(Core::next_deadline).min()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
+        let count = self.cores.len();
+        let sends = (0..count)
+            .map(|step| (self.turn + step) % count)
+            .find(|&at| self.cores[at].poll_transmit(now, out));
+        self.turn = sends.map_or(0, |at| at + 1);
+        sends.is_some()
+    }
+}
+
 /// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
-/// what B's application reads.
-pub fn measure(path: Path, sender: Sender, time: Duration, seed: u64) -> Result<Goodput, Failure> {
+/// what B's application reads: one association for each of `senders`, all over the same path.
+pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Result<Vec<Goodput>, Failure> {
     let profile = Profile {
         delay: path.rtt / 2,
         loss: path.loss,
@@ -77,45 +115,55 @@ pub fn measure(path: Path, sender: Sender, time: Duration, seed: u64) -> Result<
     };
     let start = Instant::now();
     let network = Network::new(seed, start, profile);
-    let mut config = Config::default();
-    config.congestion = sender.congestion;
-    config.tolerated_loss_percent = sender.tolerated_loss_percent;
-    let config = Arc::new(config);
-    let core = |side: Side| {
-        let association = Association::new(config.clone(), [seed as u8 ^ side.index() as u8; 32], start)
-            .map_err(|error| Failure::new(Duration::ZERO, error.to_string()))?;
-        Ok(SctpCore { association, max_packet_bytes: config.max_packet_bytes })
+    let flows = |side: Side| {
+        let cores = senders.iter().zip(FIRST_PORT..).map(|(sender, port)| {
+            let mut config = Config::default();
+            (config.local_port, config.remote_port) = (port, port);
+            config.congestion = sender.congestion;
+            config.tolerated_loss_percent = sender.tolerated_loss_percent;
+            let max_packet_bytes = config.max_packet_bytes;
+            let association = Association::new(config.into(), [seed as u8 ^ side.index() as u8; 32], start)
+                .map_err(|error| Failure::new(Duration::ZERO, error.to_string()))?;
+            Ok(SctpCore { association, max_packet_bytes })
+        });
+        Ok(Flows { cores: cores.collect::<Result<_, _>>()?, turn: 0 })
     };
-    let mut stage = Stage::new(start, network, [core(Side::A)?, core(Side::B)?], describe);
-    stage.core_mut(Side::A).association.connect(start);
-    let (mut received, mut end) = (0, None);
+    let mut stage = Stage::new(start, network, [flows(Side::A)?, flows(Side::B)?], describe);
+    stage.core_mut(Side::A).cores.iter_mut().for_each(|core| core.association.connect(start));
+    let (mut received, mut end) = (vec![0; senders.len()], None);
     while end.is_none_or(|end: Instant| stage.now() < end) {
         while let Some(delivery) = stage.poll_delivery() {
             stage.deliver(delivery);
         }
         let now = stage.now();
-        let sender = &mut stage.core_mut(Side::A).association;
-        while let Some(event) = sender.poll_event() {
-            end = end.or((event == Event::Connected).then_some(now + time));
-        }
-        if end.is_some() {
-            fill(sender, now)?;
+        for core in &mut stage.core_mut(Side::A).cores {
+            while let Some(event) = core.association.poll_event() {
+                end = end.or((event == Event::Connected).then_some(now + time));
+            }
+            if core.association.state() == State::Established {
+                fill(&mut core.association, now)?;
+            }
         }
         stage.settle(Side::A)?;
-        let receiver = &mut stage.core_mut(Side::B).association;
-        while receiver.poll_event().is_some() {}
-        while let Some(message) = receiver.recv() {
-            received += message.data.len();
+        for (core, received) in stage.core_mut(Side::B).cores.iter_mut().zip(&mut received) {
+            while core.association.poll_event().is_some() {}
+            while let Some(message) = core.association.recv() {
+                *received += message.data.len();
+            }
         }
         stage.settle(Side::B)?;
         stage.advance(None, [].into_iter())?;
     }
-    let stats = stage.core(Side::A).association.stats();
-    Ok(Goodput {
-        mbit_per_s: received as f64 * 8e-6 / time.as_secs_f64(),
-        retransmitted_percent: 100.0 * stats.chunks_retransmitted as f64 / stats.packets_sent.max(1) as f64,
-        timeouts: stats.retransmission_timeouts,
-    })
+    let outcomes = stage.core(Side::A).cores.iter().zip(received).map(|(core, received)| {
+        let stats = core.association.stats();
+        Goodput {
+            mbit_per_s: received as f64 * 8e-6 / time.as_secs_f64(),
+            retransmitted_percent: 100.0 * stats.chunks_retransmitted as f64
+                / stats.packets_sent.max(1) as f64,
+            timeouts: stats.retransmission_timeouts,
+        }
+    });
+    Ok(outcomes.collect())
 }
 
 /// Sends until the association says "not now".

@@ -22,9 +22,9 @@ pub struct Config {
     pub ice_lite: bool,
     /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s).
     pub consent_timeout: Duration,
-    /// Settings of the association; what the fields above decide is overwritten.
+    /// Settings of the association, its limits among them; what the fields above decide is overwritten.
     pub sctp: netdyno_sctp::Config,
-    /// Bounds.
+    /// What a peer can make us hold, beside what `sctp.limits` says.
     pub limits: Limits,
 }
 

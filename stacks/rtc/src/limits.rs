@@ -1,6 +1,7 @@
 //! Everything has a limit, and every limit a name.
 
-/// What a peer, or the application, can make a peer connection hold.
+/// What a peer, or the application, can make a peer connection hold. What the association holds is limited in
+/// [`Config::sctp`](crate::Config::sctp).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -16,8 +17,6 @@ pub struct Limits {
     pub max_label_bytes: usize,
     /// Events waiting to be polled.
     pub max_events: usize,
-    /// The association's own.
-    pub sctp: netdyno_sctp::Limits,
 }
 
 impl Default for Limits {
@@ -29,7 +28,6 @@ impl Default for Limits {
             max_channels: 65_535,
             max_label_bytes: 1024,
             max_events: 65_536,
-            sctp: netdyno_sctp::Limits::default(),
         }
     }
 }

@@ -266,7 +266,7 @@ fn unordered_messages_stay_behind_the_opening() {
 #[test]
 fn an_opening_that_finds_no_room_is_said_later() {
     let mut configs = [config(0), config(1)];
-    configs[0].limits.sctp.send_buffer_bytes = 1 << 20;
+    configs[0].sctp.limits.send_buffer_bytes = 1 << 20;
     let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
     net.reads[1] = false;
     for _ in 0..20 {
@@ -284,9 +284,9 @@ fn an_opening_that_finds_no_room_is_said_later() {
 #[test]
 fn a_sender_is_held_back_by_a_reader_that_does_not_read() {
     let mut configs = [config(0), config(1)];
-    configs[0].limits.sctp.send_buffer_bytes = 1 << 20;
-    configs[1].limits.sctp.receive_window_bytes = 1 << 18;
-    configs[1].limits.sctp.max_receive_window_bytes = 1 << 18;
+    configs[0].sctp.limits.send_buffer_bytes = 1 << 20;
+    configs[1].sctp.limits.receive_window_bytes = 1 << 18;
+    configs[1].sctp.limits.max_receive_window_bytes = 1 << 18;
     let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
     net.reads[1] = false;
     let (mut taken, message) = (0, vec![7; 1024]);

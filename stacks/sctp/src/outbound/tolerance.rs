@@ -13,12 +13,13 @@ use std::time::Duration;
 
 /// Packets that the bucket holds. With 2 % tolerated and 1 % lost, chance alone empties it once in some million packets.
 const CAPACITY_PACKETS: usize = 10;
-/// The round trip shows a queue when it has grown by an eighth, as HyStart++ has it (RFC 9406 section 4.3), within ...
-const QUEUE_DIVISOR: u32 = 8;
-/// ... MIN_RTT_THRESH and ...
-const QUEUE_MIN: Duration = Duration::from_millis(4);
-/// ... MAX_RTT_THRESH.
-const QUEUE_MAX: Duration = Duration::from_millis(16);
+/// The round trip shows a queue when it has grown by a sixteenth, half of what ends slow start (RFC 9406 section 4.3): where
+/// queues are short, standard flows would give way to one that sees them late. Within ...
+const QUEUE_DIVISOR: u32 = 16;
+/// ... what is noise ...
+const QUEUE_MIN: Duration = Duration::from_millis(2);
+/// ... and what is a queue on any path.
+const QUEUE_MAX: Duration = Duration::from_millis(8);
 
 /// The bucket.
 #[derive(Debug)]
@@ -106,11 +107,11 @@ mod tests {
         let ms = Duration::from_millis;
         for (smoothed, lowest, expected) in [
             (1, 1, false),
-            (5, 1, false),
-            (6, 1, true),
-            (112, 100, false),
-            (113, 100, true),
-            (417, 400, true),
+            (3, 1, false),
+            (4, 1, true),
+            (106, 100, false),
+            (107, 100, true),
+            (409, 400, true),
         ] {
             assert_eq!(shows_queue(ms(smoothed), ms(lowest)), expected, "{smoothed} ms over {lowest} ms");
         }
