@@ -30,7 +30,7 @@ fn tuned() -> Settings {
     peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
     peer.sctp.limits.max_receive_window_bytes =
         number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
-    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.limits.sctp.receive_window_bytes);
+    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
     settings.peer = peer.into();
     settings
 }
