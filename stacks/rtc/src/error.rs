@@ -66,8 +66,8 @@ pub enum ChannelError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Not now: wait for `Event::Writable` or `Event::BufferedAmountLow`.
-    #[error("the send buffer is full; wait until the buffered amount has fallen")]
+    /// Not now: wait for `Event::Writable`.
+    #[error("the send buffer is full; wait until it is writable again")]
     WouldBlock,
     /// Longer than the peer takes.
     #[error("the message has {length} bytes, the peer takes {limit}")]

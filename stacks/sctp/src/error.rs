@@ -16,8 +16,8 @@ pub struct ConfigError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The send buffer is full: try again once the buffered amount has fallen.
-    #[error("the send buffer is full; wait until the buffered amount has fallen")]
+    /// The send buffer is full: try again after `Event::Writable`.
+    #[error("the send buffer is full; wait until it is writable again")]
     WouldBlock,
     /// Longer than the peer takes.
     #[error("the message has {length} bytes, the peer takes {limit}")]

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use common::{A, B, Fate, Pair, chunks, config, header, kinds, packet, raw_chunks, written};
 use netdyno_sctp::wire::{Cause, Chunk, CookieEcho, Header, Init};
-use netdyno_sctp::{Association, AssociationError, ConfigError, Event, State};
+use netdyno_sctp::{
+    Association, AssociationError, ConfigError, Event, Ppid, Reliability, SendOptions, State, StreamId,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const INIT: u8 = 1;
@@ -428,4 +430,38 @@ fn an_echoed_cookie_may_come_with_data() {
     let answer = pair.inject(B, &echo).remove(0);
     assert_eq!(kinds(&answer)[..2], [COOKIE_ACK, 3]);
     assert_eq!(pair.ends[B].recv().unwrap().data, b"first"[..]);
+}
+
+/// What went out beside a COOKIE ECHO has its form; a peer that then wants another one is left.
+#[test]
+fn terms_that_change_during_the_set_up_end_it() {
+    let others = [config(|c| c.interleaving = false), config(|c| c.limits.max_streams = 2)];
+    for (other, again) in others.iter().flat_map(|other| [(other, false), (other, true)]) {
+        let mut pair = Pair::plain();
+        pair.ends[A].connect(pair.now);
+        let limited = SendOptions { reliability: Reliability::MaxRetransmits(3), ..SendOptions::default() };
+        pair.ends[A].send(pair.now, StreamId(1), Ppid::BINARY, b"early", limited).unwrap();
+        let init = pair.packets(A).remove(0);
+        let answer = pair.inject(B, &init).remove(0);
+        let echo = pair.inject(A, &answer).remove(0);
+        assert!(kinds(&echo).len() > 1, "data beside the COOKIE ECHO: {:?}", kinds(&echo));
+        // Another peer takes over: by an INIT ACK after a stale cookie, or by an INIT and its cookie.
+        pair.ends[B] = Association::new(other.clone(), [99; 32], pair.now).unwrap();
+        if again {
+            let stale = written(header(&answer), |p| {
+                assert!(netdyno_sctp::wire::OperationError::write(p, [Cause::StaleCookie(1)]));
+            });
+            let init = pair.inject(A, &stale).remove(0);
+            let answer = pair.inject(B, &init).remove(0);
+            pair.inject(A, &answer);
+        } else {
+            pair.ends[B].connect(pair.now);
+            let init = pair.packets(B).remove(0);
+            let answer = pair.inject(A, &init).remove(0);
+            let echo = pair.inject(B, &answer).remove(0);
+            pair.inject(A, &echo);
+        }
+        assert_eq!(pair.states()[A], State::Closed, "{again}");
+        pair.run(30 * SECOND);
+    }
 }

@@ -62,7 +62,7 @@ pub enum Event {
     Restarted,
     /// The buffered amount of a stream has fallen to its low threshold.
     BufferedAmountLow(StreamId),
-    /// `send` said "not now"; half of the buffer is free again.
+    /// `send` said "not now"; there is room again.
     Writable,
     /// The peer has reset these incoming streams, or all if none is named (RFC 6525). It is told once all of their
     /// messages were taken with [`recv`](Association::recv).

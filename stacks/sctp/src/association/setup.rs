@@ -154,8 +154,12 @@ impl Association {
             self.end(Some(AssociationError::Unsupported("a cookie longer than a packet")));
             return;
         }
+        let terms = Terms::of(init, &self.config);
+        if self.refuses_terms(&terms) {
+            return;
+        }
         self.phase = Phase::CookieEchoed { cookie: cookie.into() };
-        self.take_terms(Terms::of(init, &self.config));
+        self.take_terms(terms);
         self.note_set_up_answer(now);
         self.timers.stop(Timer::SetUp);
         self.attempts = 0;
@@ -174,6 +178,9 @@ impl Association {
         }
         match self.match_cookie(&cookie) {
             Match::New => {
+                if self.refuses_terms(&cookie.terms) {
+                    return false;
+                }
                 self.take_terms(cookie.terms);
                 self.open(now);
             }
@@ -251,6 +258,22 @@ impl Association {
         }
     }
 
+    /// What was sent beside a COOKIE ECHO cannot be sent again under other terms. A peer has no reason to change them while
+    /// it is being connected to: that ends the association.
+    fn refuses_terms(&mut self, terms: &Terms) -> bool {
+        let refuses = !self.outbound.agrees_with(terms.peer());
+        if refuses {
+            let header = Header { verification_tag: terms.peer_tag, ..self.header() };
+            self.push_abort(
+                header,
+                false,
+                Cause::ProtocolViolation(b"the terms have changed during the set-up"),
+            );
+            self.end(Some(AssociationError::Unsupported("terms that change during the set-up")));
+        }
+        refuses
+    }
+
     /// What both agreed on counts from now on.
     fn take_terms(&mut self, terms: Terms) {
         self.terms = terms;
@@ -282,7 +305,7 @@ impl Association {
         self.attempts = 0;
         self.local_tag = cookie.local_tag;
         self.local_tsn = cookie.local_tsn;
-        self.outbound = Outbound::new(&self.config, cookie.local_tsn);
+        self.outbound = Outbound::after(&self.outbound, &self.config, cookie.local_tsn);
         self.discovery.reset();
         self.take_terms(cookie.terms);
         self.phase = if wants_shutdown { Phase::ShutdownPending } else { Phase::Established };

@@ -156,7 +156,7 @@ impl Window {
     pub(super) fn set_rtt(&mut self, rtt: Duration) {
         if self.rtt.replace(rtt.clamp(RTT_MIN, RTT_MAX)).is_none() {
             // The round under way is as long as was assumed.
-            self.round_end = None;
+            (self.taken, self.round_end) = (0, None);
         }
     }
 

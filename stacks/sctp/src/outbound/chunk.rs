@@ -17,7 +17,7 @@ pub(super) const ABANDONED: u8 = 8;
 /// again.
 pub(super) const RENEGED: u8 = 16;
 
-/// One chunk. 64 bytes: a cache line.
+/// One chunk. 56 bytes.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) payload: Stored,

@@ -11,8 +11,8 @@ use crate::types::StreamId;
 pub(super) struct Events {
     low: VecDeque<StreamId>,
     writable: bool,
-    /// A `send` was refused, and `Writable` was not told since.
-    pub(super) blocked: bool,
+    /// Length of the shortest message that `send` has refused since `Writable` was told.
+    refused: Option<usize>,
 }
 
 impl Events {
@@ -23,9 +23,24 @@ impl Events {
         }
     }
 
+    /// There was no room for a message of this length.
+    pub(super) fn refuse(&mut self, length: usize) {
+        self.refused = Some(self.refused.map_or(length, |shortest| shortest.min(length)));
+    }
+
+    /// Length of the shortest message for which there was no room.
+    pub(super) fn refused(&self) -> Option<usize> {
+        self.refused
+    }
+
+    /// Whether somebody has yet to hear that there is room.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.refused.is_some() || self.writable
+    }
+
     /// There is room for messages again.
     pub(super) fn tell_writable(&mut self) {
-        self.blocked = false;
+        self.refused = None;
         self.writable = true;
     }
 

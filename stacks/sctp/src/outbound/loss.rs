@@ -49,6 +49,8 @@ pub(super) struct Loss {
     persist: u32,
     /// Duplicates count again from this number on: once a round trip.
     duplicates_from: u64,
+    /// The same for losses that were tolerated.
+    tolerated_from: u64,
     /// The number after the highest that has arrived.
     highest: u64,
     /// When the congestion window was reduced last. Chunks sent before say nothing new.
@@ -127,6 +129,7 @@ impl Loss {
             factor: 1,
             persist: 0,
             duplicates_from: 0,
+            tolerated_from: 0,
             highest: 0,
             recovery_start: Time::START,
             recovery_end: 0,
@@ -167,6 +170,18 @@ impl Loss {
     /// The congestion window was reduced.
     pub(super) fn enter_recovery(&mut self, now: Time, next: u64) {
         (self.recovery_start, self.recovery_end) = (now, next);
+        self.count_recovery();
+    }
+
+    /// A loss was tolerated: for the reordering window that is a recovery too.
+    fn tolerate(&mut self, base: u64, next: u64) {
+        if base >= self.tolerated_from {
+            self.tolerated_from = next;
+            self.count_recovery();
+        }
+    }
+
+    fn count_recovery(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.factor = 1;
@@ -222,6 +237,8 @@ impl Outbound {
         let reduced = !self.tolerance.on_loss(lost_bytes, queue);
         if reduced {
             self.reduce(now);
+        } else {
+            self.loss.tolerate(self.flight.base(), self.flight.next());
         }
         reduced
     }

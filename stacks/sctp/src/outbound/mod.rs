@@ -104,7 +104,7 @@ pub(crate) struct Peer {
 pub(crate) enum OutboundEvent {
     /// The buffered amount of the stream fell to its low threshold.
     BufferedAmountLow(StreamId),
-    /// After a `WouldBlock`, half of the send buffer is free again.
+    /// After a `WouldBlock` there is room again: for the message that was refused, and not just for that.
     Writable,
 }
 
@@ -237,6 +237,21 @@ impl Outbound {
         }
     }
 
+    /// In place of `before`, of which nothing is kept, but that somebody waits for room.
+    pub(crate) fn after(before: &Self, config: &Config, initial_tsn: Tsn) -> Self {
+        let mut new = Self::new(config, initial_tsn);
+        if before.events.waits_for_room() {
+            new.events.tell_writable();
+        }
+        new
+    }
+
+    /// Whether nothing was sent yet that these terms would have forbidden, or counted otherwise.
+    pub(crate) fn agrees_with(&self, peer: Peer) -> bool {
+        let terms = |peer: Peer| (peer.streams, peer.interleaving, peer.forward_tsn);
+        self.flight.next() == 0 || self.peer.is_some_and(|before| terms(before) == terms(peer))
+    }
+
     /// The peer has said what it can. From now on data may be sent. Messages that wait on streams that the peer does
     /// not have are dropped; if it does not know FORWARD-TSN, those of limited reliability are reliable from now on.
     pub(crate) fn open(&mut self, peer: Peer) {
@@ -252,12 +267,17 @@ impl Outbound {
                 stream.queue.iter_mut().for_each(|message| message.limit = LimitId::NONE);
             }
             if stream.id.0 >= self.settings.streams {
-                for message in stream.queue.drain(..).filter(|message| !message.payload.is_empty()) {
+                for message in stream.queue.drain(..) {
+                    messages += 1;
+                    // One that was given up has only its charge left.
+                    if message.payload.is_empty() {
+                        continue;
+                    }
                     if message.limit.is_limited() {
                         self.limits.dequeued(message.limit);
                     }
                     self.unsent -= 1;
-                    messages += 1;
+                    self.stats.messages_abandoned += 1;
                     self.store.release(message.payload);
                 }
                 bytes += std::mem::take(&mut stream.buffered);
@@ -266,7 +286,6 @@ impl Outbound {
         if !peer.forward_tsn {
             self.limits = LimitTable::default();
         }
-        self.stats.messages_abandoned += messages as u64;
         self.unsent_bytes -= bytes;
         self.free(bytes, messages);
         self.scheduler.settle(&mut self.streams);
@@ -291,11 +310,8 @@ impl Outbound {
         if self.streams.at(slot).closed {
             return Err(SendError::NoSuchStream(stream));
         }
-        // A message longer than the whole buffer can go out too, alone.
-        let held = self.held + message.len() + MESSAGE_BYTES;
-        let is_full = held > self.settings.send_buffer_bytes && self.held > 0;
-        if is_full || self.unsent_bytes + message.len() > self.unsent_bytes_max() && self.unsent > 0 {
-            self.events.blocked = true;
+        if !self.has_room(message.len()) {
+            self.events.refuse(message.len());
             return Err(SendError::WouldBlock);
         }
         let now = self.clock.read(now);
@@ -307,7 +323,7 @@ impl Outbound {
         if !stream.scheduled {
             self.scheduler.wake(slot, &mut self.streams);
         }
-        self.held = held;
+        self.held += message.len() + MESSAGE_BYTES;
         self.unsent += 1;
         self.unsent_bytes += message.len();
         self.has_memory = true;
@@ -349,7 +365,7 @@ impl Outbound {
     /// A round trip measured by other means (HEARTBEAT). The peer is alive (RFC 9260 section 8.1).
     pub(crate) fn handle_rtt(&mut self, rtt: Duration) {
         self.timeouts_in_a_row = 0;
-        self.rtt.sample(rtt);
+        self.rtt.sample(self.clock.last, rtt);
     }
 
     /// Retransmission timeouts in a row without a SACK that acknowledged something. A peer that keeps its window shut
@@ -451,7 +467,7 @@ impl Outbound {
     /// and would have left the caches when its time comes.
     fn unsent_bytes_max(&self) -> usize {
         let in_flight_max = self.congestion.window_bytes().min(self.window_max);
-        let sent_bytes = self.held - self.unsent_bytes;
+        let sent_bytes = self.held - self.unsent_bytes - self.unsent * MESSAGE_BYTES;
         in_flight_max.max(MIN_SEND_BUFFER_BYTES.saturating_sub(sent_bytes))
     }
 
@@ -463,12 +479,17 @@ impl Outbound {
 
     /// There is room again for what was turned away, and not just a little.
     fn tell_writable(&mut self) {
-        if self.events.blocked
-            && self.held <= self.settings.send_buffer_bytes / 2
-            && self.unsent_bytes <= self.unsent_bytes_max() / 2
-        {
+        let is_half_free = self.held <= self.settings.send_buffer_bytes / 2
+            && self.unsent_bytes <= self.unsent_bytes_max() / 2;
+        if is_half_free && self.events.refused().is_some_and(|length| self.has_room(length)) {
             self.events.tell_writable();
         }
+    }
+
+    /// Whether a message of this length would be taken. One that is longer than the whole buffer can go out too, alone.
+    fn has_room(&self, length: usize) -> bool {
+        (self.held == 0 || self.held + length + MESSAGE_BYTES <= self.settings.send_buffer_bytes)
+            && (self.unsent == 0 || self.unsent_bytes + length <= self.unsent_bytes_max())
     }
 }
 

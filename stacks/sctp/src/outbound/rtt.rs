@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
+use super::time::Time;
 use crate::config::Config;
 
 /// Timers of an operating system are this coarse, or a thread gets to run this late; a timeout stays clear of it.
 const GRANULARITY: Duration = Duration::from_millis(10);
+
+/// The shortest round trip is that of the last two of these: a path that has become longer must not look like one with a
+/// queue for ever. Five minutes in all, as Linux's TCP has it (RFC 8985 section 6.2 leaves the length open).
+const LOWEST_AGE: Duration = Duration::from_secs(150);
 
 /// The estimator of one path.
 #[derive(Debug)]
@@ -14,8 +19,9 @@ pub(super) struct Rtt {
     smoothed: Option<Duration>,
     /// RTTVAR.
     variation: Duration,
-    /// The shortest ever.
-    lowest: Duration,
+    /// The shortest since `lowest_from`, and of the time before.
+    lowest: [Duration; 2],
+    lowest_from: Time,
     /// RTO without backing off.
     base: Duration,
     /// How often it was doubled.
@@ -30,7 +36,8 @@ impl Rtt {
         Self {
             smoothed: None,
             variation: Duration::ZERO,
-            lowest: Duration::MAX,
+            lowest: [Duration::MAX; 2],
+            lowest_from: Time::START,
             base: config.rto_initial,
             doublings: 0,
             min: config.rto_min,
@@ -44,9 +51,10 @@ impl Rtt {
         self.smoothed
     }
 
-    /// The shortest round trip so far; `Duration::MAX` before the first.
+    /// The shortest round trip of late; `Duration::MAX` before the first.
     pub(super) fn lowest(&self) -> Duration {
-        self.lowest
+        let [now, before] = self.lowest;
+        now.min(before)
     }
 
     /// RTO.
@@ -55,8 +63,13 @@ impl Rtt {
     }
 
     /// A round trip of something that was sent once only (Karn's rule, section 6.3.1 C5). It ends the backing off.
-    pub(super) fn sample(&mut self, rtt: Duration) {
-        self.lowest = self.lowest.min(rtt);
+    pub(super) fn sample(&mut self, now: Time, rtt: Duration) {
+        let [lowest, _] = self.lowest;
+        if now.since(self.lowest_from) >= LOWEST_AGE {
+            (self.lowest, self.lowest_from) = ([rtt, lowest], now);
+        } else {
+            self.lowest[0] = lowest.min(rtt);
+        }
         let smoothed = match self.smoothed {
             // C2
             None => {
@@ -111,7 +124,7 @@ mod tests {
             (&[60_000], 60_000, 30_000, 10_000),
         ] {
             let mut rtt = Rtt::new(&config());
-            samples.iter().for_each(|&sample| rtt.sample(ms(sample)));
+            samples.iter().for_each(|&sample| rtt.sample(Time::START, ms(sample)));
             assert_eq!(rtt.smoothed().map(|s| s.as_millis()), Some(smoothed), "{samples:?}");
             assert_eq!(rtt.variation.as_millis(), variation, "{samples:?}");
             assert_eq!(rtt.rto().as_millis(), rto, "{samples:?}");
@@ -128,7 +141,7 @@ mod tests {
         }
         assert_eq!(seen, [500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
         (0..100).for_each(|_| rtt.back_off());
-        rtt.sample(ms(100));
+        rtt.sample(Time::START, ms(100));
         assert_eq!(rtt.rto(), ms(300));
     }
 
@@ -137,15 +150,25 @@ mod tests {
         let config =
             Config { rto_min: ms(1), rto_initial: ms(500), sack_delay: ms(400), ..Config::default() };
         let mut rtt = Rtt::new(&config);
-        (0..100).for_each(|_| rtt.sample(Duration::from_micros(50)));
+        (0..100).for_each(|_| rtt.sample(Time::START, Duration::from_micros(50)));
         assert!(rtt.rto() > ms(400) + Duration::from_micros(50), "{:?}", rtt.rto());
     }
 
     #[test]
-    fn the_lowest_is_kept() {
+    fn the_lowest_is_kept_for_some_minutes() {
         let mut rtt = Rtt::new(&config());
         assert_eq!(rtt.lowest(), Duration::MAX);
-        [30, 20, 40].into_iter().for_each(|sample| rtt.sample(ms(sample)));
-        assert_eq!(rtt.lowest(), ms(20));
+        for (seconds, sample, lowest) in [
+            (0, 30, 30),
+            (1, 20, 20),
+            (2, 40, 20),
+            (140, 60, 20),
+            (151, 60, 20),
+            (299, 60, 20),
+            (302, 60, 60),
+        ] {
+            rtt.sample(Time::START.after(Duration::from_secs(seconds)), ms(sample));
+            assert_eq!(rtt.lowest(), ms(lowest), "after {seconds} s");
+        }
     }
 }

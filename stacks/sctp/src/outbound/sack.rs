@@ -58,7 +58,7 @@ impl Outbound {
         self.answer_window_probe();
         self.tolerance.on_delivery(acked.bytes, self.packet_bytes);
         if let Some(sent_at) = acked.clean_sent_at() {
-            self.rtt.sample(now.since(sent_at));
+            self.rtt.sample(now, now.since(sent_at));
         }
         let (base, next) = (self.flight.base(), self.flight.next());
         let rtt = (self.rtt.lowest(), duplicates);

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 /// Packets that the bucket holds. With 2 % tolerated and 1 % lost, chance alone empties it once in some million packets.
-const CAPACITY_PACKETS: usize = 10;
+const CAPACITY_PACKETS: u64 = 10;
 /// The round trip shows a queue when it has grown by a sixteenth, half of what ends slow start (RFC 9406 section 4.3): where
 /// queues are short, standard flows would give way to one that sees them late. Within ...
 const QUEUE_DIVISOR: u32 = 16;
@@ -25,9 +25,9 @@ const QUEUE_MAX: Duration = Duration::from_millis(8);
 #[derive(Debug)]
 pub(super) struct Tolerance {
     /// Hundredths of a byte that each byte that arrives is worth.
-    percent: usize,
+    percent: u64,
     /// Hundredths of a byte.
-    level: usize,
+    level: u64,
 }
 
 impl Tolerance {
@@ -40,19 +40,19 @@ impl Tolerance {
     /// So many bytes have arrived.
     #[inline]
     pub(super) fn on_delivery(&mut self, bytes: usize, packet_bytes: usize) {
-        self.level = (self.level + bytes * self.percent).min(capacity(packet_bytes));
+        self.level = (self.level + bytes as u64 * self.percent).min(capacity(packet_bytes));
     }
 
     /// So many bytes are lost. Gives whether that is tolerated; `queue` says whether the path has one.
     pub(super) fn on_loss(&mut self, bytes: usize, queue: bool) -> bool {
-        let left = self.level.checked_sub(bytes * 100);
+        let left = self.level.checked_sub(bytes as u64 * 100);
         self.level = left.unwrap_or(0);
         left.is_some() && !queue
     }
 }
 
-fn capacity(packet_bytes: usize) -> usize {
-    CAPACITY_PACKETS * packet_bytes * 100
+fn capacity(packet_bytes: usize) -> u64 {
+    CAPACITY_PACKETS * packet_bytes as u64 * 100
 }
 
 /// Whether a round trip of `smoothed` shows a queue on a path whose shortest was `lowest`.
