@@ -39,7 +39,7 @@ use limited::{LimitId, LimitTable};
 use loss::Loss;
 use rtt::Rtt;
 use scheduler::Scheduler;
-use store::Store;
+use store::{Keep, Store};
 use streams::{Queued, Streams};
 use time::{Clock, Time};
 use timers::Timers;
@@ -316,7 +316,8 @@ impl Outbound {
         }
         let now = self.clock.read(now);
         let limit = self.limit(now, slot, options.reliability);
-        let payload = self.store.store(message);
+        let keep = if limit.is_limited() { Keep::Limited } else { Keep::UntilAcked };
+        let payload = self.store.store(message, keep);
         let stream = self.streams.at_mut(slot);
         stream.buffered += message.len();
         stream.queue.push_back(Queued { payload, ppid, limit, unordered: options.unordered });

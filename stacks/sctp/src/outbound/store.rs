@@ -40,12 +40,22 @@ impl Stored {
     }
 }
 
+/// How long a message may have to be kept. Those of one kind stand together: a message that has to stay holds a whole block,
+/// and between others that leave early it would hold many times its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Until it is acknowledged.
+    UntilAcked,
+    /// Until it is given up, at the latest.
+    Limited,
+}
+
 /// The store.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     blocks: Vec<Block>,
-    /// The block that is being filled, if any.
-    open: Option<u32>,
+    /// The blocks that are being filled, if any, by [`Keep`].
+    open: [Option<u32>; 2],
     /// Blocks with memory that nobody needs, the last used on top.
     free: Vec<u32>,
     /// Blocks without memory.
@@ -73,10 +83,10 @@ impl Block {
 impl Store {
     /// Copies a message in.
     #[inline]
-    pub(super) fn store(&mut self, message: &[u8]) -> Stored {
-        let index = match self.open {
+    pub(super) fn store(&mut self, message: &[u8], keep: Keep) -> Stored {
+        let index = match self.open[keep as usize] {
             Some(open) if self.blocks[open as usize].has_room(message.len()) => open,
-            _ => self.turn(message.len()),
+            _ => self.turn(message.len(), keep),
         };
         let block = &mut self.blocks[index as usize];
         let start = block.bytes.len();
@@ -106,7 +116,9 @@ impl Store {
 
     /// Gives back the memory of all blocks that hold nothing.
     pub(super) fn shrink(&mut self) {
-        self.free.extend(self.open.take_if(|open| self.blocks[*open as usize].live == 0));
+        for open in &mut self.open {
+            self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
+        }
         while let Some(index) = self.free.pop() {
             self.vacate(index);
         }
@@ -129,7 +141,7 @@ impl Store {
 
     /// A block with room for a message of `length` bytes, open from now on if others may join it.
     #[cold]
-    fn turn(&mut self, length: usize) -> u32 {
+    fn turn(&mut self, length: usize, keep: Keep) -> u32 {
         if length > MAX_SHARED_BYTES {
             return self.add(length, true);
         }
@@ -138,16 +150,17 @@ impl Store {
         let wanted =
             (self.bytes / 2).max(2 * length).next_power_of_two().clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
         // An open block that is empty is too short. What is too short by now leaves the store.
-        self.free.extend(self.open.take_if(|open| self.blocks[*open as usize].live == 0));
+        let open = &mut self.open[keep as usize];
+        self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
         while let Some(index) = self.free.pop() {
             if self.blocks[index as usize].bytes.capacity() >= wanted {
-                self.open = Some(index);
+                self.open[keep as usize] = Some(index);
                 return index;
             }
             self.vacate(index);
         }
         let index = self.add(wanted, false);
-        self.open = Some(index);
+        self.open[keep as usize] = Some(index);
         index
     }
 
@@ -170,7 +183,7 @@ impl Store {
         block.bytes.clear();
         if block.is_own {
             self.vacate(index);
-        } else if self.open != Some(index) {
+        } else if !self.open.contains(&Some(index)) {
             self.free.push(index);
         }
     }
@@ -200,7 +213,7 @@ mod tests {
         let mut held = VecDeque::new();
         for number in 0..2000 {
             let bytes = message(number, 1 + (number * 379) % (2 * MAX_SHARED_BYTES));
-            let mut rest = store.store(&bytes);
+            let mut rest = store.store(&bytes, Keep::UntilAcked);
             let front = rest.split_to(number % rest.len());
             held.push_back((front, rest, bytes));
             // Not in the order in which they came.
@@ -230,7 +243,7 @@ mod tests {
             let mut held = VecDeque::new();
             let mut most = 0;
             for round in 0..20_000 {
-                held.push_back(store.store(&vec![7; length]));
+                held.push_back(store.store(&vec![7; length], Keep::UntilAcked));
                 if held.len() > window {
                     let oldest = held.pop_front().unwrap();
                     store.release(oldest);
@@ -250,16 +263,16 @@ mod tests {
         let mut store = Store::default();
         let mut pass = |count| {
             for _ in 0..count {
-                let fast = store.store(&[2; 1000]);
+                let fast = store.store(&[2; 1000], Keep::UntilAcked);
                 store.release(fast);
             }
             store.bytes()
         };
         let before = pass(1000);
         assert_eq!(pass(10_000), before);
-        let slow: Vec<Stored> = (0..3).map(|_| store.store(&[1; 1000])).collect();
+        let slow: Vec<Stored> = (0..3).map(|_| store.store(&[1; 1000], Keep::UntilAcked)).collect();
         for _ in 0..10_000 {
-            let fast = store.store(&[3; 1000]);
+            let fast = store.store(&[3; 1000], Keep::UntilAcked);
             store.release(fast);
         }
         assert!(store.bytes() <= 2 * MAX_BLOCK_BYTES, "{}", store.bytes());
@@ -268,9 +281,21 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_leave_early_leave_no_holes() {
+        let mut store = Store::default();
+        let mut slow = Vec::new();
+        for _ in 0..1000 {
+            slow.push(store.store(&[1; 100], Keep::UntilAcked));
+            let fast: Vec<Stored> = (0..50).map(|_| store.store(&[2; 1000], Keep::Limited)).collect();
+            fast.into_iter().for_each(|fast| store.release(fast));
+        }
+        assert!(store.bytes() <= slow.len() * 100 + 4 * MAX_BLOCK_BYTES, "{}", store.bytes());
+    }
+
+    #[test]
     fn an_idle_store_holds_nothing() {
         let mut store = Store::default();
-        let kept = store.store(b"kept");
+        let kept = store.store(b"kept", Keep::UntilAcked);
         assert_eq!(store.bytes(), MIN_BLOCK_BYTES);
         store.shrink();
         assert_eq!(store.get(&kept), b"kept");
@@ -279,12 +304,12 @@ mod tests {
         assert_eq!((store.bytes(), store.blocks.len()), (0, 0));
         // An open block that has fallen empty makes way for a longer one.
         for length in [100, 5000] {
-            let stored = store.store(&vec![1; length]);
+            let stored = store.store(&vec![1; length], Keep::UntilAcked);
             store.release(stored);
         }
         store.shrink();
         assert_eq!((store.bytes(), store.blocks.len()), (0, 0));
-        let long = store.store(&vec![9; 1 << 20]);
+        let long = store.store(&vec![9; 1 << 20], Keep::UntilAcked);
         assert_eq!(store.bytes(), 1 << 20);
         store.release(long);
         assert_eq!(store.bytes(), 0);
