@@ -268,7 +268,7 @@ impl Ice {
         let consent_at = self.consent_at?;
         let consent = match self.state {
             IceState::Failed => return None,
-            IceState::Connected => consent_at + self.consent_timeout / 3,
+            IceState::Connected => consent_at + self.patience(),
             _ => consent_at + self.consent_timeout,
         };
         self.sessions().filter_map(Session::deadline).chain([consent]).min()
@@ -291,6 +291,11 @@ impl Ice {
     /// Whether the path in use has not answered for too long.
     fn is_silent(&self, now: Instant) -> bool {
         self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
+    }
+
+    /// Silence after which the peer counts as disconnected: never what lies between two requests for consent.
+    fn patience(&self) -> Duration {
+        (self.consent_timeout / 3).max(PATH_SILENCE)
     }
 
     /// Lets the agents act, and takes what they say.
@@ -335,7 +340,7 @@ impl Ice {
             (IceState::Failed, _) => IceState::Failed,
             _ if silence >= self.consent_timeout => IceState::Failed,
             (_, None) => IceState::Checking,
-            _ if silence >= self.consent_timeout / 3 => IceState::Disconnected,
+            _ if silence >= self.patience() => IceState::Disconnected,
             _ => IceState::Connected,
         };
     }

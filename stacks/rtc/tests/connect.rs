@@ -271,3 +271,18 @@ fn settings_that_cannot_work() {
     assert!(matches!(made, Err(Error::Config(_))));
     assert_ne!(address(0), address(1));
 }
+
+/// The agent cannot write a user name of more than 128 bytes.
+#[test]
+fn the_longest_user_name_fragment_is_taken_and_a_longer_one_refused() {
+    for (length, is_taken) in [(119, true), (120, false), (256, false)] {
+        let mut net = Net::new();
+        net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
+        let offer = net.peers[0].create_offer(net.now, false).unwrap();
+        let line = offer.lines().find(|line| line.starts_with("a=ice-ufrag:")).unwrap();
+        let offer = offer.replace(line, &format!("a=ice-ufrag:{}", "x".repeat(length)));
+        assert_eq!(net.peers[1].accept_offer(net.now, &offer).is_ok(), is_taken, "{length}");
+        // Its checks are written.
+        net.run(Duration::from_secs(1));
+    }
+}

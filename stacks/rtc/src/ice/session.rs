@@ -72,7 +72,7 @@ impl Session {
         agent.set_timing_advance(TIMING_ADVANCE);
         agent.set_initial_stun_rto(INITIAL_RTO);
         agent.set_max_stun_rto(Duration::from_millis(CONSENT_INTERVAL_MS.0));
-        // Checks are some 100 bytes; user name fragments of 256 characters each still fit.
+        // Checks are some 100 bytes; with the longest user name that is taken they still fit.
         agent.set_mtu(800..=1200);
         Self { agent, known: Vec::new(), mapped: Vec::new(), known_max: 0, deadline: None }
     }

@@ -1,5 +1,7 @@
 //! Reading a session description: line by line into sections, then the section for data out of them.
 
+use std::ops::RangeInclusive;
+
 use super::candidate::is_ice_char;
 use super::{Candidate, DataSection, Description, Form, Section, Setup};
 use crate::dtls::Fingerprint;
@@ -8,6 +10,10 @@ use crate::limits::Limits;
 
 /// Message size of a peer that does not say one (RFC 8841 section 6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 65_536;
+
+/// The agent writes user names of up to 128 bytes: the peer's fragment, a colon, and ours of 8. RFC 8839 section 5.4 lets a
+/// fragment have 256; nobody's has more than some dozens.
+const UFRAG_CHARS_MAX: usize = 128 - 1 - 8;
 
 type Rule = &'static str;
 
@@ -171,11 +177,11 @@ impl Transport {
     fn attribute(&mut self, name: &str, value: &str) -> Result<(), Rule> {
         match name {
             "ice-ufrag" => {
-                let rule = "a user name fragment is 4 to 256 ice-chars";
-                self.ufrag = Some(ice_chars(value, 4, rule)?.into());
+                let rule = "a user name fragment is 4 to 119 ice-chars";
+                self.ufrag = Some(ice_chars(value, 4..=UFRAG_CHARS_MAX, rule)?.into());
             }
             "ice-pwd" => {
-                self.password = Some(ice_chars(value, 22, "a password is 22 to 256 ice-chars")?.into());
+                self.password = Some(ice_chars(value, 22..=256, "a password is 22 to 256 ice-chars")?.into());
             }
             "fingerprint" => {
                 let (hash, bytes) =
@@ -276,8 +282,8 @@ fn token(value: &str) -> Result<&str, Rule> {
     if is_token { Ok(value) } else { Err("a mid is a token") }
 }
 
-fn ice_chars(value: &str, least: usize, rule: Rule) -> Result<&str, Rule> {
-    let holds = (least..=256).contains(&value.len()) && value.bytes().all(is_ice_char);
+fn ice_chars(value: &str, length: RangeInclusive<usize>, rule: Rule) -> Result<&str, Rule> {
+    let holds = length.contains(&value.len()) && value.bytes().all(is_ice_char);
     if holds { Ok(value) } else { Err(rule) }
 }
 
