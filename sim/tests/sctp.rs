@@ -39,7 +39,8 @@ fn stream_sequence_numbers_wrap() {
         (2, false, Reliability::MaxRetransmits(0)),
         (3, true, Reliability::Reliable),
     ] {
-        let mut plan = Plan::draw(seed).on(Profile { loss: 0.01, ..Profile::named("lan").unwrap() });
+        let mut plan =
+            Plan::draw(seed).on(Profile { loss: 0.01, rate: None, ..Profile::named("lan").unwrap() });
         for config in &mut plan.configs {
             *config = Config::default();
             config.interleaving = interleaving;
@@ -50,8 +51,7 @@ fn stream_sequence_numbers_wrap() {
         plan.heals_at = Duration::from_secs(60);
         let outcome = run_plan(seed, plan)
             .unwrap_or_else(|failure| panic!("{interleaving}, {reliability:?}: {failure}"));
-        // The unreliable ones lose most where slow start overruns the queue.
-        assert!(outcome.messages > 50_000, "{outcome:?}");
+        assert!(outcome.messages > 68_000, "{outcome:?}");
     }
 }
 

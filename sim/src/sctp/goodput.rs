@@ -11,6 +11,7 @@ use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
 use crate::profile::{Profile, Rate, UDP_OVERHEAD_BYTES};
+use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
 /// Bytes that DTLS 1.2 with AES-GCM adds to each packet: it counts for the rate.
@@ -98,7 +99,9 @@ impl Core for Flows {
         let sends = (0..count)
             .map(|step| (self.turn + step) % count)
             .find(|&at| self.cores[at].poll_transmit(now, out));
-        self.turn = sends.map_or(0, |at| at + 1);
+        if let Some(at) = sends {
+            self.turn = at + 1;
+        }
         sends.is_some()
     }
 }
@@ -115,20 +118,21 @@ pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Res
     };
     let start = Instant::now();
     let network = Network::new(seed, start, profile);
-    let flows = |side: Side| {
+    let mut seeds = generator(seed, Purpose::Cores);
+    let mut flows = || {
         let cores = senders.iter().zip(FIRST_PORT..).map(|(sender, port)| {
             let mut config = Config::default();
             (config.local_port, config.remote_port) = (port, port);
             config.congestion = sender.congestion;
             config.tolerated_loss_percent = sender.tolerated_loss_percent;
             let max_packet_bytes = config.max_packet_bytes;
-            let association = Association::new(config.into(), [seed as u8 ^ side.index() as u8; 32], start)
+            let association = Association::new(config.into(), seed_bytes(&mut seeds), start)
                 .map_err(|error| Failure::new(Duration::ZERO, error.to_string()))?;
             Ok(SctpCore { association, max_packet_bytes })
         });
         Ok(Flows { cores: cores.collect::<Result<_, _>>()?, turn: 0 })
     };
-    let mut stage = Stage::new(start, network, [flows(Side::A)?, flows(Side::B)?], describe);
+    let mut stage = Stage::new(start, network, [flows()?, flows()?], describe);
     stage.core_mut(Side::A).cores.iter_mut().for_each(|core| core.association.connect(start));
     let (mut received, mut end) = (vec![0; senders.len()], None);
     while end.is_none_or(|end: Instant| stage.now() < end) {

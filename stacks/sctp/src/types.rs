@@ -32,6 +32,10 @@ impl Tsn {
     }
 }
 
+/// How far two SSNs can be apart to be compared: half of their numbers (RFC 9260 section 1.6), less one. Chunks that are farther
+/// apart than this are never on their way at the same time, unless they are I-DATA.
+pub(crate) const SSN_REACH: usize = (1 << 15) - 1;
+
 /// Stream sequence number of a DATA chunk (RFC 9260 section 1.6): modulo 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ssn(pub u16);

@@ -175,7 +175,7 @@ fn what_is_refused() {
         ("55330 typ host", "65536 typ host", 10, "port"),
         ("55330 typ host", "55330 host", 10, "typ"),
         ("candidate:3302366163 1", "candidate:33_02 1", 10, "foundation"),
-        ("ice-ufrag:4ZcD", "ice-ufrag:4Zc", 14, "4 to 256"),
+        ("ice-ufrag:4ZcD", "ice-ufrag:4Zc", 14, "4 to 119"),
         ("ice-ufrag:4ZcD", "ice-ufrag:4Z D", 14, "ice-chars"),
         ("ice-pwd:2/1muCWoOi3uLifh0NuRHlJh", "ice-pwd:2", 15, "22 to 256"),
         ("a=ice-ufrag:4ZcD\r\n", "", 0, "ice-ufrag"),

@@ -1,12 +1,12 @@
 //! The long way of a chunk: not the next, not whole, not in the order of its stream, or not wanted.
 
 use super::buffers::Payload;
-use super::received::Arrival;
+use super::received::{Arrival, SPAN};
 use super::streams::{Parked, Turn};
 use super::window::{HELD_OVERHEAD, PARTIAL_OVERHEAD};
 use super::{INVALID_STREAMS_MAX, Inbound, Message, Pieces, Skipped, Whole, violation};
 use crate::error::ProtocolViolation;
-use crate::types::StreamId;
+use crate::types::{SSN_REACH, StreamId};
 use crate::wire::{Data, Order};
 
 impl Inbound {
@@ -23,7 +23,9 @@ impl Inbound {
         if self.received.has_gap() {
             self.acknowledgement.hasten();
         }
-        let position = match self.received.classify(data.tsn) {
+        // A message cannot be farther ahead in its stream than its chunk is.
+        let span = if matches!(self.pieces, Pieces::Serial(_)) { SSN_REACH as u64 } else { SPAN };
+        let position = match self.received.classify(data.tsn, span) {
             Arrival::New(position) => position,
             Arrival::Duplicate => {
                 self.stats.duplicate_chunks += 1;

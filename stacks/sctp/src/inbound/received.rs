@@ -78,11 +78,11 @@ impl Received {
         u64::try_from(ahead).ok().filter(|&ahead| ahead > 0).map(|ahead| self.cumulative + ahead)
     }
 
-    /// What to make of a TSN.
-    pub(super) fn classify(&self, candidate: Tsn) -> Arrival {
+    /// What to make of a TSN; one that is farther ahead than `span`, at most [`SPAN`], is too far.
+    pub(super) fn classify(&self, candidate: Tsn, span: u64) -> Arrival {
         match self.position_after(candidate) {
             None => Arrival::Duplicate,
-            Some(position) if position > self.cumulative + SPAN => Arrival::TooFar,
+            Some(position) if position > self.cumulative + span => Arrival::TooFar,
             Some(position) if position <= self.highest && self.is_set(position) => Arrival::Duplicate,
             Some(position) => Arrival::New(position),
         }

@@ -13,6 +13,8 @@ mod events;
 mod flight;
 mod limited;
 mod loss;
+mod opening;
+mod room;
 mod rtt;
 mod sack;
 mod scheduler;
@@ -48,8 +50,6 @@ use tolerance::Tolerance;
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
 const MESSAGE_BYTES: usize = 128;
-/// What `send` takes at the least, unsent and unacknowledged together: a few of the largest messages.
-const MIN_SEND_BUFFER_BYTES: usize = 1 << 20;
 /// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;
 /// Least lifetime. The shortest that WebRTC has is 0, which means "once, if now".
@@ -237,60 +237,6 @@ impl Outbound {
         }
     }
 
-    /// In place of `before`, of which nothing is kept, but that somebody waits for room.
-    pub(crate) fn after(before: &Self, config: &Config, initial_tsn: Tsn) -> Self {
-        let mut new = Self::new(config, initial_tsn);
-        if before.events.waits_for_room() {
-            new.events.tell_writable();
-        }
-        new
-    }
-
-    /// Whether nothing was sent yet that these terms would have forbidden, or counted otherwise.
-    pub(crate) fn agrees_with(&self, peer: Peer) -> bool {
-        let terms = |peer: Peer| (peer.streams, peer.interleaving, peer.forward_tsn);
-        self.flight.next() == 0 || self.peer.is_some_and(|before| terms(before) == terms(peer))
-    }
-
-    /// The peer has said what it can. From now on data may be sent. Messages that wait on streams that the peer does
-    /// not have are dropped; if it does not know FORWARD-TSN, those of limited reliability are reliable from now on.
-    pub(crate) fn open(&mut self, peer: Peer) {
-        self.peer = Some(peer);
-        self.set_window(peer.window_bytes as usize);
-        self.interleaving = peer.interleaving;
-        self.overhead = if peer.interleaving { Data::OVERHEAD_INTERLEAVED } else { Data::OVERHEAD };
-        self.flight.set_overhead(self.overhead);
-        self.settings.streams = self.settings.streams.min(peer.streams);
-        let (mut bytes, mut messages) = (0, 0);
-        for stream in self.streams.iter_mut() {
-            if !peer.forward_tsn {
-                stream.queue.iter_mut().for_each(|message| message.limit = LimitId::NONE);
-            }
-            if stream.id.0 >= self.settings.streams {
-                for message in stream.queue.drain(..) {
-                    messages += 1;
-                    // One that was given up has only its charge left.
-                    if message.payload.is_empty() {
-                        continue;
-                    }
-                    if message.limit.is_limited() {
-                        self.limits.dequeued(message.limit);
-                    }
-                    self.unsent -= 1;
-                    self.stats.messages_abandoned += 1;
-                    self.store.release(message.payload);
-                }
-                bytes += std::mem::take(&mut stream.buffered);
-            }
-        }
-        if !peer.forward_tsn {
-            self.limits = LimitTable::default();
-        }
-        self.unsent_bytes -= bytes;
-        self.free(bytes, messages);
-        self.scheduler.settle(&mut self.streams);
-    }
-
     /// Takes a message; copies it once. How long it may be is for the association to check.
     pub(crate) fn send(
         &mut self,
@@ -462,35 +408,6 @@ impl Outbound {
     fn set_window(&mut self, bytes: usize) {
         self.window = bytes;
         self.window_max = self.window_max.max(bytes);
-    }
-
-    /// Payload that may wait to be sent: as much as can be in flight, so that it can follow at once. More would only wait,
-    /// and would have left the caches when its time comes.
-    fn unsent_bytes_max(&self) -> usize {
-        let in_flight_max = self.congestion.window_bytes().min(self.window_max);
-        let sent_bytes = self.held - self.unsent_bytes - self.unsent * MESSAGE_BYTES;
-        in_flight_max.max(MIN_SEND_BUFFER_BYTES.saturating_sub(sent_bytes))
-    }
-
-    /// So much payload, and so many messages, need not be kept any longer.
-    fn free(&mut self, bytes: usize, messages: usize) {
-        self.held -= bytes + messages * MESSAGE_BYTES;
-        self.tell_writable();
-    }
-
-    /// There is room again for what was turned away, and not just a little.
-    fn tell_writable(&mut self) {
-        let is_half_free = self.held <= self.settings.send_buffer_bytes / 2
-            && self.unsent_bytes <= self.unsent_bytes_max() / 2;
-        if is_half_free && self.events.refused().is_some_and(|length| self.has_room(length)) {
-            self.events.tell_writable();
-        }
-    }
-
-    /// Whether a message of this length would be taken. One that is longer than the whole buffer can go out too, alone.
-    fn has_room(&self, length: usize) -> bool {
-        (self.held == 0 || self.held + length + MESSAGE_BYTES <= self.settings.send_buffer_bytes)
-            && (self.unsent == 0 || self.unsent_bytes + length <= self.unsent_bytes_max())
     }
 }
 

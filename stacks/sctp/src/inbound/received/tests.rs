@@ -32,7 +32,7 @@ fn what_is_a_duplicate() {
         (1, None),
         (3, None),
     ] {
-        let arrival = received.classify(Tsn(tsn));
+        let arrival = received.classify(Tsn(tsn), SPAN);
         match expected {
             Some(expected) => assert_eq!(arrival, expected, "{tsn}"),
             None => assert!(matches!(arrival, Arrival::New(_)), "{tsn}"),
@@ -81,7 +81,7 @@ proptest! {
                 cumulative = position;
                 set = set.split_off(&(position + 1));
             } else {
-                match received.classify(Tsn(position as u32)) {
+                match received.classify(Tsn(position as u32), SPAN) {
                     Arrival::Duplicate => prop_assert!(set.contains(&position)),
                     Arrival::TooFar => prop_assert!(ahead > SPAN),
                     Arrival::New(found) => {

@@ -163,7 +163,7 @@ impl Model {
         if self.has_given_up {
             // A piece of what was given up is dropped, and counts as come.
             self.has_come[index] =
-                self.rig.inbound.received.classify(data.tsn) == received::Arrival::Duplicate;
+                self.rig.inbound.received.classify(data.tsn, received::SPAN) == received::Arrival::Duplicate;
         } else {
             self.has_come[index] |= after.dropped_chunks == before.dropped_chunks;
         }
