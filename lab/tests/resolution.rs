@@ -24,12 +24,15 @@ fn injected_delays_are_found_with_their_size() {
         return;
     }
     if std::thread::available_parallelism().unwrap().get() < 2 {
+        assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs a core for each role");
         println!("skipped: needs a core for each role");
         return;
     }
     let launcher = Arc::new(LocalLauncher::with_executable(env!("CARGO_BIN_EXE_netdyno")));
     let arena = ArenaSpec { net: Net::Loopback, launcher };
-    let found = resolution::measure(&catalog, &builder, &arena, resolution::BLOCKS_MAX, &cancel).unwrap();
+    // A noisy machine needs more blocks; a quiet one stops as soon as it is sure.
+    let blocks_max = 2 * resolution::BLOCKS_MAX;
+    let found = resolution::measure(&catalog, &builder, &arena, blocks_max, &cancel).unwrap();
     let values: Vec<f64> = found.iter().map(|i| i.value).collect();
     assert_eq!(values, [1000.0, 2000.0, 5000.0]);
     for injected in &found {
