@@ -115,7 +115,7 @@ pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// Seed of a block's payloads, below 2^53: the same for every contender of the block.
+/// Seed of a block's payloads and of what a link loses, below 2^53: the same for every contender of the block.
 #[must_use]
 pub fn payload_seed(seed: u64, block: u32) -> u64 {
     mix(seed, u64::from(block) | 1 << 32) >> 11

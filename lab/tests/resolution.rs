@@ -29,7 +29,7 @@ fn injected_delays_are_found_with_their_size() {
         return;
     }
     let launcher = Arc::new(LocalLauncher::with_executable(env!("CARGO_BIN_EXE_netdyno")));
-    let arena = ArenaSpec { net: Net::Loopback, launcher };
+    let arena = ArenaSpec { launcher, ..ArenaSpec::local(Net::Loopback) };
     // A noisy machine needs more blocks; a quiet one stops as soon as it is sure.
     let blocks_max = 2 * resolution::BLOCKS_MAX;
     let found = resolution::measure(&catalog, &builder, &arena, blocks_max, &cancel).unwrap();

@@ -161,7 +161,11 @@ pub(crate) enum Report {
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub(crate) enum HolderPlan {
     Loopback,
-    Veth(Link),
+    /// The seed says which packets the link loses.
+    Veth {
+        link: Link,
+        seed: u64,
+    },
 }
 
 /// From a holder to the lab: the one line on its stdout.

@@ -129,13 +129,15 @@ pub struct ArenaSpec {
     pub net: Net,
     /// How its processes are started.
     pub launcher: Arc<dyn Launcher>,
+    /// Says which packets a link with loss loses, each way.
+    pub seed: u64,
 }
 
 impl ArenaSpec {
-    /// An arena on this host.
+    /// An arena on this host, of seed 0.
     #[must_use]
     pub fn local(net: Net) -> Self {
-        Self { net, launcher: Arc::new(LocalLauncher::default()) }
+        Self { net, launcher: Arc::new(LocalLauncher::default()), seed: 0 }
     }
 }
 
@@ -155,7 +157,7 @@ impl Arena {
         if spec.launcher.is_local() {
             cgroup::sweep();
         }
-        let network = Network::open(spec.launcher.as_ref(), &spec.net)?;
+        let network = Network::open(spec.launcher.as_ref(), &spec.net, spec.seed)?;
         Ok(Self { launcher: Arc::clone(&spec.launcher), network })
     }
 

@@ -44,7 +44,7 @@ struct Holder {
 
 impl Network {
     /// Makes the network that is asked for.
-    pub(crate) fn open(launcher: &dyn Launcher, net: &Net) -> Result<Self, ArenaError> {
+    pub(crate) fn open(launcher: &dyn Launcher, net: &Net, seed: u64) -> Result<Self, ArenaError> {
         let (plan, what) = match *net {
             Net::Host => return Ok(Self::host(None)),
             Net::Loopback => {
@@ -55,7 +55,7 @@ impl Network {
                 let by = if link.is_emulated() { "TUN devices and the lab" } else { "a veth pair" };
                 let rate = if link.rate_bits_per_s.is_none() { ", no rate limit" } else { "" };
                 let what = format!("two network namespaces joined by {by}, {link}{rate}");
-                (HolderPlan::Veth(link.clone()), what)
+                (HolderPlan::Veth { link: link.clone(), seed }, what)
             }
         };
         let (holder, sides, notes) = Holder::start(launcher, &plan)?;

@@ -319,11 +319,12 @@ impl Engine<'_> {
         at: &Position<'_>,
     ) -> Result<bool, RunError> {
         let settings = &run.header.settings;
-        let arena = Arena::open(&arena_spec(settings))?;
+        let seed = plan::payload_seed(settings.seed, block);
+        let arena = Arena::open(&ArenaSpec { seed, ..arena_spec(settings) })?;
         let spec = TrialSpec {
             workload,
             params: &run.cells[cell].params,
-            seed: plan::payload_seed(settings.seed, block),
+            seed,
             roles: roles(workload, &run.cells[cell], settings, builds, plan, &arena),
             marks: trial::steady_marks(&run.cells[cell].params, settings.marks_hz),
             limits: TimeLimits::default().scaled(settings.time_limits),

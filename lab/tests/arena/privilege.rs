@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 
-use netdyno_lab::arena::{AgentEvent, Arena, ArenaError, ArenaSpec, Link, LocalLauncher, Net, Side};
+use netdyno_lab::arena::{AgentEvent, Arena, ArenaError, Link, Net, Side};
 
 use super::trial::*;
 
@@ -78,10 +77,7 @@ fn without_privilege_a_user_namespace_serves() {
 fn as_unprivileged() {
     let Ok(binary) = std::env::var("NETDYNO_TEST_UNPRIVILEGED") else { return };
     for net in [Net::Loopback, Net::Veth(Link { rate_bits_per_s: Some(1_000_000), ..Link::default() })] {
-        let arena = match Arena::open(&ArenaSpec {
-            net,
-            launcher: Arc::new(LocalLauncher::with_executable(&binary)),
-        }) {
+        let arena = match Arena::open(&spec_of(net, &binary)) {
             Err(ArenaError::NotPermitted { reason }) => return println!("{reason}"),
             arena => arena.unwrap(),
         };
@@ -106,9 +102,8 @@ fn as_unprivileged() {
         trial.finish();
     }
     // No cgroup, no PID namespace: everything is found by its parent.
-    let host = ArenaSpec { net: Net::Host, launcher: Arc::new(LocalLauncher::with_executable(&binary)) };
     let script = "setsid sh -c 'setsid sleep 1000 & sleep 1000' & echo up; read x; exit 3";
-    let mut trial = Trial::new(Arena::open(&host).unwrap(), script);
+    let mut trial = Trial::new(Arena::open(&spec_of(Net::Host, &binary)).unwrap(), script);
     println!("{:?}", trial.notes);
     assert_eq!(trial.line(), "up");
     eventually("the daemons start", || marked(&trial.mark).len() >= 4);

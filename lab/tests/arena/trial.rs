@@ -18,8 +18,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
 pub(crate) const MARK: &str = "NETDYNO_TEST_MARK";
 
+pub(crate) fn spec_of(net: Net, binary: &str) -> ArenaSpec {
+    ArenaSpec { launcher: Arc::new(LocalLauncher::with_executable(binary)), ..ArenaSpec::local(net) }
+}
+
 pub(crate) fn spec(net: Net) -> ArenaSpec {
-    ArenaSpec { net, launcher: Arc::new(LocalLauncher::with_executable(BINARY)) }
+    spec_of(net, BINARY)
 }
 
 /// The arena, or `None` where this machine does not permit it and nobody insists.

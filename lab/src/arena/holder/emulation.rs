@@ -22,23 +22,20 @@ const MAX_PACKET_BYTES: usize = 65_535;
 const MAX_BYTES_UNDER_WAY: usize = 64 << 20;
 /// Packets read from one side before the other has its turn.
 const READS_A_TURN: usize = 64;
-/// Chance is the same in every trial; what it falls upon is not, as contenders send as they like.
-const SEED: u64 = 0x6e65_7464_796e_6f00;
 
 /// A TUN device in the namespace that we are in.
 pub(super) fn device(name: &str) -> Result<File, String> {
     sys::tun(name).map_err(|error| format!("delay and loss need a TUN device, /dev/net/tun: {error}"))
 }
 
-/// Carries packets between the devices until `until` ends.
-pub(super) fn carry(devices: &[File; 2], link: &Link, until: BorrowedFd<'_>) -> io::Result<()> {
-    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+/// Carries packets between the devices until `until` ends. The seed says which are lost.
+pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: BorrowedFd<'_>) -> io::Result<()> {
     let [first, second] = devices;
-    let mut ways = [Way::new(first, second), Way::new(second, first)];
+    let mut ways = [Way::new(first, second, seed), Way::new(second, first, !seed)];
     let mut buffer = [0; MAX_PACKET_BYTES];
     loop {
         for way in &mut ways {
-            way.take(link, &mut random, &mut buffer)?;
+            way.take(link, &mut buffer)?;
             way.give(Instant::now());
         }
         let due = ways.iter().filter_map(|way| way.under_way.front()).map(|packet| packet.due).min();
@@ -58,6 +55,8 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, until: BorrowedFd<'_>) -> 
 struct Way<'a> {
     from: &'a File,
     to: &'a File,
+    /// Of this way alone: which packets are lost does not depend on how the ways take turns.
+    random: Pcg64Mcg,
     under_way: VecDeque<Packet>,
     bytes: usize,
 }
@@ -68,19 +67,19 @@ struct Packet {
 }
 
 impl<'a> Way<'a> {
-    fn new(from: &'a File, to: &'a File) -> Self {
-        Self { from, to, under_way: VecDeque::new(), bytes: 0 }
+    fn new(from: &'a File, to: &'a File, seed: u64) -> Self {
+        Self { from, to, random: Pcg64Mcg::seed_from_u64(seed), under_way: VecDeque::new(), bytes: 0 }
     }
 
     /// Takes what has been sent; loses some.
-    fn take(&mut self, link: &Link, random: &mut Pcg64Mcg, buffer: &mut [u8]) -> io::Result<()> {
+    fn take(&mut self, link: &Link, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..READS_A_TURN {
             let length = match self.from.read(buffer) {
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let lost = random.random_range(0..1_000_000) < link.loss_ppm;
+            let lost = self.random.random_range(0..1_000_000) < link.loss_ppm;
             if !lost && self.bytes + length <= MAX_BYTES_UNDER_WAY {
                 self.bytes += length;
                 // By a clock read after the packet: none is early, however late we come to read.
@@ -96,6 +95,37 @@ impl<'a> Way<'a> {
         while let Some(packet) = self.under_way.pop_front_if(|packet| packet.due <= now) {
             self.bytes -= packet.bytes.len();
             let _ = self.to.write(&packet.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    /// Which of many packets a way with this seed loses.
+    fn lost(seed: u64) -> Vec<bool> {
+        let (here, there) = UnixDatagram::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        let from = File::from(OwnedFd::from(here));
+        let link = Link { loss_ppm: 300_000, ..Link::default() };
+        let mut way = Way::new(&from, &from, seed);
+        let lost = |_| {
+            there.send(&[0]).unwrap();
+            way.take(&link, &mut [0; 10]).unwrap();
+            way.under_way.pop_front().is_none()
+        };
+        (0..200).map(lost).collect()
+    }
+
+    #[test]
+    fn the_seed_says_what_is_lost_and_each_way_has_its_own_chance() {
+        assert_eq!(lost(1), lost(1));
+        for (one, other) in [(1, 2), (1, !1), (0, !0)] {
+            assert_ne!(lost(one), lost(other), "{one} {other}");
         }
     }
 }

@@ -48,9 +48,11 @@ pub fn run() -> io::Result<()> {
     text.push(b'\n');
     io::stdout().lock().write_all(&text)?;
     match (&answer, &plan, open) {
-        (HolderAnswer::Ready { .. }, HolderPlan::Veth(link), Some(Open { devices: Some(devices), .. })) => {
-            emulation::carry(&devices, link, io::stdin().as_fd())
-        }
+        (
+            HolderAnswer::Ready { .. },
+            HolderPlan::Veth { link, seed },
+            Some(Open { devices: Some(devices), .. }),
+        ) => emulation::carry(&devices, link, *seed, io::stdin().as_fd()),
         (HolderAnswer::Ready { .. }, ..) => io::copy(&mut stdin, &mut io::sink()).map(drop),
         _ => Ok(()),
     }
@@ -98,7 +100,7 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open
             links::loopback()?;
             Ok((HolderAnswer::Ready { sides: vec![side(path("ns/net"))], notes }, None))
         }
-        HolderPlan::Veth(link) => {
+        HolderPlan::Veth { link, .. } => {
             let first = own_net()?;
             let emulated = link.is_emulated();
             let first_device = if emulated { Some(emulation::device(FIRST_INTERFACE)?) } else { None };
