@@ -13,6 +13,13 @@ pub enum ArenaError {
         /// The system calls that were tried, and what they answered.
         reason: String,
     },
+    /// The kernel, or the container that we are in, lacks what this network is made of; another [`Net`](super::Net) may
+    /// still work.
+    #[error("this kernel or container lacks {reason}")]
+    Missing {
+        /// What is missing, what the kernel answered, and the remedy.
+        reason: String,
+    },
     /// The network could not be configured inside its namespaces.
     #[error("the private network could not be set up: {reason}")]
     Network {

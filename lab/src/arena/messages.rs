@@ -180,6 +180,9 @@ pub(crate) enum HolderAnswer {
     NotPermitted {
         reason: String,
     },
+    Missing {
+        reason: String,
+    },
     Failed {
         reason: String,
     },

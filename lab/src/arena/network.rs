@@ -127,6 +127,7 @@ impl Holder {
         match answer {
             HolderAnswer::Ready { sides, notes } => Ok((holder, sides, notes)),
             HolderAnswer::NotPermitted { reason } => Err(ArenaError::NotPermitted { reason }),
+            HolderAnswer::Missing { reason } => Err(ArenaError::Missing { reason }),
             HolderAnswer::Failed { reason } => Err(ArenaError::Network { reason }),
         }
     }

@@ -45,6 +45,40 @@ fn as_refused() {
 }
 
 #[test]
+fn without_a_tun_device_an_emulated_link_is_missing_and_nothing_else() {
+    let outer = format!(
+        "mount -t tmpfs none /dev/net && exec {} --exact privilege::as_without_tun --nocapture",
+        std::env::current_exe().unwrap().display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", &outer]).env("NETDYNO_TEST_WITHOUT_TUN", "1");
+    let Ok(output) = command.output() else { return skip("unshare(1)").unwrap_or_default() };
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !text.contains("missing as it should") {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // Where the test itself ran, it succeeded or was skipped.
+        assert!(output.status.success() || !text.contains("running"), "{text}{errors}");
+        skip::<()>(&format!("user namespaces and a folder /dev/net ({errors})")).unwrap_or_default();
+    }
+}
+
+/// Not a test by itself: runs where /dev/net is empty.
+#[test]
+fn as_without_tun() {
+    if std::env::var("NETDYNO_TEST_WITHOUT_TUN").is_err() {
+        return;
+    }
+    let link = Link { delay: std::time::Duration::from_millis(1), ..Link::default() };
+    match Arena::best(&spec(Net::Veth(link))) {
+        Err(ArenaError::Missing { reason }) => assert!(reason.contains("modprobe tun"), "{reason}"),
+        Err(ArenaError::NotPermitted { reason }) => return println!("{reason}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(Arena::best(&spec(Net::Veth(Link::default()))).unwrap().is_private());
+    println!("missing as it should");
+}
+
+#[test]
 fn without_privilege_a_user_namespace_serves() {
     if !nix::unistd::geteuid().is_root() {
         // Then every other test is this one.

@@ -31,6 +31,7 @@ pub(crate) fn open(net: Net) -> Option<Arena> {
     match Arena::open(&spec(net)) {
         Ok(arena) => Some(arena),
         Err(ArenaError::NotPermitted { reason }) => skip(&format!("network namespaces ({reason})")),
+        Err(ArenaError::Missing { reason }) => skip(&reason),
         Err(error) => panic!("{error}"),
     }
 }

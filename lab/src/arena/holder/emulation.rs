@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::Link;
+use super::{Link, Refusal};
 use crate::arena::sys;
 
 /// The longest packet that IPv4 has.
@@ -24,8 +24,19 @@ const MAX_BYTES_UNDER_WAY: usize = 64 << 20;
 const READS_A_TURN: usize = 64;
 
 /// A TUN device in the namespace that we are in.
-pub(super) fn device(name: &str) -> Result<File, String> {
-    sys::tun(name).map_err(|error| format!("delay and loss need a TUN device, /dev/net/tun: {error}"))
+pub(super) fn device(name: &str) -> Result<File, Refusal> {
+    sys::tun(name).map_err(|error| {
+        let reason = format!("a TUN device for delay and loss, /dev/net/tun: {error}");
+        match error.raw_os_error().map(Errno::from_raw) {
+            // No file, no driver behind it, or a container that does not let us open it.
+            Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::EACCES | Errno::EPERM) => {
+                Refusal::Missing(format!(
+                    "{reason}; `modprobe tun`, or give the container, or this user, that device"
+                ))
+            }
+            _ => Refusal::Failed(reason),
+        }
+    })
 }
 
 /// Carries packets between the devices until `until` ends. The seed says which are lost.

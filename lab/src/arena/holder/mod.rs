@@ -41,7 +41,8 @@ pub fn run() -> io::Result<()> {
         Err(reason) => (HolderAnswer::NotPermitted { reason }, None),
         Ok(user) => match configure(&plan, user) {
             Ok((answer, open)) => (answer, open),
-            Err(reason) => (HolderAnswer::Failed { reason }, None),
+            Err(Refusal::Missing(reason)) => (HolderAnswer::Missing { reason }, None),
+            Err(Refusal::Failed(reason)) => (HolderAnswer::Failed { reason }, None),
         },
     };
     let mut text = serde_json::to_vec(&answer)?;
@@ -85,8 +86,22 @@ struct Open {
     devices: Option<[File; 2]>,
 }
 
+/// Why there is no network, although there is a namespace for it.
+enum Refusal {
+    /// It is made of what is not here.
+    Missing(String),
+    /// A step failed.
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
 /// Sets up what the plan says.
-fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), String> {
+fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), Refusal> {
     let pid = std::process::id();
     let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
     let side = |net: PathBuf| Namespaces { user: user.then(|| path("ns/user")), net };
