@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::noise;
-use crate::arena::{Arena, ArenaSpec, Link, Net, Topology};
+use crate::arena::{Arena, ArenaError, ArenaSpec, Link, Net, Topology};
 use crate::build::{Availability, Builder};
 use crate::host::Host;
 use crate::manifest::Catalog;
@@ -56,7 +56,10 @@ fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Fi
 #[must_use]
 pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     let host = Host::detect(super::toolchains());
-    let mut all = vec![cores(&host), network(&Net::Loopback), network(&Net::Veth(Link::default()))];
+    let emulated = Link { delay: Duration::from_millis(1), ..Link::default() };
+    let nets = [Net::Loopback, Net::Veth(Link::default()), Net::Veth(emulated)];
+    let mut all = vec![cores(&host)];
+    all.extend(nets.iter().map(network));
     all.push(good_if(
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
         "cgroups",
@@ -107,6 +110,12 @@ fn network(net: &Net) -> Finding {
     let what = format!("network: {net}");
     match Arena::open(&ArenaSpec::local(net.clone())) {
         Ok(arena) => finding(Grade::Good, &what, arena.describe(), ""),
+        Err(e @ ArenaError::Missing { .. }) => finding(
+            Grade::Warning,
+            &what,
+            e.to_string(),
+            "modprobe tun; in a container: --device /dev/net/tun; as an ordinary user: chmod 666 /dev/net/tun",
+        ),
         Err(e) => finding(
             Grade::Warning,
             &what,
