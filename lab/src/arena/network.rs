@@ -33,6 +33,8 @@ pub(crate) struct Network {
     holder: Option<Holder>,
     /// One entry a side; with one network for both, one entry.
     sides: Vec<Namespaces>,
+    /// The sides are joined by TUN devices.
+    emulated: bool,
 }
 
 /// The process that keeps the namespaces. Ends when dropped.
@@ -60,7 +62,8 @@ impl Network {
         };
         let (holder, sides, notes) = Holder::start(launcher, &plan)?;
         let description = std::iter::once(what).chain(notes).collect::<Vec<_>>().join("; ");
-        Ok(Self { description, holder: Some(holder), sides })
+        let emulated = matches!(net, Net::Veth(link) if link.is_emulated());
+        Ok(Self { description, holder: Some(holder), sides, emulated })
     }
 
     /// The host's loopback: as asked, or because of a refusal.
@@ -69,7 +72,7 @@ impl Network {
             None => "host loopback, shared with everything else on this host".to_owned(),
             Some(refusal) => format!("host loopback: {refusal}"),
         };
-        Self { description, holder: None, sides: Vec::new() }
+        Self { description, holder: None, sides: Vec::new(), emulated: false }
     }
 
     pub(crate) fn describe(&self) -> &str {
@@ -99,11 +102,15 @@ impl Network {
     }
 
     pub(crate) fn scope(&self, side: Side) -> NetScope {
-        match (self.sides.len(), side) {
-            (0, _) => NetScope::Host,
-            (1, _) => NetScope::Loopback,
-            (_, Side::A) => NetScope::Veth(FIRST_INTERFACE.to_owned()),
-            (_, Side::B) => NetScope::Veth(SECOND_INTERFACE.to_owned()),
+        let interface = match side {
+            Side::A => FIRST_INTERFACE.to_owned(),
+            Side::B => SECOND_INTERFACE.to_owned(),
+        };
+        match self.sides.len() {
+            0 => NetScope::Host,
+            1 => NetScope::Loopback,
+            _ if self.emulated => NetScope::Tun(interface),
+            _ => NetScope::Veth(interface),
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum NetScope {
     Loopback,
     /// A private namespace a role; this is the interface to the other one.
     Veth(String),
+    /// The same, but a TUN device, which has no Ethernet headers.
+    Tun(String),
 }
 
 /// Counters of the network.
@@ -55,11 +57,13 @@ impl NetSnapshot {
 impl NetScope {
     /// Reads the counters of the namespace that we are in.
     pub(crate) fn read(&self) -> NetSnapshot {
-        let (interface, shared) = match self {
+        let (interface, counted_from) = match self {
             Self::Host => return nothing("the host's network is shared with others"),
-            Self::Loopback => ("lo", true),
-            Self::Veth(interface) => (interface.as_str(), false),
+            Self::Loopback => ("lo", "from the IP header on"),
+            Self::Veth(interface) => (interface.as_str(), "with Ethernet headers"),
+            Self::Tun(interface) => (interface.as_str(), "from the IP header on"),
         };
+        let shared = *self == Self::Loopback;
         let device = Process::myself()
             .and_then(|this| this.dev_status())
             .ok()
@@ -72,7 +76,7 @@ impl NetScope {
             Some(value) => Reading::of(value, format!("/proc/self/net/snmp Udp {name}")),
             None => Reading::not_measured(format!("no Udp {name} in /proc/self/net/snmp")),
         };
-        let (bytes, packets) = traffic(&device, shared);
+        let (bytes, packets) = traffic(&device, shared, counted_from);
         NetSnapshot {
             shared_by_roles: shared,
             bytes,
@@ -88,17 +92,15 @@ impl NetScope {
 }
 
 /// Loopback hands every packet from its sending to its receiving side: one of the two is the traffic.
-fn traffic(device: &DeviceStatus, loopback: bool) -> (Reading, Reading) {
+fn traffic(device: &DeviceStatus, loopback: bool, counted_from: &str) -> (Reading, Reading) {
     let (bytes, packets, source) = match loopback {
-        true => (
-            device.recv_bytes,
-            device.recv_packets,
-            "received on lo by all roles, from the IP header on".to_owned(),
-        ),
+        true => {
+            (device.recv_bytes, device.recv_packets, format!("received on lo by all roles, {counted_from}"))
+        }
         false => (
             device.recv_bytes + device.sent_bytes,
             device.recv_packets + device.sent_packets,
-            format!("received and sent on {}, with Ethernet headers", device.name),
+            format!("received and sent on {}, {counted_from}", device.name),
         ),
     };
     (Reading::of(bytes, source.clone()), Reading::of(packets, source + "; a GSO or GRO packet counts once"))

@@ -170,4 +170,11 @@ fn a_link_holds_packets_up_and_loses_some() {
     let lost = PACKETS - arrived;
     assert!((147..=253).contains(&lost), "{lost} lost");
     assert!(fastest >= delay && fastest < delay + Duration::from_millis(10), "{fastest:?}");
+    let mut trial = Trial::with(arena, "read x", |launch| launch.side = Side::B);
+    trial.role().meter(1, false).unwrap();
+    let AgentEvent::Meter { snapshot, .. } = trial.next() else { panic!() };
+    let bytes = snapshot.net.bytes;
+    assert_eq!(bytes.value, Some(u64::from(arrived) * (16 + 8 + 20)), "{bytes:?}");
+    assert!(bytes.source.contains("from the IP header on"), "{bytes:?}");
+    trial.finish();
 }
