@@ -31,13 +31,14 @@ fn a_side_that_begins_anew_is_understood() {
     check_seeds("--test sctp anew", 200, run_restart);
 }
 
-/// More ordered messages on one stream than SSNs have values, over a network that loses some: all reliable, or none.
+/// More ordered messages on one stream than SSNs have values, over a network that loses some: all reliable, and as many at a
+/// time as the windows allow, or none reliable, and one by one.
 #[test]
 fn stream_sequence_numbers_wrap() {
-    for (seed, interleaving, reliability) in [
-        (1, false, Reliability::Reliable),
-        (2, false, Reliability::MaxRetransmits(0)),
-        (3, true, Reliability::Reliable),
+    for (seed, interleaving, reliability, apart) in [
+        (1, false, Reliability::Reliable, Duration::ZERO),
+        (2, false, Reliability::MaxRetransmits(0), Duration::from_micros(100)),
+        (3, true, Reliability::Reliable, Duration::ZERO),
     ] {
         let mut plan =
             Plan::draw(seed).on(Profile { loss: 0.01, rate: None, ..Profile::named("lan").unwrap() });
@@ -47,7 +48,7 @@ fn stream_sequence_numbers_wrap() {
         }
         let options = SendOptions { unordered: false, reliability };
         let planned = Planned { stream: StreamId(1), bytes: 30, options };
-        plan.actions = vec![(Duration::ZERO, Side::A, Action::Send(planned)); 70_000];
+        plan.actions = (0..70_000).map(|at| (at * apart, Side::A, Action::Send(planned))).collect();
         plan.heals_at = Duration::from_secs(60);
         let outcome = run_plan(seed, plan)
             .unwrap_or_else(|failure| panic!("{interleaving}, {reliability:?}: {failure}"));
