@@ -161,6 +161,55 @@ fn dropping_a_connection_tells_the_peer_and_its_waiters() {
 }
 
 #[test]
+fn a_writer_hears_of_the_end_though_nobody_reads() {
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, _answerer, channel, other) = pair(&here, &there);
+    thread::scope(|scope| {
+        // Both send what the other does not read, until both are stuck.
+        let writers = [&channel, &other].map(|channel| {
+            scope.spawn(|| {
+                loop {
+                    if let Err(error) = channel.send(&[1; 60_000]) {
+                        return error;
+                    }
+                }
+            })
+        });
+        thread::sleep(Duration::from_millis(500));
+        assert!(writers.iter().all(|writer| !writer.is_finished()), "nobody reads");
+        offerer.close();
+        for writer in writers {
+            assert_eq!(writer.join().unwrap(), SendError::Closed);
+        }
+    });
+    assert!(other.recv().is_ok(), "what came before can still be taken");
+}
+
+#[test]
+fn a_dropped_connection_is_gone_though_nobody_read_it() {
+    let mut settings = settings();
+    settings.max_connections = 1;
+    let (here, there) = (endpoint(), Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap());
+    let (offerer, answerer, _channel, other) = pair(&here, &there);
+    let unaccepted = offerer.create_channel("unaccepted", ChannelOptions::default()).unwrap();
+    let stuck = until(|| match unaccepted.try_send(Kind::Binary, &[1; 60_000]) {
+        Err(SendError::WouldBlock) => {
+            let before = unaccepted.buffered_amount();
+            thread::sleep(Duration::from_millis(200));
+            (unaccepted.buffered_amount() == before).then_some(before)
+        }
+        _ => None,
+    });
+    assert!(stuck > 0);
+    assert!(matches!(PeerConnection::new(&there), Err(Error::Limit)));
+    drop((answerer, other));
+    until(|| {
+        thread::sleep(Duration::from_millis(5));
+        PeerConnection::new(&there).ok()
+    });
+}
+
+#[test]
 fn dropping_everything_leaves_no_thread() {
     // Other tests run beside this one: it looks at threads of its own number only by waiting for fewer.
     let begin = Instant::now();

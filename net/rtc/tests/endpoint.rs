@@ -139,23 +139,7 @@ fn closing_ends_both_sides() {
 #[test]
 fn who_does_not_read_holds_the_sender_back() {
     let (mut client, mut server) = (endpoint(), endpoint());
-    let (here, there) = connect(&mut client, &mut server, Port::Shared);
-    server.connection(there).unwrap().set_reading(false);
-    let channel = Cell::new(None);
-    let mut on_client = On(
-        |_: &mut netdyno_rtc::Connection<'_>, event| {
-            if let Event::Open(opened) = event {
-                channel.set(Some(opened));
-            }
-        },
-        |_: &mut netdyno_rtc::Connection<'_>, _| {},
-    );
-    let channel = until(|| {
-        client.poll(SHORT, &mut on_client).unwrap();
-        server.poll(SHORT, &mut Ignore).unwrap();
-        channel.get()
-    });
-    let taken = fill(&mut client, &mut server, here, channel);
+    let (_, there, _, taken) = connect_and_fill(&mut client, &mut server);
     let held = server.connection(there).unwrap().stats().sctp.held_bytes;
     assert!(held <= 64 << 20, "the receiver holds {held} bytes");
 
@@ -174,6 +158,93 @@ fn who_does_not_read_holds_the_sender_back() {
         server.poll(SHORT, &mut on_server).unwrap();
         (received.get() == taken).then_some(())
     });
+}
+
+/// Connects, and fills the receive window of a server that does not read; gives both ids, the
+/// sender's channel, and the number of messages.
+fn connect_and_fill(
+    client: &mut Endpoint,
+    server: &mut Endpoint,
+) -> (ConnectionId, ConnectionId, ChannelId, usize) {
+    let (here, there) = connect(client, server, Port::Shared);
+    server.connection(there).unwrap().set_reading(false);
+    let channel = Cell::new(None);
+    let mut on_client = On(
+        |_: &mut netdyno_rtc::Connection<'_>, event| {
+            if let Event::Open(opened) = event {
+                channel.set(Some(opened));
+            }
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| {},
+    );
+    let channel = until(|| {
+        client.poll(SHORT, &mut on_client).unwrap();
+        server.poll(SHORT, &mut Ignore).unwrap();
+        channel.get()
+    });
+    let taken = fill(client, server, here, channel);
+    (here, there, channel, taken)
+}
+
+#[test]
+fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
+    for is_cut_off in [false, true] {
+        let mut settings = settings();
+        let mut peer = (*settings.peer).clone();
+        peer.consent_timeout = Duration::from_secs(2);
+        settings.peer = peer.into();
+        let mut client = endpoint();
+        let mut server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+        let (here, ..) = connect_and_fill(&mut client, &mut server);
+        if !is_cut_off {
+            client.connection(here).unwrap().close();
+            client.poll(SHORT, &mut Ignore).unwrap();
+        }
+        let (messages, ends) = (Cell::new(0), RefCell::new(Vec::new()));
+        let mut on_server = On(
+            |_: &mut netdyno_rtc::Connection<'_>, event| {
+                if let Event::ChannelClosed(_) | Event::State(PeerState::Closed | PeerState::Failed) = event {
+                    ends.borrow_mut().push((messages.get() > 0, event));
+                }
+            },
+            |connection: &mut netdyno_rtc::Connection<'_>, _| {
+                messages.set(messages.get() + 1);
+                connection.set_reading(false);
+            },
+        );
+        until(|| {
+            server.poll(SHORT, &mut on_server).unwrap();
+            server.is_empty().then_some(())
+        });
+        let ends = ends.into_inner();
+        assert_eq!(ends.len(), 2, "{ends:?}");
+        assert!(ends.iter().all(|(after_messages, _)| *after_messages));
+    }
+}
+
+#[test]
+fn who_pulls_hears_of_the_end_once_all_is_pulled() {
+    let (mut client, mut server) = (endpoint(), endpoint());
+    let (here, there, channel, taken) = connect_and_fill(&mut client, &mut server);
+    let is_closed = Cell::new(false);
+    let mut on_server = On(
+        |_: &mut netdyno_rtc::Connection<'_>, event| {
+            is_closed.set(is_closed.get() | matches!(event, Event::ChannelClosed(_)));
+        },
+        |_: &mut netdyno_rtc::Connection<'_>, _| panic!("messages are pulled"),
+    );
+    client.connection(here).unwrap().close_channel(channel);
+    let mut pulled = 0;
+    until(|| {
+        client.poll(SHORT, &mut Ignore).unwrap();
+        server.poll(SHORT, &mut on_server).unwrap();
+        while server.connection(there).unwrap().recv().is_some() {
+            pulled += 1;
+            assert!(!is_closed.get());
+        }
+        is_closed.get().then_some(())
+    });
+    assert_eq!(pulled, taken);
 }
 
 /// Sends until nothing is taken for a while; gives how many messages were.

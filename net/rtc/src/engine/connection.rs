@@ -95,9 +95,11 @@ impl<'a> Connection<'a> {
     }
 
     /// Whether messages are handed to the handler (as at first). If not, they stay in the connection, and once its
-    /// receive window is full the peer is held back.
+    /// receive window is full the peer is held back. When the connection ends there is nobody to hold back: what is left
+    /// is handed over, and then the end.
     pub fn set_reading(&mut self, reading: bool) {
-        self.engine.slots[self.id.index as usize].reading = reading;
+        let slot = &mut self.engine.slots[self.id.index as usize];
+        slot.reading = reading || slot.is_ending();
         if reading {
             self.engine.touch(self.id.index);
         }

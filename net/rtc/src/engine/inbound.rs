@@ -8,6 +8,7 @@ use netdyno_rtc_core::{Event, PeerState};
 use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
+use crate::limits::HELD_ENDS;
 
 impl Engine {
     /// Takes one batch from a port.
@@ -72,10 +73,11 @@ impl Engine {
     /// come before that end.
     pub(crate) fn deliver_one(&mut self, id: ConnectionId, handler: &mut impl Handler) {
         self.deliver_events(id, handler);
-        if self.deliver_messages(id, handler) {
-            // Behind the last message something may have been that is none for the application.
-            self.deliver_events(id, handler);
-            self.deliver_ends(id, handler);
+        let all_taken = self.deliver_messages(id, handler);
+        // Behind the last message something may have been that is none for the application.
+        self.deliver_events(id, handler);
+        if all_taken {
+            while self.deliver_end(id, handler) {}
         }
         if let Some(slot) = self.slot_mut(id)
             && slot.told
@@ -94,6 +96,14 @@ impl Engine {
         {
             if is_end(&event) {
                 slot.held.push_back(event);
+                if slot.is_ending() {
+                    // Nobody is left to hold back. What is held is bounded by the receive window, and by the channels.
+                    if !std::mem::replace(&mut slot.reading, true) {
+                        self.touch(id.index);
+                    }
+                } else if slot.held.len() > HELD_ENDS {
+                    self.deliver_end(id, handler);
+                }
             } else {
                 handler.on_event(&mut Connection::new(self, id), event);
             }
@@ -104,7 +114,10 @@ impl Engine {
     fn deliver_messages(&mut self, id: ConnectionId, handler: &mut impl Handler) -> bool {
         let mut channel = None;
         loop {
-            let Some(slot) = self.slot_mut(id).filter(|slot| slot.reading) else { return false };
+            let Some(slot) = self.slot_mut(id) else { return false };
+            if !slot.reading {
+                return !slot.peer.has_message();
+            }
             let Some(message) = slot.peer.recv() else { return true };
             if channel != Some(message.channel) {
                 // To take it, its channel may have been opened.
@@ -118,13 +131,13 @@ impl Engine {
         }
     }
 
-    fn deliver_ends(&mut self, id: ConnectionId, handler: &mut impl Handler) {
-        while let Some(slot) = self.slot_mut(id)
-            && let Some(event) = slot.held.pop_front()
-        {
-            slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
-            handler.on_event(&mut Connection::new(self, id), event);
-        }
+    /// Hands over the oldest end; false if there is none.
+    fn deliver_end(&mut self, id: ConnectionId, handler: &mut impl Handler) -> bool {
+        let Some(slot) = self.slot_mut(id) else { return false };
+        let Some(event) = slot.held.pop_front() else { return false };
+        slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
+        handler.on_event(&mut Connection::new(self, id), event);
+        true
     }
 
     fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut super::Slot> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use netdyno_rtc_core::{Event, PeerConnection};
+use netdyno_rtc_core::{Event, PeerConnection, PeerState};
 
 use super::routes::Trail;
 
@@ -58,5 +58,10 @@ impl Slot {
             told: false,
             over: false,
         }
+    }
+
+    /// Whether nothing comes or goes any more, though the application may not know.
+    pub(crate) fn is_ending(&self) -> bool {
+        matches!(self.peer.state(), PeerState::Closed | PeerState::Failed)
     }
 }

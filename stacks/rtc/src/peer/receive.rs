@@ -61,6 +61,15 @@ impl PeerConnection {
         Some(message)
     }
 
+    /// Whether there is a message to take, of whatever channel. To find out, what stands before it is dealt with: poll
+    /// events after.
+    pub fn has_message(&mut self) -> bool {
+        if self.transport.waiting.is_none() {
+            self.transport.waiting = self.next_of_application();
+        }
+        self.transport.waiting.is_some()
+    }
+
     /// Takes what the association has for us, up to the first message for the application. That one waits here, and
     /// everything behind it there.
     pub(super) fn pull(&mut self) {
