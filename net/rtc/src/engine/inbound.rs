@@ -49,17 +49,35 @@ impl Engine {
         if !stun::is_stun(datagram) {
             return self.routes.by_path(path);
         }
-        let index = match stun::read(datagram)? {
-            Stun::Request { ufrag } => self.routes.by_ufrag(ufrag)?,
-            Stun::Response(id) => self.routes.by_check(&id)?,
+        let (index, answered) = match stun::read(datagram)? {
+            Stun::Request { ufrag } => (self.routes.by_ufrag(ufrag)?, None),
+            Stun::Response(id) => {
+                let (index, asked) = self.routes.by_check(&id)?;
+                (index, Some((id, asked)))
+            }
             Stun::Anonymous => return self.routes.by_path(path),
         };
-        let slot = self.slots.get_mut(index as usize)?;
+        let slot = self.slots.get(index as usize)?;
         if slot.port != path.0 || !slot.peer.accepts_stun(datagram) {
             return None;
         }
-        self.routes.add_path(index, &mut slot.trail, path);
+        if let Some((id, _)) = answered {
+            self.routes.remove_check(&id);
+        }
+        // Who answers has got what was sent there. The source of a request may be forged, by a peer that would have what is
+        // another's: the check that it triggers finds out. An agent that makes no checks has nothing better to go by.
+        let is_proven = answered.is_some_and(|(_, asked)| asked == path.1) || self.settings.peer.ice_lite;
+        if is_proven || !self.is_taken(index, path) {
+            let slot = self.slots.get_mut(index as usize)?;
+            self.routes.add_path(index, &mut slot.trail, path);
+        }
         Some(index)
+    }
+
+    /// Whether the path leads to another connection, which is not over.
+    fn is_taken(&self, index: u32, path: Path) -> bool {
+        let owner = self.routes.other_owner(index, path);
+        owner.and_then(|owner| self.slots.get(owner as usize)).is_some_and(|owner| !owner.is_ending())
     }
 
     fn hand_over(&mut self, index: u32, received: Received<'_>) {
@@ -152,3 +170,6 @@ fn is_end(event: &Event) -> bool {
         Event::ChannelClosed(_) | Event::Failed(_) | Event::State(PeerState::Closed | PeerState::Failed)
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,7 @@ impl Engine {
         };
         let datagrams = self.arena.filled(&transmit);
         if let Some(id) = stun::request_transaction(datagrams) {
-            self.routes.add_check(index, &mut slot.trail, id);
+            self.routes.add_check(index, &mut slot.trail, id, transmit.remote);
         }
         self.ports.send(slot.port, transmit, datagrams)?;
         Ok(Sent::Some)

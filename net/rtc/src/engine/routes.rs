@@ -14,7 +14,8 @@ pub(crate) type Path = (u32, SocketAddr);
 pub(crate) struct Routes {
     paths: HashMap<Path, u32>,
     ufrags: HashMap<String, u32>,
-    checks: HashMap<TransactionId, u32>,
+    /// Who made a check, and where it went.
+    checks: HashMap<TransactionId, (u32, SocketAddr)>,
     /// The path asked for last: a connection seldom sends one datagram alone.
     last: Option<(Path, u32)>,
 }
@@ -45,12 +46,22 @@ impl Routes {
         self.ufrags.get(ufrag).copied()
     }
 
-    /// The connection that made a check. It can be asked once.
-    pub(crate) fn by_check(&mut self, id: &TransactionId) -> Option<u32> {
-        self.checks.remove(id)
+    /// The connection that made a check, and where it went.
+    pub(crate) fn by_check(&self, id: &TransactionId) -> Option<(u32, SocketAddr)> {
+        self.checks.get(id).copied()
     }
 
-    /// The path has proved to lead to this connection.
+    /// The check was answered: another answer does not count.
+    pub(crate) fn remove_check(&mut self, id: &TransactionId) {
+        self.checks.remove(id);
+    }
+
+    /// The connection that a path leads to, if it is another one.
+    pub(crate) fn other_owner(&self, index: u32, path: Path) -> Option<u32> {
+        self.paths.get(&path).copied().filter(|&owner| owner != index)
+    }
+
+    /// The path leads to this connection.
     pub(crate) fn add_path(&mut self, index: u32, trail: &mut Trail, path: Path) {
         if trail.paths.back() == Some(&path) && self.paths.get(&path) == Some(&index) {
             return;
@@ -81,15 +92,15 @@ impl Routes {
     }
 
     /// The connection awaits the answer to this check.
-    pub(crate) fn add_check(&mut self, index: u32, trail: &mut Trail, id: TransactionId) {
-        if self.checks.insert(id, index) == Some(index) {
+    pub(crate) fn add_check(&mut self, index: u32, trail: &mut Trail, id: TransactionId, remote: SocketAddr) {
+        if self.checks.insert(id, (index, remote)).is_some_and(|(owner, _)| owner == index) {
             return; // Sent again.
         }
         trail.checks.push_back(id);
         if trail.checks.len() > CHECKS_PER_CONNECTION
             && let Some(oldest) = trail.checks.pop_front()
         {
-            remove_own(&mut self.checks, &oldest, index);
+            self.remove_own_check(index, &oldest);
         }
     }
 
@@ -98,7 +109,13 @@ impl Routes {
         self.last = None;
         trail.paths.iter().for_each(|path| remove_own(&mut self.paths, path, index));
         trail.ufrags.iter().for_each(|ufrag| remove_own(&mut self.ufrags, ufrag, index));
-        trail.checks.iter().for_each(|id| remove_own(&mut self.checks, id, index));
+        trail.checks.iter().for_each(|id| self.remove_own_check(index, id));
+    }
+
+    fn remove_own_check(&mut self, index: u32, id: &TransactionId) {
+        if self.checks.get(id).is_some_and(|&(owner, _)| owner == index) {
+            self.checks.remove(id);
+        }
     }
 }
 
@@ -155,11 +172,12 @@ mod tests {
         let found = ["", "one", "two", "three"].map(|ufrag| routes.by_ufrag(ufrag));
         assert_eq!(found, [None, None, Some(3), Some(3)]);
         for number in 0..=CHECKS_PER_CONNECTION as u8 {
-            routes.add_check(3, &mut trail, [number; 12]);
-            routes.add_check(3, &mut trail, [number; 12]);
+            routes.add_check(3, &mut trail, [number; 12], path(7).1);
+            routes.add_check(3, &mut trail, [number; 12], path(7).1);
         }
         assert_eq!(routes.by_check(&[0; 12]), None);
-        assert_eq!(routes.by_check(&[1; 12]), Some(3));
+        assert_eq!(routes.by_check(&[1; 12]), Some((3, path(7).1)));
+        routes.remove_check(&[1; 12]);
         assert_eq!(routes.by_check(&[1; 12]), None, "once");
         assert!(trail.checks.len() <= CHECKS_PER_CONNECTION);
         routes.remove(3, &trail);

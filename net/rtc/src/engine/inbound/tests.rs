@@ -1,0 +1,132 @@
+//! Engines over the loopback interface, each turned by hand.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_io::{Events, Poller};
+use netdyno_rtc_core::{Message, Transmit};
+
+use super::*;
+use crate::engine::Port;
+use crate::settings::Settings;
+
+struct Ignore;
+
+impl Handler for Ignore {
+    fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
+    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+}
+
+struct Side {
+    engine: Engine,
+    poller: Arc<Poller>,
+    events: Events,
+}
+
+impl Side {
+    fn new(settings: Settings) -> Self {
+        let poller = Arc::new(Poller::new().unwrap());
+        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone()).unwrap();
+        Self { engine, poller, events: Events::default() }
+    }
+
+    fn turn(&mut self) -> Option<Duration> {
+        self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
+        self.engine.turn(&self.events, &mut Ignore).unwrap()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.engine.local_address()
+    }
+
+    fn state(&mut self, id: ConnectionId) -> PeerState {
+        self.engine.connection(id).unwrap().state()
+    }
+}
+
+fn settings() -> Settings {
+    Settings::new().unwrap()
+}
+
+/// A connection that has been signaled, between the shared ports of both; nothing was sent yet.
+fn signal(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
+    let (here, there) = (client.engine.add(Port::Shared).unwrap(), server.engine.add(Port::Shared).unwrap());
+    let mut connection = client.engine.connection(here).unwrap();
+    connection.create_channel("test", Default::default()).unwrap();
+    let offer = connection.create_offer(false).unwrap();
+    let answer = server.engine.connection(there).unwrap().accept_offer(&offer).unwrap();
+    client.engine.connection(here).unwrap().accept_answer(&answer).unwrap();
+    (here, there)
+}
+
+fn connect(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
+    let (here, there) = signal(client, server);
+    until(|| {
+        client.turn();
+        server.turn();
+        client.state(here) == PeerState::Connected && server.state(there) == PeerState::Connected
+    });
+    (here, there)
+}
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "nothing came of it in time");
+    }
+}
+
+#[test]
+fn a_request_takes_no_path_from_a_connection_that_lives() {
+    for is_lite in [false, true] {
+        let mut settings_of_server = settings();
+        let mut peer = (*settings_of_server.peer).clone();
+        peer.ice_lite = is_lite;
+        settings_of_server.peer = peer.into();
+        let (mut client, mut server) = (Side::new(settings()), Side::new(settings_of_server));
+        let path = (0, client.address());
+        let (_, first) = connect(&mut client, &mut server);
+        assert_eq!(server.engine.routes.by_path(path), Some(first.index));
+
+        // Checks of another connection come from the same address, and nobody answers ours.
+        let (_, second) = signal(&mut client, &mut server);
+        let before = server.engine.connection(second).unwrap().stats().packets_received;
+        client.turn();
+        until(|| {
+            server.turn();
+            server.engine.connection(second).unwrap().stats().packets_received > before
+        });
+        let expected = if is_lite { second } else { first };
+        assert_eq!(server.engine.routes.by_path(path), Some(expected.index), "lite: {is_lite}");
+
+        // An answer to ours proves it.
+        until(|| {
+            client.turn();
+            server.turn();
+            server.engine.routes.by_path(path) == Some(second.index)
+        });
+    }
+}
+
+#[test]
+fn a_forged_answer_does_not_use_up_a_check() {
+    let (mut client, mut server) = (Side::new(settings()), Side::new(settings()));
+    let (here, _) = signal(&mut client, &mut server);
+    client.turn();
+    // The check is what was sent last.
+    let (local, remote) = (client.address(), server.address());
+    let transmit = Transmit { local, remote, length: 20, segment_bytes: 20 };
+    let check = client.engine.arena.filled(&transmit).to_vec();
+    let id = stun::request_transaction(&check).unwrap();
+    let mut forged = check;
+    forged[..4].copy_from_slice(&[1, 1, 0, 0]);
+    assert_eq!(client.engine.connection_for((0, remote), &forged), None);
+    assert_eq!(client.engine.routes.by_check(&id), Some((here.index, remote)));
+    until(|| {
+        server.turn();
+        client.turn();
+        client.state(here) == PeerState::Connected
+    });
+    assert_eq!(client.engine.routes.by_check(&id), None, "an answer counts once");
+}
