@@ -99,6 +99,7 @@ impl Engine {
         }
         if let Some(slot) = self.slot_mut(id)
             && slot.told
+            && !slot.over
             && slot.held.is_empty()
         {
             // It goes when it has nothing more to send.

@@ -60,7 +60,7 @@ pub(crate) struct Engine {
     generation: u32,
     routes: Routes,
     timers: Timers,
-    /// Connections that may have datagrams to send, each once.
+    /// Connections that may have datagrams to send, each once. Those that wait for a socket stand there instead.
     dirty: VecDeque<u32>,
     /// Connections that may have events or messages, each once.
     touched: Vec<u32>,
@@ -160,6 +160,9 @@ impl Engine {
         for ready in events.iter() {
             if ready.writable {
                 for index in self.ports.resume(ready.key)? {
+                    if let Some(slot) = self.slots.get_mut(index as usize) {
+                        slot.dirty = false;
+                    }
                     self.touch(index);
                 }
             }

@@ -33,7 +33,7 @@ impl Engine {
         let Some(slot) = self.slots.get_mut(index as usize) else { return Ok(Sent::All) };
         let Some(port) = self.ports.get_mut(slot.port) else { return Ok(Sent::All) };
         if port.is_blocked() {
-            slot.dirty = false;
+            // It stays dirty, so that nobody queues it, and stalls it, again.
             port.stalled.push(index);
             return Ok(Sent::Blocked);
         }

@@ -82,6 +82,12 @@ impl Ports {
         Ok(())
     }
 
+    /// As a send would leave it that found no room.
+    #[cfg(test)]
+    pub(crate) fn block(&mut self, index: u32, transmit: Transmit, datagrams: Vec<u8>) {
+        self.slab[index as usize].backlog = Some((transmit, datagrams));
+    }
+
     /// There is room again: sends what waited. Gives the connections that were held up, unless it blocked again.
     pub(crate) fn resume(&mut self, index: u32) -> io::Result<Vec<u32>> {
         let Some(port) = self.slab.get_mut(index as usize) else { return Ok(Vec::new()) };

@@ -28,7 +28,7 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The socket that it sends from.
     pub(crate) port: u32,
-    /// Queued to be polled for datagrams.
+    /// Queued to be polled for datagrams, or waiting for room in its socket.
     pub(crate) dirty: bool,
     /// Queued to be polled for events and messages.
     pub(crate) touched: bool,

@@ -130,3 +130,29 @@ fn a_forged_answer_does_not_use_up_a_check() {
     });
     assert_eq!(client.engine.routes.by_check(&id), None, "an answer counts once");
 }
+
+#[test]
+fn a_full_socket_is_waited_for_once() {
+    let (mut client, mut server) = (Side::new(settings()), Side::new(settings()));
+    let (here, _) = connect(&mut client, &mut server);
+    let (local, remote) = (client.address(), server.address());
+    let transmit = Transmit { local, remote, length: 1, segment_bytes: 1 };
+    client.engine.ports.block(0, transmit, vec![0]);
+    for _ in 0..10 {
+        client.engine.touch(here.index);
+        client.turn();
+    }
+    assert_eq!(client.engine.ports.shared().stalled, [here.index]);
+    // The farewell waits too, and no core burns meanwhile.
+    client.engine.connection(here).unwrap().close();
+    until(|| client.turn() != Some(Duration::ZERO));
+    assert_eq!(client.engine.ports.shared().stalled, [here.index]);
+    assert_eq!(client.engine.len(), 1);
+
+    client.poller.set_writable(&client.engine.ports.shared().socket, 0, true).unwrap();
+    until(|| {
+        client.turn();
+        server.turn();
+        client.engine.len() == 0 && server.engine.len() == 0
+    });
+}
