@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use netdyno_io::{Events, Poller};
 
 use crate::error::Error;
-use crate::face::Hub;
+use crate::face::{EndOnDrop, Hub};
 use crate::settings::Settings;
 
 /// A hub and the thread that turns it. Dropping it ends both.
@@ -22,9 +22,9 @@ impl Driver {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
         let waker = poller.waker();
         let hub = Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || waker.wake()))?);
-        let turned = hub.clone();
+        let turned = EndOnDrop(hub.clone());
         let thread =
-            thread::Builder::new().name("netdyno-rtc".to_owned()).spawn(move || drive(&turned, &poller))?;
+            thread::Builder::new().name("netdyno-rtc".to_owned()).spawn(move || drive(&turned.0, &poller))?;
         Ok(Self { hub, thread: Some(thread) })
     }
 }
@@ -49,5 +49,34 @@ fn drive(hub: &Hub, poller: &Poller) {
             break;
         }
     }
-    hub.end();
+}
+
+#[cfg(test)]
+mod tests {
+    use netdyno_rtc_core::PeerState;
+
+    use super::*;
+    use crate::engine::Port;
+    use crate::face::{Peer, block};
+
+    #[test]
+    fn who_waits_survives_a_panic_of_the_driver() {
+        let poller = Arc::new(Poller::new().unwrap());
+        let address = "127.0.0.1:0".parse().unwrap();
+        let hub = Hub::bind(address, Settings::new().unwrap(), poller, Box::new(|| ())).unwrap();
+        let hub = Arc::new(hub);
+        let peer = Peer::new(hub.clone(), Arc::new(()), Port::Shared).unwrap();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| block(None, |wait| peer.poll_over(wait)));
+            let turned = EndOnDrop(hub.clone());
+            let driver = thread::spawn(move || {
+                let _turned = turned;
+                panic!("a bug, for the sake of this test");
+            });
+            assert!(driver.join().is_err());
+            waiter.join().unwrap().unwrap().unwrap();
+        });
+        assert_eq!(peer.state(), PeerState::Closed);
+        assert!(matches!(Peer::new(hub, Arc::new(()), Port::Shared), Err(Error::Closed)));
+    }
 }

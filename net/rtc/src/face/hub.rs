@@ -80,7 +80,10 @@ impl Hub {
         let mut state = self.lock();
         if !state.is_over {
             state.is_over = true;
-            state.engine.close();
+            // What a panic left half done may panic again, which nobody who waits would survive.
+            if !self.state.is_poisoned() {
+                state.engine.close();
+            }
             state.peers.end_all();
         }
         finish(state);
@@ -140,6 +143,17 @@ impl Hub {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic under the lock is a bug of ours that has been told already; the others go on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the hub with its driver, also if that panics, or its runtime goes: handles live on elsewhere, and must not wait for
+/// ever.
+#[derive(Debug)]
+pub(crate) struct EndOnDrop(pub(crate) Arc<Hub>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

@@ -8,7 +8,7 @@ mod peers;
 mod waiters;
 
 pub use channel::Channel;
-pub(crate) use hub::Hub;
+pub(crate) use hub::{EndOnDrop, Hub};
 pub use peer::Peer;
 #[cfg(feature = "tokio")]
 pub(crate) use waiters::ready;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
-use crate::face::Hub;
+use crate::face::{EndOnDrop, Hub};
 use crate::settings::Settings;
 
 /// A hub and the task that turns it. Dropping it ends both.
@@ -41,15 +41,6 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.hub.end();
         self.task.abort();
-    }
-}
-
-/// The task may end with its runtime, while handles live on elsewhere: they must not wait for ever.
-struct EndOnDrop(Arc<Hub>);
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }
 
