@@ -156,12 +156,12 @@ impl UdpSocket {
     }
 
     /// After a segmented send was refused: the same datagrams one by one. If these go, segmentation is the culprit,
-    /// and is not tried again. Gives the bytes taken.
+    /// and is not tried again; a short last one goes even where their length is the culprit. Gives the bytes taken.
     fn send_singly(&self, route: &Route, datagrams: &[u8], segment_bytes: usize) -> usize {
         let (mut sent, mut one_went) = (0, false);
         for datagram in datagrams.chunks(segment_bytes) {
             match self.send_once(route, datagram, segment_bytes) {
-                Ok(()) => one_went = true,
+                Ok(()) => one_went |= datagram.len() == segment_bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
                     self.errors.fetch_add(1, Ordering::Relaxed);

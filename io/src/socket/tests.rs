@@ -118,6 +118,18 @@ fn a_refused_segmented_send_goes_one_by_one() {
 }
 
 #[test]
+fn a_short_last_datagram_does_not_speak_against_segmentation() {
+    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    let segments = here.max_segments();
+    let route = super::Route { source: None, destination: there.local_address() };
+    // Longer than a datagram can be, but for the last.
+    let bytes = side_by_side(66_000, 70_000);
+    assert_eq!(here.send_singly(&route, &bytes, 66_000), bytes.len());
+    assert_eq!((here.max_segments(), here.send_errors()), (segments, 1));
+    assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2.len(), 4_000);
+}
+
+#[test]
 fn what_cannot_be_sent_is_lost_and_counted() {
     // IPv6 is not reached from an IPv4 socket.
     let here = bound("127.0.0.1:0");
