@@ -161,6 +161,22 @@ fn dropping_a_connection_tells_the_peer_and_its_waiters() {
 }
 
 #[test]
+fn a_channel_that_is_over_can_be_accepted_by_its_label() {
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, answerer, _channel, _other) = pair(&here, &there);
+    let late = offerer.create_channel("late", ChannelOptions::default()).unwrap();
+    late.send_text("hello").unwrap();
+    late.close();
+    late.wait_closed();
+    offerer.close();
+    answerer.wait_closed().unwrap();
+    let accepted = answerer.accept_channel().unwrap();
+    assert_eq!(accepted.label(), "late");
+    assert_eq!(accepted.recv().unwrap().data, "hello");
+    assert_eq!(accepted.recv(), Err(RecvError::Closed));
+}
+
+#[test]
 fn a_writer_hears_of_the_end_though_nobody_reads() {
     let (here, there) = (endpoint(), endpoint());
     let (offerer, _answerer, channel, other) = pair(&here, &there);

@@ -7,7 +7,7 @@ use std::task::Poll;
 use netdyno_rtc_core::{ChannelId, ChannelOptions, PeerState, Stats};
 
 use super::channel::Channel;
-use super::hub::{Hub, State};
+use super::hub::Hub;
 use super::peers::ChannelState;
 use super::waiters::Wait;
 use crate::engine::{Connection, ConnectionId, Port};
@@ -96,13 +96,10 @@ impl Peer {
     }
 
     pub(crate) fn poll_channel(&self, wait: &mut Wait<'_>) -> Poll<Result<Channel, Error>> {
-        let (key, id) = (self.inner.key, self.inner.id);
-        let found = self.inner.hub.look(|state| {
-            let State { engine, peers, .. } = state;
-            let Some(entry) = peers.get_mut(key) else { return Poll::Ready(Err(Error::Closed)) };
-            if let Some(channel) = entry.incoming.pop_front() {
-                let label = engine.connection(id).map(|connection| connection.label(channel).to_owned());
-                return Poll::Ready(Ok((channel, label.unwrap_or_default())));
+        let found = self.inner.entry(|entry| {
+            let Some(entry) = entry else { return Poll::Ready(Err(Error::Closed)) };
+            if let Some(incoming) = entry.incoming.pop_front() {
+                return Poll::Ready(Ok(incoming));
             }
             if entry.is_over() {
                 return Poll::Ready(Err(entry.failure.clone().map_or(Error::Closed, Error::Peer)));

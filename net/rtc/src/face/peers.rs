@@ -31,8 +31,9 @@ pub(super) struct PeerEntry {
     pub(super) state: PeerState,
     pub(super) failure: Option<core::Error>,
     pub(super) channels: BTreeMap<ChannelId, ChannelState>,
-    /// Channels that the peer opened, and nobody accepted yet.
-    pub(super) incoming: VecDeque<ChannelId>,
+    /// Channels that the peer opened, and nobody accepted yet, with their labels: the connection forgets a channel
+    /// that is closed.
+    pub(super) incoming: VecDeque<(ChannelId, String)>,
     pub(super) acceptors: Waiters,
     /// Wait for a change of state.
     pub(super) watchers: Waiters,
@@ -152,7 +153,7 @@ impl Handler for Peers {
             }
             Event::Incoming(channel) => {
                 peer.channels.insert(channel, ChannelState::default());
-                peer.incoming.push_back(channel);
+                peer.incoming.push_back((channel, connection.label(channel).to_owned()));
                 peer.acceptors.wake(woken);
             }
             Event::Writable => peer.channels.values_mut().for_each(|channel| channel.writers.wake(woken)),
