@@ -3,14 +3,14 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of request line and headers.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
 /// Bytes of a body: a description.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// Longest wait for one read or write.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time for a request and its answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves `page` at `/`, and what `post` makes of the body at POST `/offer`. Never returns, but for an error of the
 /// listening socket.
@@ -24,18 +24,47 @@ pub fn serve(
     loop {
         let (stream, _) = listener.accept()?;
         // A client that errs is its own problem.
-        let _ = answer(&stream, page, &mut post);
+        let _ = answer(Timed { stream, deadline: Instant::now() + TIMEOUT }, page, &mut post);
+    }
+}
+
+/// One deadline for all reads and writes: a client that sends byte by byte holds up the others no longer.
+struct Timed {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
 fn answer(
-    mut stream: &TcpStream,
+    mut stream: Timed,
     page: &str,
     post: &mut impl FnMut(&str) -> Result<String, String>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let (status, kind, body) = match read(stream)? {
+    let (status, kind, body) = match read(&mut stream)? {
         Some((line, _)) if line.starts_with("GET / ") => ("200 OK", "text/html", page.to_owned()),
         Some((line, body)) if line.starts_with("POST /offer ") => match post(&body) {
             Ok(answer) => ("200 OK", "application/sdp", answer),
@@ -54,7 +83,7 @@ fn answer(
 }
 
 /// Request line and body; `None` if it is too long, or none.
-fn read(stream: &TcpStream) -> io::Result<Option<(String, String)>> {
+fn read(stream: &mut Timed) -> io::Result<Option<(String, String)>> {
     let mut reader = BufReader::new(stream.take(MAX_HEAD_BYTES));
     let (mut request, mut length) = (String::new(), 0);
     reader.read_line(&mut request)?;
