@@ -57,9 +57,6 @@ pub enum ChannelError {
     /// Longer than `max_label_bytes`.
     #[error("the label or protocol is too long")]
     Label,
-    /// Both a lifetime and a count of retransmissions (W3C createDataChannel).
-    #[error("both a lifetime and a count of retransmissions")]
-    Reliability,
 }
 
 /// Why a message was not taken. The channel goes on, but for `Closed`.
