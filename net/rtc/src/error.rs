@@ -1,6 +1,7 @@
 //! Errors of the faces; those of a peer connection are its core's.
 
 use std::io;
+use std::net::IpAddr;
 
 use netdyno_rtc_core as core;
 
@@ -23,6 +24,11 @@ pub enum Error {
     /// More connections than `max_connections`.
     #[error("more connections than the limit")]
     Limit,
+    /// One of `addresses` cannot be reached, since the endpoint is bound to another one.
+    #[error(
+        "addresses: {0} is not the address that the endpoint is bound to; bind all addresses (0.0.0.0 or ::), or leave it out"
+    )]
+    Address(IpAddr),
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,

@@ -15,13 +15,14 @@ use crate::error::Error;
 pub struct Settings {
     /// Of every connection.
     pub peer: Arc<Config>,
-    /// Addresses to offer as candidates. Empty: the one that the endpoint is bound to or, if that is all addresses,
+    /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. The
+    /// address that a NAT shows to the world is none of them: ICE knows no datagram that was sent there. Empty: the one that the endpoint is bound to or, if that is all addresses,
     /// those that this machine reaches the world from.
     pub addresses: Vec<IpAddr>,
     /// Buffers of the sockets.
     pub socket: SocketOptions,
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
-    /// core.
+    /// core. The Tokio face does not spin where a task drives it (Linux): its runtime does the waiting.
     pub spin: Duration,
     /// Connections at a time.
     pub max_connections: usize,

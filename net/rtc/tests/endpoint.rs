@@ -283,6 +283,20 @@ fn nothing_comes_of_a_bad_offer_or_too_many_connections() {
 }
 
 #[test]
+fn an_address_that_is_not_bound_is_not_offered() {
+    let bind = |to: &str| {
+        let mut settings = settings();
+        settings.addresses = vec!["127.0.0.1".parse().unwrap()];
+        Endpoint::bind(to.parse().unwrap(), settings)
+    };
+    assert!(matches!(bind("127.0.0.2:0"), Err(Error::Address(other)) if other.to_string() == "127.0.0.1"));
+    for to in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let (_, offer) = bind(to).unwrap().offer(Port::Shared, "test").unwrap();
+        assert!(offer.contains(" 127.0.0.1 "), "{offer}");
+    }
+}
+
+#[test]
 fn strangers_change_nothing() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -74,6 +74,10 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn bind(address: SocketAddr, settings: Settings, poller: Arc<Poller>) -> Result<Self, Error> {
+        let other = settings.addresses.iter().find(|&&offered| offered != address.ip());
+        if let Some(&other) = other.filter(|_| !address.ip().is_unspecified()) {
+            return Err(Error::Address(other));
+        }
         let ports = Ports::bind(address, settings.socket.clone(), poller)?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
