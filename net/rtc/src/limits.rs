@@ -17,9 +17,5 @@ pub(crate) const WAITING_BYTES: usize = 1 << 20;
 /// What a waiting message is charged beyond its bytes: a peer can send empty ones.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
 
-/// Ends of channels that are kept until the messages of before were taken, while the connection lives. The oldest is told
-/// early.
-pub(crate) const HELD_ENDS: usize = 1024;
-
 /// Incoming channels that nobody has accepted. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;

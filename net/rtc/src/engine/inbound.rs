@@ -8,7 +8,6 @@ use netdyno_rtc_core::{Event, PeerState};
 use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
-use crate::limits::HELD_ENDS;
 
 impl Engine {
     /// Takes one batch from a port.
@@ -95,7 +94,7 @@ impl Engine {
         // Behind the last message something may have been that is none for the application.
         self.deliver_events(id, handler);
         if all_taken {
-            while self.deliver_end(id, handler) {}
+            self.deliver_ends(id, handler);
         }
         if let Some(slot) = self.slot_mut(id)
             && slot.told
@@ -115,13 +114,9 @@ impl Engine {
         {
             if is_end(&event) {
                 slot.held.push_back(event);
-                if slot.is_ending() {
-                    // Nobody is left to hold back. What is held is bounded by the receive window, and by the channels.
-                    if !std::mem::replace(&mut slot.reading, true) {
-                        self.touch(id.index);
-                    }
-                } else if slot.held.len() > HELD_ENDS {
-                    self.deliver_end(id, handler);
+                // Nobody is left to hold back, and what is left is bounded by the receive window.
+                if slot.is_ending() && !std::mem::replace(&mut slot.reading, true) {
+                    self.touch(id.index);
                 }
             } else {
                 handler.on_event(&mut Connection::new(self, id), event);
@@ -150,13 +145,13 @@ impl Engine {
         }
     }
 
-    /// Hands over the oldest end; false if there is none.
-    fn deliver_end(&mut self, id: ConnectionId, handler: &mut impl Handler) -> bool {
-        let Some(slot) = self.slot_mut(id) else { return false };
-        let Some(event) = slot.held.pop_front() else { return false };
-        slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
-        handler.on_event(&mut Connection::new(self, id), event);
-        true
+    fn deliver_ends(&mut self, id: ConnectionId, handler: &mut impl Handler) {
+        while let Some(slot) = self.slot_mut(id)
+            && let Some(event) = slot.held.pop_front()
+        {
+            slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
+            handler.on_event(&mut Connection::new(self, id), event);
+        }
     }
 
     fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut super::Slot> {

@@ -34,7 +34,8 @@ pub(crate) struct Slot {
     pub(crate) touched: bool,
     /// Whether messages are taken; else they wait in the connection.
     pub(crate) reading: bool,
-    /// Ends that wait for messages of before to be taken.
+    /// Ends that wait for messages of before to be taken. No more than there are channels: what the peer says of others
+    /// waits in the association, behind the first message that is not taken.
     pub(crate) held: VecDeque<Event>,
     /// What leads here.
     pub(crate) trail: Trail,

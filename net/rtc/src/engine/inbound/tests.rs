@@ -156,3 +156,43 @@ fn a_full_socket_is_waited_for_once() {
         client.engine.len() == 0 && server.engine.len() == 0
     });
 }
+
+#[test]
+fn ends_do_not_pile_up_while_nobody_reads() {
+    /// Counts channels that are told to have closed.
+    struct Closed(usize);
+
+    impl Handler for Closed {
+        fn on_event(&mut self, _: &mut Connection<'_>, event: Event) {
+            self.0 += usize::from(matches!(event, Event::ChannelClosed(_)));
+        }
+        fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+    }
+
+    let (mut client, mut server) = (Side::new(settings()), Side::new(settings()));
+    let (here, there) = connect(&mut client, &mut server);
+    let channel = netdyno_rtc_core::ChannelId(0);
+    server.engine.connection(there).unwrap().set_reading(false);
+    client.engine.connection(here).unwrap().send(channel, netdyno_rtc_core::Kind::Text, b"unread").unwrap();
+    until(|| {
+        client.turn();
+        server.turn();
+        server.engine.slots[there.index as usize].peer.has_message()
+    });
+    for _ in 0..50 {
+        let mut connection = server.engine.connection(there).unwrap();
+        let channel = connection.create_channel("short", Default::default()).unwrap();
+        connection.close_channel(channel);
+        client.turn();
+        server.turn();
+    }
+    assert_eq!(server.engine.slots[there.index as usize].held.len(), 0, "they wait in the association");
+    server.engine.connection(there).unwrap().set_reading(true);
+    let mut closed = Closed(0);
+    until(|| {
+        client.turn();
+        server.poller.wait(&mut server.events, Some(Duration::from_millis(1))).unwrap();
+        server.engine.turn(&server.events, &mut closed).unwrap();
+        closed.0 == 50
+    });
+}
