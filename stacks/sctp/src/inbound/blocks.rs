@@ -18,7 +18,7 @@ const LOOKS: usize = 4;
 /// A pool of blocks. [`store`](Self::store) copies a message in; the block is free again when the last [`Bytes`] into
 /// it is dropped, wherever that happens.
 #[derive(Debug, Default)]
-pub(crate) struct BlockPool {
+pub(super) struct BlockPool {
     /// The block that is being filled.
     open: Block,
     /// Full blocks, in the order that they were last looked at.
@@ -38,13 +38,13 @@ struct Block {
 
 impl BlockPool {
     /// An empty pool; it holds no memory.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
     /// Copies a message into the pool.
     #[inline]
-    pub(crate) fn store(&mut self, message: &[u8]) -> Bytes {
+    pub(super) fn store(&mut self, message: &[u8]) -> Bytes {
         if message.len() > MAX_SHARED_BYTES {
             return Bytes::copy_from_slice(message);
         }
@@ -56,13 +56,13 @@ impl BlockPool {
     }
 
     /// Bytes of the blocks that the pool can fill again. Does not count messages that have an allocation of their own.
-    #[cfg_attr(not(test), allow(dead_code))]
-    pub(crate) fn bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Lets go of all blocks. Those that still have messages in them live until these are gone.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
