@@ -38,6 +38,9 @@ const TRANSMITS_MAX: usize = 256;
 /// After so long without consent another valid pair is used: longer than any interval between two requests for it.
 const PATH_SILENCE: Duration = Duration::from_secs(7);
 
+/// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
+pub(crate) const UFRAG_CHARS: usize = 8;
+
 /// A pair of addresses that datagrams go over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Path {
@@ -346,9 +349,9 @@ impl Ice {
     }
 }
 
-/// 48 bits of user name fragment and 144 of password (RFC 8445 section 5.3 asks for 24 and 128).
+/// With 144 bits of password (RFC 8445 section 5.3 asks for 128).
 fn credentials(rng: &mut ChaCha20Rng) -> IceCreds {
-    IceCreds { ufrag: ice_chars(rng, 8), pass: ice_chars(rng, 24) }
+    IceCreds { ufrag: ice_chars(rng, UFRAG_CHARS), pass: ice_chars(rng, 24) }
 }
 
 fn ice_chars(rng: &mut ChaCha20Rng, count: usize) -> String {

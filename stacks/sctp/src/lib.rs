@@ -47,6 +47,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod association;
+mod block_length;
 mod config;
 mod error;
 mod inbound;

@@ -64,16 +64,21 @@ impl PeerConnection {
     /// Whether there is a message to take, of whatever channel. To find out, what stands before it is dealt with: poll
     /// events after.
     pub fn has_message(&mut self) -> bool {
-        if self.transport.waiting.is_none() {
-            self.transport.waiting = self.next_of_application();
-        }
+        self.fetch();
         self.transport.waiting.is_some()
     }
 
     /// Takes what the association has for us, up to the first message for the application. That one waits here, and
     /// everything behind it there.
     pub(super) fn pull(&mut self) {
-        if self.transport.waiting.is_none() && !self.is_over() {
+        if !self.is_over() {
+            self.fetch();
+        }
+    }
+
+    /// The same, whether the connection is over or not.
+    fn fetch(&mut self) {
+        if self.transport.waiting.is_none() {
             self.transport.waiting = self.next_of_application();
         }
     }

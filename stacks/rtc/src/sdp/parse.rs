@@ -6,14 +6,15 @@ use super::candidate::is_ice_char;
 use super::{Candidate, DataSection, Description, Form, Section, Setup};
 use crate::dtls::Fingerprint;
 use crate::error::SignalingError;
+use crate::ice::UFRAG_CHARS;
 use crate::limits::Limits;
 
 /// Message size of a peer that does not say one (RFC 8841 section 6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 65_536;
 
-/// The agent writes user names of up to 128 bytes: the peer's fragment, a colon, and ours of 8. RFC 8839 section 5.4 lets a
+/// The agent writes user names of up to 128 bytes: the peer's fragment, a colon, and ours. RFC 8839 section 5.4 lets a
 /// fragment have 256; nobody's has more than some dozens.
-const UFRAG_CHARS_MAX: usize = 128 - 1 - 8;
+const UFRAG_CHARS_MAX: usize = 128 - 1 - UFRAG_CHARS;
 
 type Rule = &'static str;
 

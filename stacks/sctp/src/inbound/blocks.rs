@@ -5,12 +5,8 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Length of the first block of a pool that was empty. A connection that sends a little now and then has no more.
-const MIN_BLOCK_BYTES: usize = 4 << 10;
-/// Length of the blocks of a pool in full flow.
-const MAX_BLOCK_BYTES: usize = 64 << 10;
-/// A longer message has an allocation of its own: in a block it would waste too much of what is left of the one before.
-const MAX_SHARED_BYTES: usize = MAX_BLOCK_BYTES / 2;
+use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
+
 /// Blocks that are looked at for reuse before a new one is made. They fall free about in the order that they were
 /// filled in; a few looks get past those that one slow message holds.
 const LOOKS: usize = 4;
@@ -73,10 +69,7 @@ impl BlockPool {
         if spent.bytes > 0 {
             self.full.push_back(spent);
         }
-        // Two blocks should do: one that is being filled, one whose messages are on their way out. More of them call
-        // for longer ones, up to the maximum.
-        let wanted =
-            (self.bytes / 2).max(2 * length).next_power_of_two().clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        let wanted = next_block_bytes(self.bytes, length);
         self.open = self.reclaim(wanted).unwrap_or_else(|| {
             self.bytes += wanted;
             Block { rest: BytesMut::with_capacity(wanted), bytes: wanted }
@@ -104,6 +97,7 @@ impl BlockPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block_length::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
 
     #[test]
     fn messages_come_out_as_they_went_in() {

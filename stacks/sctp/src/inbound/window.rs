@@ -18,11 +18,11 @@ const INITIAL_BYTES_MIN: usize = 1500;
 const RTT_UNKNOWN: Duration = Duration::from_millis(100);
 /// Below this, a round trip says less about the path than about how often the application gets to run.
 const RTT_MIN: Duration = Duration::from_micros(500);
+/// Above this, it says nothing.
+const RTT_MAX: Duration = Duration::from_secs(10);
 /// What the application takes is counted for this long at the least. On short paths data comes in batches, each of them as
 /// large as the window: in a single round trip any window would look too small.
 const ROUND_MIN: Duration = Duration::from_millis(10);
-/// Above this, it says nothing.
-const RTT_MAX: Duration = Duration::from_secs(10);
 /// No window is larger, whatever the limits say: sums of it do not overflow.
 const LIMIT_MAX: usize = 1 << 30;
 

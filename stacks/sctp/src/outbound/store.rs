@@ -5,12 +5,7 @@
 //! one thread alone does needs no atomic operations, which cost as much as the copy here, since each of them waits for
 //! the copy to have reached the cache. The block that fell free last is filled next, while it is still in the cache.
 
-/// Length of the first block of a store that was empty. A connection that sends a little now and then has no more.
-const MIN_BLOCK_BYTES: usize = 4 << 10;
-/// Length of the blocks of a store in full flow.
-const MAX_BLOCK_BYTES: usize = 64 << 10;
-/// A longer message has a block of its own: in a shared one it would waste too much of what is left of the one before.
-const MAX_SHARED_BYTES: usize = MAX_BLOCK_BYTES / 2;
+use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
 
 /// A message, or part of one. It is worth nothing without its store, to which it has to be given back.
 #[derive(Debug, Default)]
@@ -116,9 +111,8 @@ impl Store {
 
     /// Gives back the memory of all blocks that hold nothing.
     pub(super) fn shrink(&mut self) {
-        for open in &mut self.open {
-            self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
-        }
+        self.close_if_empty(Keep::UntilAcked);
+        self.close_if_empty(Keep::Limited);
         while let Some(index) = self.free.pop() {
             self.vacate(index);
         }
@@ -145,13 +139,9 @@ impl Store {
         if length > MAX_SHARED_BYTES {
             return self.add(length, true);
         }
-        // Two blocks should do: one that is being filled, one whose messages are on their way out. More of them call
-        // for longer ones, up to the maximum.
-        let wanted =
-            (self.bytes / 2).max(2 * length).next_power_of_two().clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        let wanted = next_block_bytes(self.bytes, length);
         // An open block that is empty is too short. What is too short by now leaves the store.
-        let open = &mut self.open[keep as usize];
-        self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
+        self.close_if_empty(keep);
         while let Some(index) = self.free.pop() {
             if self.blocks[index as usize].bytes.capacity() >= wanted {
                 self.open[keep as usize] = Some(index);
@@ -175,6 +165,12 @@ impl Store {
         self.bytes += bytes.capacity();
         self.blocks[index as usize] = Block { bytes, live: 0, is_own };
         index
+    }
+
+    /// An open block that holds nothing is free like any other.
+    fn close_if_empty(&mut self, keep: Keep) {
+        let open = &mut self.open[keep as usize];
+        self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
     }
 
     /// Nothing of a block is needed any more.
@@ -201,6 +197,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
+    use crate::block_length::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
 
     /// Messages that are recognised.
     fn message(number: usize, length: usize) -> Vec<u8> {
