@@ -142,6 +142,9 @@ pub struct RunArgs {
     /// Keep idle CPUs from sleeping, so that waking them is not in the latencies; needs root
     #[arg(long)]
     pub awake: bool,
+    /// Compare by blocks, each contender on its own, even where duels can be held; needed for tails beyond p99
+    #[arg(long)]
+    pub blocks: bool,
     /// Multiply the time that a role has for each answer, on slow machines or for very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
@@ -151,7 +154,7 @@ pub struct RunArgs {
     /// Go on with an unfinished run, as it was asked for
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "seed", "baseline",
-              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "time_limits",
+              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
               "marks_hz"])]
     pub resume: Option<String>,
     /// How to print the report

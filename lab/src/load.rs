@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::{Params, Workload};
-use crate::metrics::{counter_delta, median};
+use crate::metrics::median;
 use crate::store::{Outcome, TrialRecord};
+use crate::window::Window;
 
 /// The share of what was asked for that may be missing ...
 pub const TOLERANCE: f64 = 0.001;
@@ -41,8 +42,9 @@ pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) ->
     let offered = params.number(&wanted.param).filter(|rate| *rate > 0.0)?;
     let under_way = params.number(&workload.gate.streams).unwrap_or(1.0);
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
-    let done: Vec<(f64, f64)> =
-        good.filter_map(|t| counter_delta(&t.samples, &wanted.role, &wanted.counter)).collect();
+    let done: Vec<(f64, f64)> = good
+        .filter_map(|t| Window::of(&t.samples, t.turns.as_ref()).counter_delta(&wanted.role, &wanted.counter))
+        .collect();
     // More than was asked for is a queue from before the window: no fault of the load within it.
     let shares: Vec<f64> = done
         .iter()

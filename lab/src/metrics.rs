@@ -8,13 +8,8 @@ use crate::manifest::{Metric, Source};
 use crate::stats::histogram::{HistogramError, Latencies};
 use crate::stats::quantile;
 use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
+use crate::window::{METER_BEGIN, Window, at, series};
 
-/// Mark of the meter's reading at the start of the measured window.
-pub const METER_BEGIN: u64 = 0;
-/// Mark of the meter's reading at its end.
-pub const METER_END: u64 = 1;
-/// Mark of the meter's thorough reading after it (PSS, private memory).
-pub const METER_DEEP: u64 = 2;
 /// Meter field: CPUs the role may use.
 pub const CPUS_ALLOWED: &str = "cpus_allowed";
 /// Prefix of the wire's fields among a meter's: bytes become `wire_bytes`.
@@ -46,23 +41,38 @@ impl Figure {
     }
 }
 
+/// Quantiles above this are not told of a trial in turns: a request that is under way when its turn ends has the pause
+/// in its latency.
+const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
+
 /// A metric of one trial.
 #[must_use]
 pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
     let samples = trial.samples.as_slice();
+    let window = Window::of(samples, trial.turns.as_ref());
     match &metric.from {
-        Source::Rate { role, counter } => rate(samples, role, counter),
-        Source::Count { role, counter } => count(samples, role, counter),
+        Source::Rate { role, counter } => rate(&window, role, counter),
+        Source::Count { role, counter } => count(&window, role, counter),
         Source::SetupQuantile { role, quantile } => setup_quantile(&[trial], role, *quantile),
-        Source::CpuPer { role, counter, of } => meter_per(samples, "cpu_ns", of.as_deref(), role, counter),
-        Source::MeterPer { field, role, counter } => meter_per(samples, field, None, role, counter),
+        Source::CpuPer { role, counter, of } => {
+            meter_per(samples, &window, "cpu_ns", of.as_deref(), role, counter)
+        }
+        Source::MeterPer { field, role, counter } => meter_per(samples, &window, field, None, role, counter),
         Source::Meter { field } => meter(samples, field),
-        Source::Wire { field } => wire(samples, field),
-        Source::WirePer { field, role, counter } => wire_per(samples, field, role, counter),
+        Source::Wire { field } => wire(samples, &window, field),
+        Source::WirePer { field, role, counter } => wire_per(samples, &window, field, role, counter),
         Source::HistogramQuantile { role, histogram, quantile } => {
             histogram_quantile(&[trial], role, histogram, *quantile)
         }
     }
+}
+
+/// The rate of a session's undisturbed stretch, of a metric that is a rate.
+#[must_use]
+pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
+    let Source::Rate { role, counter } = &metric.from else { return None };
+    let window = Window::undisturbed(&trial.samples, trial.turns.as_ref()?)?;
+    rate(&window, role, counter).value
 }
 
 /// A metric of a cell over its good trials: quantiles are taken of the pooled values, counts are added up, everything
@@ -85,39 +95,16 @@ pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
 
 /// CPU time of a role over the window, as a share of the CPUs it may use: 1 is saturated.
 #[must_use]
-pub fn cpu_share(samples: &[Sample], role: &str) -> Option<f64> {
-    let (used, over) = meter_delta(samples, role, "cpu_ns").ok()?;
-    let cpus = value_at(samples, SampleKind::Meter, role, CPUS_ALLOWED, METER_BEGIN)?;
+pub fn cpu_share(trial: &TrialRecord, role: &str) -> Option<f64> {
+    let (used, over) = Window::of(&trial.samples, trial.turns.as_ref()).meter_delta(role, "cpu_ns").ok()?;
+    let cpus = at(&series(&trial.samples, SampleKind::Meter, role, CPUS_ALLOWED), METER_BEGIN)?.value?;
     (cpus > 0 && over > 0.0).then(|| used / over / cpus as f64)
-}
-
-/// The increase of a counter over the window and the window's length in ns, by the role's own clock.
-#[must_use]
-pub fn counter_delta(samples: &[Sample], role: &str, counter: &str) -> Option<(f64, f64)> {
-    let marks = || of(samples, SampleKind::Counter, role, counter);
-    let first = marks().min_by_key(|s| s.mark)?;
-    let last = marks().max_by_key(|s| s.mark)?;
-    let (a, b) = (first.value?, last.value?);
-    (last.at_ns > first.at_ns && b >= a).then(|| ((b - a) as f64, (last.at_ns - first.at_ns) as f64))
 }
 
 /// A counter at the last mark, since the role connected.
 #[must_use]
 pub fn counter_total(samples: &[Sample], role: &str, counter: &str) -> Option<u64> {
-    of(samples, SampleKind::Counter, role, counter).max_by_key(|s| s.mark)?.value
-}
-
-fn of<'a>(
-    samples: &'a [Sample],
-    kind: SampleKind,
-    role: &'a str,
-    name: &'a str,
-) -> impl Iterator<Item = &'a Sample> {
-    samples.iter().filter(move |s| s.kind == kind && s.role == role && s.name == name)
-}
-
-fn value_at(samples: &[Sample], kind: SampleKind, role: &str, name: &str, mark: u64) -> Option<u64> {
-    of(samples, kind, role, name).find(|s| s.mark == mark)?.value
+    series(samples, SampleKind::Counter, role, counter).into_iter().max_by_key(|s| s.mark)?.value
 }
 
 /// The roles of a trial that have a sample of this kind and name, in the order in which they were stored.
@@ -131,8 +118,8 @@ fn roles_with(samples: &[Sample], name: &str) -> Vec<String> {
     roles
 }
 
-fn rate(samples: &[Sample], role: &str, counter: &str) -> Figure {
-    match counter_delta(samples, role, counter) {
+fn rate(window: &Window<'_>, role: &str, counter: &str) -> Figure {
+    match window.counter_delta(role, counter) {
         Some((n, ns)) if n > 0.0 => {
             Figure::some(n * 1e9 / ns, format!("counter {counter} of the {role}, by its own clock"))
         }
@@ -141,8 +128,8 @@ fn rate(samples: &[Sample], role: &str, counter: &str) -> Figure {
     }
 }
 
-fn count(samples: &[Sample], role: &str, counter: &str) -> Figure {
-    match counter_delta(samples, role, counter) {
+fn count(window: &Window<'_>, role: &str, counter: &str) -> Figure {
+    match window.counter_delta(role, counter) {
         Some((n, _)) => Figure::some(n, format!("counter {counter} of the {role}")),
         None => Figure::none(format!("the {role} gave no two readings of counter {counter}")),
     }
@@ -151,7 +138,8 @@ fn count(samples: &[Sample], role: &str, counter: &str) -> Figure {
 fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
     let values: Vec<u64> = trials
         .iter()
-        .flat_map(|t| of(&t.samples, SampleKind::Setup, role, "setup_ns").filter_map(|s| s.value))
+        .flat_map(|t| series(&t.samples, SampleKind::Setup, role, "setup_ns"))
+        .filter_map(|s| s.value)
         .collect();
     match quantile(&values, q) {
         Some(v) => Figure::some(v as f64, format!("{} setups, by the {role}", values.len())),
@@ -169,9 +157,9 @@ fn meter(samples: &[Sample], field: &str) -> Figure {
         return Figure::none(format!("the meter has no {field}"));
     }
     for role in roles {
-        let readings = || of(samples, SampleKind::Meter, &role, field);
-        let Some(last) = readings().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
-            return Figure::none(readings().last().map_or(String::new(), |s| s.source.clone()));
+        let readings = series(samples, SampleKind::Meter, &role, field);
+        let Some(last) = readings.iter().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
+            return Figure::none(readings.last().map_or(String::new(), |s| s.source.clone()));
         };
         let value = last.value.unwrap_or_default() as f64;
         sum += value;
@@ -181,28 +169,22 @@ fn meter(samples: &[Sample], field: &str) -> Figure {
     Figure { value: Some(sum), source, per_role }
 }
 
-/// The increase of a meter's field over the window, and the window's length in ns by the meter's clock.
-fn meter_delta(samples: &[Sample], role: &str, field: &str) -> Result<(f64, f64), String> {
-    let at = |mark| of(samples, SampleKind::Meter, role, field).find(move |s| s.mark == mark);
-    let (Some(a), Some(b)) = (at(METER_BEGIN), at(METER_END)) else {
-        return Err(format!("the meter did not read {field} of the {role}"));
-    };
-    match (a.value, b.value) {
-        (Some(x), Some(y)) if y >= x && b.at_ns > a.at_ns => Ok(((y - x) as f64, (b.at_ns - a.at_ns) as f64)),
-        (Some(_), Some(_)) => Err(format!("{field} of the {role} ran backwards")),
-        _ => Err(b.source.clone()),
-    }
-}
-
 /// A meter's field over an increment of a counter, of all roles or of one. Both as rates: the meter's window and the
 /// counter's begin and end a little apart.
-fn meter_per(samples: &[Sample], field: &str, whose: Option<&str>, role: &str, counter: &str) -> Figure {
-    let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
+fn meter_per(
+    samples: &[Sample],
+    window: &Window<'_>,
+    field: &str,
+    whose: Option<&str>,
+    role: &str,
+    counter: &str,
+) -> Figure {
+    let Some((count, count_ns)) = window.counter_delta(role, counter).filter(|(n, _)| *n > 0.0) else {
         return Figure::none(format!("counter {counter} of the {role} did not move"));
     };
     let mut figure = Figure::some(0.0, String::new());
     for of_role in roles_with(samples, field).into_iter().filter(|r| whose.is_none_or(|w| w == r)) {
-        match meter_delta(samples, &of_role, field) {
+        match window.meter_delta(&of_role, field) {
             Ok((used, used_ns)) => {
                 let part = (used / used_ns) / (count / count_ns);
                 figure.value = figure.value.map(|v| v + part);
@@ -210,26 +192,30 @@ fn meter_per(samples: &[Sample], field: &str, whose: Option<&str>, role: &str, c
             }
             Err(why) => return Figure::none(why),
         }
-        figure.source = of(samples, SampleKind::Meter, &of_role, field)
-            .next()
-            .map_or(String::new(), |s| s.source.clone());
+        figure.source = first_source(samples, &of_role, field);
     }
     if figure.per_role.is_empty() { Figure::none(format!("the meter has no {field}")) } else { figure }
 }
 
+fn first_source(samples: &[Sample], role: &str, field: &str) -> String {
+    series(samples, SampleKind::Meter, role, field).first().map_or(String::new(), |s| s.source.clone())
+}
+
 /// The increase of a counter of the wire, the window's length in ns, and the source. Whole traffic is read by one role,
 /// the first that could; what each side counts for itself is added up.
-fn wire_delta(samples: &[Sample], field: &str) -> Result<(f64, f64, String), String> {
+fn wire_delta(samples: &[Sample], window: &Window<'_>, field: &str) -> Result<(f64, f64, String), String> {
     let name = format!("{WIRE_PREFIX}{field}");
     let roles = roles_with(samples, &name);
-    let add = ONE_SIDED.contains(&field)
-        && roles.iter().any(|r| value_at(samples, SampleKind::Meter, r, WIRE_SHARED, METER_BEGIN) == Some(0));
+    let one_side = |role: &String| {
+        at(&series(samples, SampleKind::Meter, role, WIRE_SHARED), METER_BEGIN)
+            .is_some_and(|s| s.value == Some(0))
+    };
+    let add = ONE_SIDED.contains(&field) && roles.iter().any(one_side);
     let mut found: Result<(f64, f64, String), String> = Err(format!("the meter has no {name}"));
     for role in roles {
-        let source = of(samples, SampleKind::Meter, &role, &name).next().map_or("", |s| s.source.as_str());
-        found = match (meter_delta(samples, &role, &name), found) {
+        found = match (window.meter_delta(&role, &name), found) {
             (Ok((n, ns)), Ok((sum, _, first))) => Ok((sum + n, ns, first)),
-            (Ok((n, ns)), Err(_)) => Ok((n, ns, source.to_owned())),
+            (Ok((n, ns)), Err(_)) => Ok((n, ns, first_source(samples, &role, &name))),
             (Err(why), _) => Err(why),
         };
         if found.is_ok() && !add {
@@ -239,24 +225,29 @@ fn wire_delta(samples: &[Sample], field: &str) -> Result<(f64, f64, String), Str
     found
 }
 
-fn wire(samples: &[Sample], field: &str) -> Figure {
-    match wire_delta(samples, field) {
+fn wire(samples: &[Sample], window: &Window<'_>, field: &str) -> Figure {
+    match wire_delta(samples, window, field) {
         Ok((n, _, source)) => Figure::some(n, source),
         Err(why) => Figure::none(why),
     }
 }
 
-fn wire_per(samples: &[Sample], field: &str, role: &str, counter: &str) -> Figure {
-    let Some((count, count_ns)) = counter_delta(samples, role, counter).filter(|(n, _)| *n > 0.0) else {
+fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, role: &str, counter: &str) -> Figure {
+    let Some((count, count_ns)) = window.counter_delta(role, counter).filter(|(n, _)| *n > 0.0) else {
         return Figure::none(format!("counter {counter} of the {role} did not move"));
     };
-    match wire_delta(samples, field) {
+    match wire_delta(samples, window, field) {
         Ok((n, ns, source)) => Figure::some((n / ns) / (count / count_ns), source),
         Err(why) => Figure::none(why),
     }
 }
 
 fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
+    if q > QUANTILE_IN_TURNS_MOST && trials.iter().any(|t| t.turns.is_some()) {
+        return Figure::none(
+            "a request under way when its turn ends has the pause in it: measure with --blocks",
+        );
+    }
     let merged = match pooled(trials, role, name) {
         Ok(merged) => merged,
         Err(e) => return Figure::none(format!("histogram {name} of the {role}: {e}")),
@@ -335,14 +326,15 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// Datagrams dropped at full sockets over the window; none where it was not measured.
 #[must_use]
-pub fn udp_drops(samples: &[Sample]) -> Option<f64> {
-    wire_delta(samples, "udp_drops").ok().map(|(n, _, _)| n)
+pub fn udp_drops(trial: &TrialRecord) -> Option<f64> {
+    let window = Window::of(&trial.samples, trial.turns.as_ref());
+    wire_delta(&trial.samples, &window, "udp_drops").ok().map(|(n, _, _)| n)
 }
 
-/// Bytes that the trial's own network has carried up to the end of the window; none where it was not measured.
+/// Bytes that the trial's own network has carried up to the end of what counts; none where it was not measured.
 #[must_use]
-pub fn wire_bytes(samples: &[Sample]) -> Option<u64> {
+pub fn wire_bytes(samples: &[Sample], window: &Window<'_>) -> Option<u64> {
     let name = format!("{WIRE_PREFIX}bytes");
     let role = roles_with(samples, &name).into_iter().next()?;
-    value_at(samples, SampleKind::Meter, &role, &name, METER_END)
+    window.meter_at_end(&role, &name)
 }

@@ -115,10 +115,44 @@ pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
+/// One turn of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Whose it is: 0 or 1.
+    pub side: usize,
+    /// It is the stretch in which that side is left alone.
+    pub stretch: bool,
+}
+
+/// The turns of a session: in pairs, one of each side, in an order that only the seed decides. A stretch of each side, if
+/// there is to be one, stands in the middle, so that as many turns are before it as after it.
+#[must_use]
+pub fn turns(seed: u64, count: u32, stretch: bool) -> Vec<Turn> {
+    let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
+    let mut pair = |stretch: bool| {
+        let mut sides = [0, 1];
+        sides.shuffle(&mut random);
+        sides.map(|side| Turn { side, stretch })
+    };
+    let before = count.div_ceil(2);
+    let mut turns: Vec<Turn> = (0..before).flat_map(|_| pair(false)).collect();
+    if stretch {
+        turns.extend(pair(true));
+    }
+    turns.extend((before..count).flat_map(|_| pair(false)));
+    turns
+}
+
 /// Seed of a block's payloads and of what a link loses, below 2^53: the same for every contender of the block.
 #[must_use]
 pub fn payload_seed(seed: u64, block: u32) -> u64 {
     mix(seed, u64::from(block) | 1 << 32) >> 11
+}
+
+/// Seed of the order of a session's turns.
+#[must_use]
+pub fn session_seed(seed: u64, session: u32, cell: usize) -> u64 {
+    mix(mix(seed, u64::from(session) | 1 << 34), cell as u64)
 }
 
 /// SplitMix64's finaliser (Steele, Lea, Flood 2014) over two words.
@@ -199,6 +233,20 @@ mod tests {
         }
         // 1000 expected, standard deviation 28: six of them.
         assert!(first.iter().all(|n| n.abs_diff(1000) < 170), "{first:?}");
+    }
+
+    #[test]
+    fn turns_come_in_pairs_of_either_order() {
+        let all = turns(3, 1001, true);
+        assert_eq!(all, turns(3, 1001, true));
+        assert_ne!(all, turns(4, 1001, true));
+        assert_eq!(all.len(), 2004);
+        assert!(all.chunks(2).all(|pair| pair[0].side != pair[1].side && pair[0].stretch == pair[1].stretch));
+        // 501 expected, standard deviation 16: six of them.
+        let first = all.chunks(2).filter(|pair| pair[0].side == 0).count();
+        assert!(first.abs_diff(501) < 96, "{first}");
+        assert_eq!(all.iter().position(|turn| turn.stretch), Some(1002));
+        assert!(turns(3, 4, false).iter().all(|turn| !turn.stretch));
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! Who is better than the baseline, from a stored run.
 //!
-//! Contenders are compared within a block, as the log of the ratio to the baseline of the same block and the same
-//! parameters: the machine's drift cancels. The same function decides when a run may stop and what is printed.
+//! Contenders are compared as the log of the ratio to the baseline, within a session of a duel ([`crate::duels`]) or within a
+//! block, at the same parameters: the machine's drift cancels. The same function decides when a run may stop and what is
+//! printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::duels;
 use crate::load;
 use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
-use crate::stats::{Direction, Judgement, Rules, decided, judge};
+use crate::stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
 use crate::store::{CellStatus, Outcome, Run, TrialRecord};
 
 /// The verdicts of one metric over the cells that share their parameters.
@@ -18,7 +20,7 @@ pub struct Verdicts {
     pub metric: String,
     /// Index of the baseline's cell.
     pub baseline: usize,
-    /// Judgement of every other ranked cell, by its index.
+    /// Judgement of every other ranked cell, by its index; and of the ceiling, which is not ranked.
     pub judgements: Vec<(usize, Judgement)>,
 }
 
@@ -44,23 +46,38 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
 
 /// Judges one metric in every group of the run; `missed` are its [`missed_loads`], the same for every metric.
 #[must_use]
-pub fn of_run(run: &Run, metric: &Metric, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
+pub fn of_run(run: &Run, workload: &Workload, metric: &Metric, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
     let groups = groups(run);
     // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
     let rules = rules(run);
     let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
-    groups.iter().filter_map(|(_, members)| of_group(run, metric, members, missed, &rules)).collect()
+    groups
+        .iter()
+        .filter_map(|(_, members)| of_group(run, workload, metric, members, missed, &rules))
+        .collect()
 }
 
-/// May the run stop: the primary metric is decided in every group.
+/// The cells of which enough is known: the primary metric has a verdict (of the ceiling nothing is claimed), and the
+/// interval of each metric that decides is as narrow as was asked for.
 #[must_use]
-pub fn is_decided(run: &Run, primary: &Metric, missed: &BTreeSet<usize>) -> bool {
-    let verdicts = of_run(run, primary, missed);
+pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
+    let missed = missed_loads(run, workload);
     let rules = rules(run);
-    verdicts.iter().all(|v| {
-        let judgements: Vec<Judgement> = v.judgements.iter().map(|(_, j)| j.clone()).collect();
-        decided(&judgements, &rules)
-    })
+    let mut settled: BTreeSet<usize> = (0..run.cells.len()).collect();
+    for metric in workload.metrics.iter().filter(|m| m.primary || m.decides) {
+        let verdicts = of_run(run, workload, metric, &missed);
+        let enough = |(cell, j): &&(usize, Judgement)| {
+            let claimed = j.is_decided() || !metric.primary || run.cells[*cell].ceiling;
+            claimed
+                && j.is_precise(&rules)
+                && j.blocks as usize >= j.unit.first().min(run.header.settings.min_blocks as usize)
+        };
+        let open = verdicts.iter().flat_map(|v| &v.judgements).filter(|j| !enough(j)).map(|(cell, _)| cell);
+        open.for_each(|cell| {
+            settled.remove(cell);
+        });
+    }
+    settled
 }
 
 /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
@@ -75,6 +92,7 @@ pub fn missed_loads(run: &Run, workload: &Workload) -> BTreeSet<usize> {
 
 fn of_group(
     run: &Run,
+    workload: &Workload,
     metric: &Metric,
     members: &[usize],
     missed: &BTreeSet<usize>,
@@ -83,25 +101,42 @@ fn of_group(
     let ranked: Vec<usize> =
         members.iter().copied().filter(|&i| is_ranked(run, i) && !missed.contains(&i)).collect();
     let baseline = baseline_of(run, &ranked)?;
-    let base = by_block(run, metric, baseline);
-    // One that failed halfway stays in the correction for many comparisons, and out of the ranking.
-    let entered = |i: usize| !run.cells[i].ceiling && run.cells[i].status != CellStatus::Skipped;
+    // One that failed halfway stays in the correction for many comparisons, and out of the ranking. The ceiling stays in
+    // where it is compared like the others.
+    let entered = |i: usize| {
+        run.cells[i].status != CellStatus::Skipped
+            && (!run.cells[i].ceiling || duels::stands(run, workload, i, baseline))
+    };
     let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
-    let comparisons: Vec<(String, Vec<f64>)> = rivals
-        .iter()
-        .map(|&i| {
-            let values = by_block(run, metric, i);
-            let logs = base.iter().filter_map(|(block, b)| Some((values.get(block)? / b).ln())).collect();
-            (run.cells[i].contenders.values().cloned().collect::<Vec<_>>().join("/"), logs)
-        })
-        .collect();
+    let comparisons: Vec<Comparison> =
+        rivals.iter().map(|&i| comparison(run, workload, metric, i, baseline)).collect();
     let better = match metric.better {
         Better::Higher => Direction::Higher,
         Better::Lower => Direction::Lower,
     };
     let judgements = judge(&comparisons, better, rules);
-    let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| ranked.contains(i)).collect();
+    let shown =
+        |i: usize| ranked.contains(&i) || (run.cells[i].ceiling && run.cells[i].status == CellStatus::Ok);
+    let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| shown(*i)).collect();
     Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
+}
+
+fn comparison(run: &Run, workload: &Workload, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
+    let contender = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
+    if duels::stands(run, workload, cell, baseline) {
+        let log_ratios = duels::log_ratios(run, metric, cell, baseline).into_values().collect();
+        return Comparison { contender, unit: Unit::Session, log_ratios };
+    }
+    let (values, base) = (by_block(run, metric, cell), by_block(run, metric, baseline));
+    let log_ratios = base.iter().filter_map(|(block, b)| Some((values.get(block)? / b).ln())).collect();
+    Comparison { contender, unit: Unit::Block, log_ratios }
+}
+
+/// Index of the baseline among these cells, as far as is known by now: none where nothing can be ranked.
+#[must_use]
+pub fn baseline_among(run: &Run, members: &[usize]) -> Option<usize> {
+    let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
+    baseline_of(run, &ranked)
 }
 
 /// A cell that may stand in a ranking: a contender, all of whose trials were good.
@@ -124,7 +159,7 @@ fn baseline_of(run: &Run, ranked: &[usize]) -> Option<usize> {
 fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
     run.trials
         .iter()
-        .filter(|t| t.cell == cell && t.outcome == Outcome::Ok)
+        .filter(|t| t.cell == cell && t.turns.is_none() && t.outcome == Outcome::Ok)
         .filter_map(|t| Some((t.block, metrics::of_trial(metric, t).value?)))
         .collect()
 }
@@ -134,10 +169,13 @@ mod tests {
     use super::*;
     use crate::store::fixture::{Contender, run};
 
-    fn primary() -> Metric {
-        let workload =
-            Workload::parse(std::path::Path::new("dummy.toml"), crate::cmd::dummy::WORKLOAD).unwrap();
-        workload.primary().unwrap().clone()
+    fn judged(run: &Run, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
+        let workload = crate::doctor::self_test::workload();
+        of_run(run, &workload, workload.primary().unwrap(), missed)
+    }
+
+    fn is_settled(run: &Run, cell: usize) -> bool {
+        settled(run, &crate::doctor::self_test::workload()).contains(&cell)
     }
 
     fn contender<'a>(name: &'a str, rates: &'a [u64]) -> Contender<'a> {
@@ -149,25 +187,25 @@ mod tests {
         // Both halve from block to block: their ratio stays.
         let run =
             run(&[contender("base", &[8000, 4000, 2000]), contender("rival", &[12000, 6000, 3000])], None);
-        assert!(is_decided(&run, &primary(), &BTreeSet::new()));
-        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
+        assert!(is_settled(&run, 1));
+        let verdicts = judged(&run, &BTreeSet::new());
         assert!((verdicts[0].judgements[0].1.ratio - 1.5).abs() < 1e-9);
     }
 
     #[test]
     fn only_common_blocks_are_compared() {
         let run = run(&[contender("base", &[1000, 1000]), contender("rival", &[2000, 2000, 9, 9, 9])], None);
-        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
+        let verdicts = judged(&run, &BTreeSet::new());
         assert_eq!(verdicts[0].judgements[0].1.blocks, 2);
-        assert!(!is_decided(&run, &primary(), &BTreeSet::new()));
+        assert!(!is_settled(&run, 1));
     }
 
     #[test]
     fn without_the_baseline_the_first_by_name_is_one() {
         let mut run = run(&[contender("b", &[1000; 3]), contender("a", &[2000; 3])], None);
-        assert_eq!(of_run(&run, &primary(), &BTreeSet::new())[0].baseline, 1);
+        assert_eq!(judged(&run, &BTreeSet::new())[0].baseline, 1);
         run.cells[1].status = CellStatus::Failed;
-        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
+        let verdicts = judged(&run, &BTreeSet::new());
         assert_eq!((verdicts[0].baseline, verdicts[0].judgements.len()), (0, 0));
     }
 
@@ -185,8 +223,7 @@ mod tests {
         }
         let missed = missed_loads(&run, &workload);
         assert_eq!(missed, BTreeSet::from([1]));
-        let judged: Vec<usize> =
-            of_run(&run, &primary(), &missed)[0].judgements.iter().map(|(i, _)| *i).collect();
+        let judged: Vec<usize> = judged(&run, &missed)[0].judgements.iter().map(|(i, _)| *i).collect();
         assert_eq!(judged, [2]);
     }
 
@@ -194,7 +231,7 @@ mod tests {
     fn parameters_are_never_compared_across() {
         let mut run = run(&[contender("base", &[1000; 3]), contender("base", &[9000; 3])], None);
         run.cells[1].params.0.insert("streams".into(), crate::manifest::ParamValue::Integer(3));
-        let verdicts = of_run(&run, &primary(), &BTreeSet::new());
+        let verdicts = judged(&run, &BTreeSet::new());
         assert_eq!(verdicts.len(), 2);
         assert!(verdicts.iter().all(|v| v.judgements.is_empty()));
     }

@@ -10,10 +10,13 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 
+use super::freezer::Freezing;
 use super::hierarchy::{Hierarchy, hierarchies};
 use super::limits::{CGROUP_REMOVE_TIME, RETRY_PAUSE};
 
 const NAME_PREFIX: &str = "netdyno-";
+/// The file by which v1's freezer is told, and tells.
+pub(super) const V1_STATE: &str = "freezer.state";
 
 /// The name of a role's cgroup.
 pub(crate) fn name(lab_pid: u32, number: u64) -> String {
@@ -25,6 +28,8 @@ pub(crate) fn name(lab_pid: u32, number: u64) -> String {
 pub(crate) struct Cgroup {
     v2: Option<PathBuf>,
     cpuacct: Option<PathBuf>,
+    /// v1's freezer: where there is no v2, whose own is better, or on request.
+    freezer: Option<PathBuf>,
     memory: Option<PathBuf>,
     /// How it came out, in words.
     pub(crate) notes: Vec<String>,
@@ -32,12 +37,15 @@ pub(crate) struct Cgroup {
 
 impl Cgroup {
     /// Makes what can be made; what cannot is in `notes`.
-    pub(crate) fn create(name: &str, memory_limit_bytes: Option<u64>) -> Self {
+    pub(crate) fn create(name: &str, memory_limit_bytes: Option<u64>, freezing: Freezing) -> Self {
         let all = hierarchies();
         let mut group = Self::default();
         group.create_v2(&all, name, memory_limit_bytes);
         if group.v2.is_none() {
             group.cpuacct = create_v1(&all, "cpuacct", name).ok();
+        }
+        if group.v2.is_none() || freezing == Freezing::CgroupV1 {
+            group.freezer = create_v1(&all, "freezer", name).ok();
         }
         if let Some(limit) = memory_limit_bytes
             && group.memory.is_none()
@@ -49,10 +57,15 @@ impl Cgroup {
                 }
             }
         }
-        let kinds: Vec<&str> = [(&group.v2, "v2"), (&group.cpuacct, "v1 cpuacct"), (&group.memory, "memory")]
-            .iter()
-            .filter_map(|(dir, kind)| dir.as_ref().map(|_| *kind))
-            .collect();
+        let kinds: Vec<&str> = [
+            (&group.v2, "v2"),
+            (&group.cpuacct, "v1 cpuacct"),
+            (&group.freezer, "v1 freezer"),
+            (&group.memory, "memory"),
+        ]
+        .iter()
+        .filter_map(|(dir, kind)| dir.as_ref().map(|_| *kind))
+        .collect();
         group.notes.push(match kinds.as_slice() {
             [] => "no cgroup: none is writable".to_owned(),
             kinds => format!("cgroup {}", kinds.join(" + ")),
@@ -93,9 +106,12 @@ impl Cgroup {
     /// Forgets every hierarchy that this process is not in: a migration can be refused where making a directory was not,
     /// and a cgroup that nobody entered would measure 0.
     pub(crate) fn keep_entered(&mut self, pid: i32) {
-        for (dir, kind) in
-            [(&mut self.v2, "v2"), (&mut self.cpuacct, "v1 cpuacct"), (&mut self.memory, "memory")]
-        {
+        for (dir, kind) in [
+            (&mut self.v2, "v2"),
+            (&mut self.cpuacct, "v1 cpuacct"),
+            (&mut self.freezer, "v1 freezer"),
+            (&mut self.memory, "memory"),
+        ] {
             if dir.as_ref().is_some_and(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)) {
                 *dir = None;
                 self.notes
@@ -124,6 +140,16 @@ impl Cgroup {
         self.cpuacct.as_ref().map(|dir| dir.join("cpuacct.usage"))
     }
 
+    /// v2's directory.
+    pub(crate) fn v2(&self) -> Option<&Path> {
+        self.v2.as_deref()
+    }
+
+    /// The directory of v1's freezer.
+    pub(crate) fn v1_freezer(&self) -> Option<&Path> {
+        self.freezer.as_deref()
+    }
+
     /// How many processes of the group the kernel killed for exceeding the memory limit.
     pub(crate) fn memory_kills(&self) -> u64 {
         let Some(dir) = &self.memory else { return 0 };
@@ -146,11 +172,12 @@ impl Cgroup {
         if let Some(procs) = self.procs() {
             members(&procs).into_iter().for_each(super::sys::kill_quietly);
         }
+        self.freezer.iter().for_each(|dir| thaw_v1(dir));
     }
 
     fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
         let memory = self.memory.iter().filter(|dir| self.v2.as_ref() != Some(dir));
-        self.v2.iter().chain(&self.cpuacct).chain(memory)
+        self.v2.iter().chain(&self.cpuacct).chain(&self.freezer).chain(memory)
     }
 }
 
@@ -158,6 +185,7 @@ impl Cgroup {
 pub(crate) fn remove(name: &str) {
     let deadline = Instant::now() + CGROUP_REMOVE_TIME;
     for dir in hierarchies().iter().flat_map(Hierarchy::places).map(|place| place.join(name)) {
+        thaw_v1(&dir);
         while let Err(error) = fs::remove_dir(&dir) {
             if error.raw_os_error() != Some(Errno::EBUSY as i32) || Instant::now() >= deadline {
                 break;
@@ -174,9 +202,18 @@ pub(crate) fn sweep() {
         for entry in entries {
             let lab = entry.file_name().to_str().and_then(lab_pid);
             if lab.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                thaw_v1(&entry.path());
                 let _ = fs::remove_dir(entry.path());
             }
         }
+    }
+}
+
+/// v1's freezer holds back even a kill: what was killed while it was frozen ends now.
+fn thaw_v1(dir: &Path) {
+    let state = dir.join(V1_STATE);
+    if state.exists() {
+        let _ = fs::write(state, "THAWED");
     }
 }
 

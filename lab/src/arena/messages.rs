@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Link;
+use super::freezer::Freezing;
 use crate::meter::{NetScope, Snapshot};
 
 /// From the lab to an agent. The first one is always `Launch`.
@@ -17,6 +18,8 @@ pub(crate) enum LabCommand {
     Line { text: String },
     /// Read the meter now and answer with this id.
     Meter { id: u64, deep: bool },
+    /// Freeze the contender, or let it go on, and answer once that is so.
+    Freeze { frozen: bool },
     /// Kill the contender and everything that it started.
     Kill,
 }
@@ -30,6 +33,7 @@ pub(crate) struct Launch {
     pub(crate) cpus: Option<Vec<usize>>,
     pub(crate) memory_limit_bytes: Option<u64>,
     pub(crate) private_pids: bool,
+    pub(crate) freezing: Freezing,
     pub(crate) cgroup: String,
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) net: NetScope,
@@ -67,6 +71,13 @@ pub enum AgentEvent {
         id: u64,
         /// What was read.
         snapshot: Box<Snapshot>,
+    },
+    /// The contender is frozen, or goes on, as [`RoleProcess::freeze`](super::RoleProcess::freeze) asked.
+    Frozen {
+        /// Which of the two.
+        frozen: bool,
+        /// How it is done here; or why it could not be done.
+        by: Result<String, String>,
     },
     /// The contender printed more than it may, or does not read what it is sent; it is being killed.
     Flood {

@@ -15,6 +15,7 @@ mod agent;
 mod awake;
 mod cgroup;
 mod error;
+mod freezer;
 mod hierarchy;
 mod holder;
 mod launcher;
@@ -34,6 +35,7 @@ use std::sync::mpsc::Sender;
 pub use agent::run as run_agent;
 pub use awake::Awake;
 pub use error::ArenaError;
+pub use freezer::Freezing;
 pub use holder::run as run_holder;
 pub use launcher::{Launcher, LocalLauncher, Verb};
 pub use messages::{AgentEvent, EndedBy, Exit, Usage};
@@ -209,6 +211,7 @@ impl Arena {
             cpus: spec.cpus,
             memory_limit_bytes: spec.memory_limit_bytes,
             private_pids: spec.private_pids,
+            freezing: spec.freezing,
             cgroup: cgroup::name(std::process::id(), NEXT_ROLE.fetch_add(1, Ordering::Relaxed)),
             namespaces: self.network.namespaces(spec.side),
             net: self.network.scope(spec.side),

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::freezer::Freezing;
 use super::launcher::{Launcher, Verb};
 use super::limits::{AGENT_EXIT_TIME, MAX_CONTROL_LINE_BYTES, RETRY_PAUSE};
 use super::messages::{AgentEvent, LabCommand, Launch};
@@ -34,6 +35,8 @@ pub struct LaunchSpec {
     pub side: Side,
     /// Whether it gets a PID namespace, where that is permitted. Without one it can be traced by number from outside.
     pub private_pids: bool,
+    /// How it may be frozen.
+    pub freezing: Freezing,
 }
 
 impl LaunchSpec {
@@ -41,7 +44,8 @@ impl LaunchSpec {
     #[must_use]
     pub fn new(role: RoleIndex, argv: Vec<String>, cwd: PathBuf) -> Self {
         let (env, cpus, memory_limit_bytes) = (Vec::new(), None, None);
-        Self { role, argv, env, cwd, cpus, memory_limit_bytes, side: Side::A, private_pids: true }
+        let (side, private_pids, freezing) = (Side::A, true, Freezing::default());
+        Self { role, argv, env, cwd, cpus, memory_limit_bytes, side, private_pids, freezing }
     }
 }
 
@@ -109,6 +113,11 @@ impl RoleProcess {
     /// its page tables: keep them out of timed windows.
     pub fn meter(&mut self, id: u64, deep: bool) -> io::Result<()> {
         self.send(&LabCommand::Meter { id, deep })
+    }
+
+    /// Freezes the contender, all of its processes, or lets it go on; [`AgentEvent::Frozen`] says when that is so.
+    pub fn freeze(&mut self, frozen: bool) -> io::Result<()> {
+        self.send(&LabCommand::Freeze { frozen })
     }
 
     /// Kills the contender and everything that it started; [`AgentEvent::Exited`] follows.

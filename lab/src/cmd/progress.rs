@@ -77,7 +77,8 @@ impl Display for Progress {
             trial::Progress::Stopping => "stopping",
         };
         self.say(format!(
-            "block {} of at most {} · {} of {} · {} · {doing} · at most {} left",
+            "{} {} of at most {} · {} of {} · {} · {doing} · at most {} left",
+            if at.in_duels { "session" } else { "block" },
             at.block + 1,
             at.max_blocks,
             at.trial + 1,

@@ -76,6 +76,7 @@ fn request(args: &RunArgs) -> Request {
         no_ceiling: args.no_ceiling,
         memory_limit_bytes: args.memory_limit,
         awake: args.awake,
+        blocks: args.blocks,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),

@@ -11,7 +11,7 @@ use crate::build::{Availability, Builder, Built};
 use crate::manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
 use crate::protocol::limits::TimeLimits;
 use crate::run;
-use crate::stats::{Interval, confidence_sequence};
+use crate::stats::{Interval, Unit, confidence_sequence};
 use crate::store::Outcome;
 use crate::trial::{self, TrialSpec};
 use crate::{metrics, plan};
@@ -131,7 +131,7 @@ impl Bench<'_> {
                 metric: self.primary.label.clone(),
                 unit: self.primary.unit.clone(),
                 value: size(&values[*index]) - size(&values[0]),
-                found: confidence_sequence(differences, alpha).unwrap_or(unbounded),
+                found: confidence_sequence(differences, Unit::Block, alpha).unwrap_or(unbounded),
                 blocks: differences.len(),
             })
             .collect()

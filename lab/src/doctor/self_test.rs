@@ -14,7 +14,7 @@ use crate::manifest::{ParamValue, Params, Placement, Workload};
 use crate::meter::monotonic_ns;
 use crate::metrics;
 use crate::protocol::limits::TimeLimits;
-use crate::stats::{Direction, Judgement, Rules, judge};
+use crate::stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
 use crate::store::{Outcome, SampleKind};
 use crate::trial::{self, Progress, RoleSpec, TrialReport, TrialSpec};
 
@@ -156,7 +156,9 @@ pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, 
     let mut logs = Vec::new();
     for done in 1.. {
         logs.extend(log_ratios_of_marks(pairs, cancel)?);
-        let judged = judge(&[("marks at 10 Hz".to_owned(), logs.clone())], Direction::Higher, &rules);
+        let contender = "marks at 10 Hz".to_owned();
+        let comparison = Comparison { contender, unit: Unit::Block, log_ratios: logs.clone() };
+        let judged = judge(&[comparison], Direction::Higher, &rules);
         let judgement = judged.into_iter().next().ok_or("nothing to judge")?;
         if done >= trials || crate::stats::decided(std::slice::from_ref(&judgement), &rules) {
             return Ok(judgement);

@@ -20,3 +20,5 @@ pub const MARKS_HZ_MAX: u32 = 1000;
 pub const GATE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 /// The largest seed: what a JSON number holds in every language.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
+/// The longest turn, lead or stretch of a duel, in ms: beyond it timers of the one that stands still run out.
+pub const TURN_MS_MAX: u32 = 10_000;

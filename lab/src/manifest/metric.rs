@@ -26,6 +26,9 @@ pub struct Metric {
     /// Whether verdicts, bars and the share of the ceiling are of this one. One metric of a workload is.
     #[serde(default)]
     pub primary: bool,
+    /// Whether its intervals, too, must be as narrow as was asked for before a run stops; the primary's must in any case.
+    #[serde(default)]
+    pub decides: bool,
     /// Whether the terminal's table has a column for it.
     #[serde(default = "yes")]
     pub column: bool,

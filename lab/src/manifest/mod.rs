@@ -27,4 +27,4 @@ pub use gate::{AtMost, Expected, Gate};
 pub use metric::{Better, METER_FIELDS, Metric, Source, WIRE_FIELDS};
 pub use params::{ParamKind, ParamSpec, ParamValue, Params};
 pub use role::{Placeholder, RoleSpec, substitute};
-pub use workload::{Detect, Offered, Placement, Preset, Workload};
+pub use workload::{Detect, Offered, Placement, Preset, TurnsSpec, Workload};

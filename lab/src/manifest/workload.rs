@@ -6,7 +6,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
+use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TURN_MS_MAX};
 use super::read::{Problems, decode};
 use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
 
@@ -48,6 +48,8 @@ pub struct Workload {
     pub one_cpu_max: IndexMap<String, ParamValue>,
     /// An effect that can be put in, to see that it is found again.
     pub detect: Option<Detect>,
+    /// How its work can be cut into turns, so that contenders are compared by duels; none: by blocks.
+    pub turns: Option<TurnsSpec>,
     /// Marks a second in the window, unless told otherwise; 0: at its ends only.
     #[serde(default = "marks_hz_default")]
     pub marks_hz: u32,
@@ -81,6 +83,32 @@ pub struct Detect {
     pub values: Vec<ParamValue>,
 }
 
+/// How the work can be cut into turns: a contender is frozen while another one runs, and its clocks go on meanwhile.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnsSpec {
+    /// What counts of a turn, in ms.
+    pub turn_ms: u32,
+    /// What goes before it, from the thaw on, in ms: what had stood still gets going again.
+    pub lead_ms: u32,
+    /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against.
+    pub stretch_ms: u32,
+    /// One session in so many has such a stretch.
+    pub stretch_every: u32,
+    /// Values of parameters without which there can be no turns.
+    #[serde(default)]
+    pub only: IndexMap<String, ParamValue>,
+}
+
+impl TurnsSpec {
+    /// Why there can be no turns with these parameters, if so.
+    #[must_use]
+    pub fn refuses(&self, params: &Params) -> Option<String> {
+        let other = self.only.iter().find(|(name, value)| params.get(name) != Some(value))?;
+        Some(format!("the workload allows turns with {}={} only", other.0, other.1))
+    }
+}
+
 /// A named choice of parameters and effort.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +129,8 @@ pub struct Preset {
     pub max_blocks: u32,
     /// The time after which no further block begins.
     pub budget_seconds: f64,
+    /// The relative half-width that every interval is to have before the run stops, unless told otherwise.
+    pub precision: Option<f64>,
 }
 
 /// How the roles of a trial share the cores.
@@ -218,6 +248,21 @@ impl Workload {
             numeric(&at, param, &self.params, problems);
             settle_value(&at, param, value, &self.params, problems);
         }
+        if let Some(turns) = &mut self.turns {
+            for (field, ms) in
+                [("turn_ms", turns.turn_ms), ("lead_ms", turns.lead_ms), ("stretch_ms", turns.stretch_ms)]
+            {
+                if !(1..=TURN_MS_MAX).contains(&ms) {
+                    problems.push(format!("turns.{field}"), format!("must be from 1 to {TURN_MS_MAX}"));
+                }
+            }
+            if turns.stretch_every == 0 {
+                problems.push("turns.stretch_every", "must be at least 1");
+            }
+            for (param, value) in &mut turns.only {
+                settle_value(&format!("turns.only.{param}"), param, value, &self.params, problems);
+            }
+        }
         if self.marks_hz > MARKS_HZ_MAX {
             problems.push("marks_hz", format!("must be at most {MARKS_HZ_MAX}"));
         }
@@ -301,6 +346,9 @@ impl Workload {
             if preset.max_blocks < preset.min_blocks || preset.max_blocks > BLOCKS_MAX {
                 let rule = format!("must be from min_blocks, {}, to {BLOCKS_MAX}", preset.min_blocks);
                 problems.push(format!("{at}.max_blocks"), rule);
+            }
+            if preset.precision.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
+                problems.push(format!("{at}.precision"), "must be greater than 0 and less than 1");
             }
             if !(preset.budget_seconds > 0.0 && preset.budget_seconds <= BUDGET_SECONDS_MAX) {
                 let rule = format!("must be greater than 0 and at most {BUDGET_SECONDS_MAX}");

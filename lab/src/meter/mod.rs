@@ -95,6 +95,11 @@ impl Meter {
         Self { tree, cpu, net, switches: switches::Ledger::default() }
     }
 
+    /// The processes that it reads.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// Reads everything now. `deep` walks every page table of the contender: keep it out of timed windows.
     pub(crate) fn read(&mut self, deep: bool) -> Snapshot {
         let before = monotonic_ns();

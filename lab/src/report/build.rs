@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::format;
+use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 use crate::load::{self, Load};
-use crate::manifest::{Metric, ParamSpec, ParamValue, Params, Placement, Workload};
+use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Workload};
 use crate::metrics;
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
@@ -22,12 +23,13 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
     let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
     let missed = verdicts::missed_loads(run, &workload);
-    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(run, m, &missed, &cells)).collect();
+    let verdicts =
+        workload.metrics.iter().flat_map(|m| verdicts_of(run, &workload, m, &missed, &cells)).collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         run: run_info(run, &workload),
         host: run.header.host.clone(),
-        cells: with_ceiling(run, &workload, cells),
+        cells: with_ceiling(run, &workload, &missed, cells),
         verdicts,
         warnings: run.header.warnings.clone(),
     })
@@ -36,7 +38,8 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
 fn run_info(run: &Run, workload: &Workload) -> RunInfo {
     let header = &run.header;
     let settings = &header.settings;
-    let blocks = complete_blocks(run);
+    let compared = Compared::of(run, workload);
+    let blocks = compared.fewest(run);
     RunInfo {
         id: header.id.clone(),
         workload: header.workload.clone(),
@@ -45,6 +48,8 @@ fn run_info(run: &Run, workload: &Workload) -> RunInfo {
         status: run.status,
         stopped_because: run.stopped_because.clone(),
         blocks,
+        compared_by: compared.how().to_owned(),
+        no_duels: compared.no_duels.clone(),
         lab_version: header.lab_version.clone(),
         command: header.command.clone(),
         preset: settings.preset.clone(),
@@ -56,7 +61,7 @@ fn run_info(run: &Run, workload: &Workload) -> RunInfo {
         margin: settings.margin,
         roles: workload.roles.clone(),
         primary: workload.primary().map_or(String::new(), |m| m.name.clone()),
-        headline: headline(run, workload, blocks),
+        headline: headline(run, workload, &compared),
     }
 }
 
@@ -68,7 +73,7 @@ fn placement(placement: Placement) -> (&'static str, &'static str) {
 }
 
 /// `datachannel · 10 pairs · 1 KiB · ordered · loopback namespace · one role a core · 6 blocks, stopped: decided`
-fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
+fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
     let mut parts = vec![run.header.workload.clone()];
     let groups = verdicts::groups(run);
     if let Some((first, _)) = groups.first() {
@@ -85,10 +90,10 @@ fn headline(run: &Run, workload: &Workload, blocks: u32) -> String {
     if run.header.settings.awake {
         parts.push("CPUs kept awake".to_owned());
     }
-    let plural = if blocks == 1 { "" } else { "s" };
+    let effort = compared.effort(run);
     parts.push(match run.stopped_because.as_str() {
-        "" => format!("{blocks} block{plural} so far"),
-        why => format!("{blocks} block{plural}, stopped: {why}"),
+        "" => format!("{effort} so far"),
+        why => format!("{effort}, stopped: {why}"),
     });
     parts.join(" · ")
 }
@@ -119,14 +124,6 @@ pub(super) fn differing(
         .join(" ")
 }
 
-/// Blocks in which every cell that still ran has a trial.
-fn complete_blocks(run: &Run) -> u32 {
-    let trials =
-        |cell: usize| run.trials.iter().filter(move |t| t.cell == cell && t.outcome == Outcome::Ok).count();
-    let running = (0..run.cells.len()).filter(|&i| run.cells[i].status == CellStatus::Ok);
-    running.map(trials).min().map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX))
-}
-
 fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
     let record = &run.cells[index];
     let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
@@ -153,6 +150,7 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
             run.header.settings.placement == Placement::Shared,
         ),
         load,
+        turns: in_turns::of_cell(run, workload, index, &trials),
         curves: curves(&trials),
         builds: record.builds.clone(),
         implementations: record.implementations.clone(),
@@ -173,23 +171,33 @@ fn metric_value(metric: &Metric, trials: &[&TrialRecord]) -> MetricValue {
         source: figure.source,
         per_role: figure.per_role,
         of_ceiling: None,
+        of_ceiling_low: None,
+        of_ceiling_high: None,
         samples: good.filter_map(|t| metrics::of_trial(metric, t).value).collect(),
     }
 }
 
-/// The share of the ceiling of the same parameters, of the primary metric.
-fn with_ceiling(run: &Run, workload: &Workload, mut cells: Vec<Cell>) -> Vec<Cell> {
+/// The share of the ceiling of the same parameters, of the primary metric: of the ratios to the baseline where both have one
+/// from duels, else of the figures.
+fn with_ceiling(run: &Run, workload: &Workload, missed: &BTreeSet<usize>, mut cells: Vec<Cell>) -> Vec<Cell> {
     let Some(primary) = workload.primary() else { return cells };
+    let judged = verdicts::of_run(run, workload, primary, missed);
     for (_, members) in verdicts::groups(run) {
         let value = |cell: &Cell| cell.metrics.get(&primary.name).and_then(|m| m.value);
-        let bound = members.iter().map(|&i| &cells[i]).find(|c| c.ceiling && c.status == CellStatus::Ok);
-        let Some(bound) = bound.and_then(value).filter(|b| *b > 0.0) else { continue };
+        let bound = members.iter().copied().find(|&i| cells[i].ceiling && cells[i].status == CellStatus::Ok);
+        let Some((ceiling, bound)) = bound.and_then(|i| Some((i, value(&cells[i]).filter(|b| *b > 0.0)?)))
+        else {
+            continue;
+        };
+        let higher = primary.better == Better::Higher;
         for i in members {
+            let share = judged.iter().find_map(|v| in_turns::share(v, i, ceiling, higher));
             if let Some(metric) = cells[i].metrics.get_mut(&primary.name) {
-                metric.of_ceiling = metric.value.map(|v| match primary.better {
-                    crate::manifest::Better::Higher => v / bound,
-                    crate::manifest::Better::Lower => bound / v,
-                });
+                metric.of_ceiling = metric.value.map(|v| if higher { v / bound } else { bound / v });
+                if let Some((share, low, high)) = share {
+                    metric.of_ceiling = Some(share);
+                    (metric.of_ceiling_low, metric.of_ceiling_high) = (low, high);
+                }
             }
         }
     }
@@ -237,7 +245,7 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
 /// paces a load is left out.
 fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, shared: bool) -> String {
     let share = |role: &String| {
-        let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(&t.samples, role)).collect();
+        let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(t, role)).collect();
         metrics::median(&shares).map(|s| (role.clone(), s))
     };
     let all: Vec<(String, f64)> = workload.roles.iter().filter_map(share).collect();
@@ -247,8 +255,7 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     if shares.is_empty() {
         return "not measured".to_owned();
     }
-    let drops =
-        metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(&t.samples)).collect::<Vec<_>>());
+    let drops = metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(t)).collect::<Vec<_>>());
     let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
     let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
     let busy = busy.join(", ");
@@ -264,12 +271,19 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     format!("waiting ({busy}){drops}")
 }
 
-fn verdicts_of(run: &Run, metric: &Metric, missed: &BTreeSet<usize>, cells: &[Cell]) -> Vec<Verdict> {
+fn verdicts_of(
+    run: &Run,
+    workload: &Workload,
+    metric: &Metric,
+    missed: &BTreeSet<usize>,
+    cells: &[Cell],
+) -> Vec<Verdict> {
     let finite = |v: f64| v.is_finite().then_some(v);
-    verdicts::of_run(run, metric, missed)
+    verdicts::of_run(run, workload, metric, missed)
         .into_iter()
         .flat_map(|group| {
-            group.judgements.into_iter().map(move |(index, j)| {
+            let ranked = group.judgements.into_iter().filter(|(index, _)| !cells[*index].ceiling);
+            ranked.map(move |(index, j)| {
                 let (verdict, needs_blocks) = match j.verdict {
                     stats::Verdict::Better => (VerdictKind::Better, None),
                     stats::Verdict::Worse => (VerdictKind::Worse, None),
@@ -284,6 +298,7 @@ fn verdicts_of(run: &Run, metric: &Metric, missed: &BTreeSet<usize>, cells: &[Ce
                     ratio: finite(j.ratio),
                     low: finite(j.low).filter(|l| *l > 0.0),
                     high: finite(j.high),
+                    unit: j.unit.noun(1).to_owned(),
                     blocks: j.blocks,
                     p_adjusted: j.p_adjusted,
                     verdict,

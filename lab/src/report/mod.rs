@@ -4,6 +4,7 @@
 
 mod build;
 mod format;
+mod in_turns;
 mod markdown;
 mod model;
 pub mod plot;

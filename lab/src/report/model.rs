@@ -45,8 +45,14 @@ pub struct RunInfo {
     pub status: RunStatus,
     /// Why it stopped.
     pub stopped_because: String,
-    /// Complete blocks.
+    /// Complete blocks; where contenders are compared by duels, the fewest sessions of one that still ran.
     pub blocks: u32,
+    /// How contenders are compared: `duels`, `blocks`, or both.
+    #[serde(default)]
+    pub compared_by: String,
+    /// Why not by duels, where they are not; by the parameters that it is so for, if not for all.
+    #[serde(default)]
+    pub no_duels: Vec<String>,
     /// Version of the lab.
     pub lab_version: String,
     /// The command line.
@@ -103,6 +109,9 @@ pub struct Cell {
     /// Latency curves of the pooled trials, by role and histogram: `ping.latency`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
+    /// What turns did to it, where it took any.
+    #[serde(default)]
+    pub turns: Option<InTurns>,
     /// What held it back, as far as it shows.
     pub bottleneck: String,
     /// How each contender was built.
@@ -111,6 +120,31 @@ pub struct Cell {
     pub implementations: BTreeMap<String, Implementation>,
     /// What was seen beside the figures.
     pub notes: Vec<String>,
+}
+
+/// A cell in the sessions of its duels: how it was frozen, and whether that disturbed it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InTurns {
+    /// Sessions, of all its duels.
+    pub sessions: u32,
+    /// Turns of a session.
+    pub turns: u32,
+    /// What counts of a turn, in ns.
+    pub turn_ns: u64,
+    /// What goes before, in ns.
+    pub lead_ns: u64,
+    /// How it was frozen.
+    pub freezer: String,
+    /// Its rate in turns by its rate undisturbed, in the same sessions; null: no session had an undisturbed stretch.
+    pub of_undisturbed: Option<f64>,
+    /// Lower end of the confidence sequence; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
+    /// Sessions with an undisturbed stretch.
+    pub stretches: u32,
+    /// Turns disturb it by more than the margin: it is compared by blocks.
+    pub disturbed: bool,
 }
 
 /// A point of a latency curve.
@@ -135,6 +169,12 @@ pub struct MetricValue {
     pub per_role: BTreeMap<String, f64>,
     /// Share of the ceiling in the same run, from 0 to 1; of the primary metric only.
     pub of_ceiling: Option<f64>,
+    /// Lower end of that share, where both were compared with the baseline by duels.
+    #[serde(default)]
+    pub of_ceiling_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub of_ceiling_high: Option<f64>,
     /// One value a good trial, in order of the blocks.
     pub samples: Vec<f64>,
 }
@@ -150,19 +190,22 @@ pub struct Verdict {
     pub baseline: String,
     /// Index of the contender's cell.
     pub cell: usize,
-    /// Geometric mean of the blocks' ratios; null without a common block.
+    /// Geometric mean of the ratios of the blocks or sessions; null without a common one.
     pub ratio: Option<f64>,
     /// Lower end of the confidence sequence; null: unbounded.
     pub low: Option<f64>,
     /// Upper end; null: unbounded.
     pub high: Option<f64>,
-    /// Blocks compared.
+    /// What was compared: `block` or `session`.
+    #[serde(default = "block")]
+    pub unit: String,
+    /// How many of them.
     pub blocks: u32,
     /// p-value after Holm.
     pub p_adjusted: f64,
     /// The claim.
     pub verdict: VerdictKind,
-    /// Of an undecided one: about how many more blocks it needs; null where that cannot be said.
+    /// Of an undecided one: about how many more of them it needs; null where that cannot be said.
     pub needs_blocks: Option<u32>,
 }
 
@@ -178,4 +221,9 @@ pub enum VerdictKind {
     NoDifference,
     /// Neither yet.
     Undecided,
+}
+
+/// What a report of an older netdyno compared.
+fn block() -> String {
+    "block".to_owned()
 }

@@ -125,7 +125,7 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: Option<&str>) ->
     };
     match v.ratio {
         Some(ratio) => format!("{}x  {}", format::ratio(ratio), interval(v)),
-        None => "no common block".to_owned(),
+        None => format!("no common {}", v.unit),
     }
 }
 
@@ -152,8 +152,9 @@ pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
         }
         VerdictKind::Undecided => match v.needs_blocks {
             Some(n) => format!(
-                "{}: undecided, needs about {n} more block{}; {than}",
+                "{}: undecided, needs about {n} more {}{}; {than}",
                 v.contender,
+                v.unit,
                 if n == 1 { "" } else { "s" }
             ),
             None => format!("{}: undecided; {than}", v.contender),

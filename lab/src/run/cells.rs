@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::arena::{Arena, ArenaError, CpuPlan, LaunchSpec, Side, Topology};
+use crate::arena::{Arena, ArenaError, CpuPlan, Freezing, LaunchSpec, Side, Topology};
 use crate::build::Built;
 use crate::manifest::{Contender, Placement, Tuning, Workload, version_matches};
 use crate::protocol::Implementation;
@@ -145,6 +145,7 @@ fn role_spec(
         memory_limit_bytes,
         side,
         private_pids: true,
+        freezing: Freezing::default(),
     };
     Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
 }

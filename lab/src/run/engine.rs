@@ -1,22 +1,18 @@
 //! The engine: builds, blocks, trials, and when to stop.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 
-use super::cells::{cannot, crowded, note_build, note_outcome, roles, wrong_version};
-use super::{Display, Position, Resolved};
+use super::cells::{cannot, crowded, note_build};
+use super::measure::Measuring;
+use super::{Display, Resolved};
 use crate::arena::{Arena, ArenaError, ArenaSpec, Awake, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
 use crate::host::Host;
 use crate::manifest::{Catalog, ManifestError, Placement, Workload};
-use crate::plan;
-use crate::protocol::limits::TimeLimits;
 use crate::store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, Store, StoreError};
-use crate::trial::{self, TrialSpec};
-use crate::verdicts;
 
 /// Why a run could not begin or go on. What is stored of it stays.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +29,9 @@ pub enum RunError {
     /// The cache: no contender could be built.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A duel was to be held where there can be no turns: a mistake of ours.
+    #[error("no duel here: {0}")]
+    NoTurns(String),
     /// A run to be resumed cannot be.
     #[error("run {0} {1}")]
     NotResumable(String, String),
@@ -193,7 +192,7 @@ impl Engine<'_> {
     ) -> Result<(String, Ended), RunError> {
         let builds = self.build_all(&mut run, workload)?;
         let why = match builds {
-            Some(builds) => self.blocks(&mut run, workload, plan, &builds)?,
+            Some(builds) => self.rounds(&mut run, &Measuring { workload, plan, builds: &builds })?,
             None => None,
         };
         self.display.end();
@@ -252,104 +251,6 @@ impl Engine<'_> {
         }
         Ok(Some(builds))
     }
-
-    /// Measures block by block. Gives why it stopped; none when the user stopped it.
-    fn blocks(
-        &mut self,
-        run: &mut Run,
-        workload: &Workload,
-        plan: &CpuPlan,
-        builds: &BTreeMap<String, Built>,
-    ) -> Result<Option<&'static str>, RunError> {
-        let settings = run.header.settings.clone();
-        if let Some(spare) = &plan.lab {
-            // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
-            let pinned = crate::arena::pin_self(spare);
-            tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
-        }
-        // What was measured before a resume counts; what a failing contender took does not: it never runs again.
-        let mut elapsed_s: f64 =
-            run.trials.iter().filter(|t| t.outcome == Outcome::Ok).map(|t| t.seconds).sum();
-        for block in 0..settings.max_blocks {
-            let order = plan::order(settings.seed, block, run.cells.len());
-            let todo: Vec<(u32, usize)> = (0u32..)
-                .zip(order)
-                .filter(|(_, c)| matches!(run.cells[*c].status, CellStatus::Planned | CellStatus::Ok))
-                .filter(|(_, c)| {
-                    !run.trials.iter().any(|t| t.cell == *c && t.block == block && t.outcome == Outcome::Ok)
-                })
-                .collect();
-            let trials = todo.len();
-            for (trial, (position, cell)) in todo.into_iter().enumerate() {
-                let label = run.cells[cell].label(&workload.roles);
-                let at = Position {
-                    label: &label,
-                    block,
-                    max_blocks: settings.max_blocks,
-                    trial,
-                    trials,
-                    elapsed_s,
-                    budget_s: settings.budget_seconds,
-                };
-                let begun = Instant::now();
-                if !self.trial(run, workload, plan, builds, cell, (block, position), &at)? {
-                    return Ok(None);
-                }
-                if run.cells[cell].status == CellStatus::Ok {
-                    elapsed_s += begun.elapsed().as_secs_f64();
-                }
-            }
-            if let Some(why) = stop(run, workload, &settings, block, elapsed_s) {
-                return Ok(Some(why));
-            }
-        }
-        Ok(Some("block limit"))
-    }
-
-    /// Runs and stores one trial. False when the user stopped it.
-    #[expect(clippy::too_many_arguments, reason = "what a trial is, and where it stands")]
-    fn trial(
-        &mut self,
-        run: &mut Run,
-        workload: &Workload,
-        plan: &CpuPlan,
-        builds: &BTreeMap<String, Built>,
-        cell: usize,
-        (block, position): (u32, u32),
-        at: &Position<'_>,
-    ) -> Result<bool, RunError> {
-        let settings = &run.header.settings;
-        let seed = plan::payload_seed(settings.seed, block);
-        let arena = Arena::open(&ArenaSpec { seed, ..arena_spec(settings) })?;
-        let spec = TrialSpec {
-            workload,
-            params: &run.cells[cell].params,
-            seed,
-            roles: roles(workload, &run.cells[cell], settings, builds, plan, &arena),
-            marks: trial::steady_marks(&run.cells[cell].params, settings.marks_hz),
-            limits: TimeLimits::default().scaled(settings.time_limits),
-            extra_setup: false,
-        };
-        let display = &mut *self.display;
-        let mut report = trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p));
-        report.record.cell = cell;
-        report.record.block = block;
-        report.record.position = position;
-        if report.record.outcome == Outcome::Interrupted || self.cancel.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        if let Some(reason) = wrong_version(&run.cells[cell], &report.implementations) {
-            report.record.outcome = Outcome::Failed { role: String::new(), reason, stderr: String::new() };
-        }
-        note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
-        if let Outcome::Failed { .. } = &report.record.outcome {
-            self.display.failed(at.label, &run.cells[cell].reason);
-        }
-        self.store.add_trial(&run.header.id, &report.record)?;
-        self.store.update_cell(&run.header.id, cell, &run.cells[cell])?;
-        run.trials.push(report.record);
-        Ok(true)
-    }
 }
 
 /// Whether a run that is resumed has figures of another build of a contender.
@@ -360,30 +261,8 @@ fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
     })
 }
 
-fn arena_spec(settings: &Settings) -> ArenaSpec {
+pub(super) fn arena_spec(settings: &Settings) -> ArenaSpec {
     ArenaSpec::local(settings.net.clone())
-}
-
-/// Why the run stops after this block, if it does.
-fn stop(
-    run: &Run,
-    workload: &Workload,
-    settings: &Settings,
-    block: u32,
-    elapsed_s: f64,
-) -> Option<&'static str> {
-    let rivals = run.cells.iter().filter(|c| c.status == CellStatus::Ok && !c.ceiling).count();
-    // A bound alone bounds nothing, unless nothing else was asked for.
-    if rivals == 0 && !run.cells.iter().all(|c| c.ceiling && c.status == CellStatus::Ok) {
-        return Some("nothing left to measure");
-    }
-    let primary = workload.primary()?;
-    let enough = block + 1 >= settings.min_blocks;
-    // A single contender has nothing to be decided against; its figures still want all the blocks asked for.
-    if enough && rivals > 1 && verdicts::is_decided(run, primary, &verdicts::missed_loads(run, workload)) {
-        return Some("decided");
-    }
-    (elapsed_s >= settings.budget_seconds).then_some("budget")
 }
 
 /// Sorts by time; the seed's last digits keep two runs of one second apart.

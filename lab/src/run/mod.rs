@@ -6,6 +6,7 @@
 
 mod cells;
 mod engine;
+mod measure;
 mod request;
 
 pub(crate) use cells::alone;
@@ -14,6 +15,9 @@ pub use request::{Request, Resolved};
 
 use crate::build::BuildEvent;
 use crate::trial;
+
+/// The most turns of a session: 1,000 of 100 ms are 100 s of each side, and some 100,000 samples.
+pub const TURNS_MAX: u32 = 1000;
 
 /// What a run tells while it goes on.
 pub trait Display {
@@ -34,7 +38,9 @@ pub trait Display {
 pub struct Position<'a> {
     /// Who is measured.
     pub label: &'a str,
-    /// Block, from 0.
+    /// It is a session of a duel.
+    pub in_duels: bool,
+    /// Block or session, from 0.
     pub block: u32,
     /// Blocks at the most.
     pub max_blocks: u32,

@@ -49,6 +49,8 @@ pub struct Request {
     pub memory_limit_bytes: Option<u64>,
     /// Keep idle CPUs from sleeping.
     pub awake: bool,
+    /// Compare by blocks.
+    pub blocks: bool,
     /// Factor on the time limits of the protocol.
     pub time_limits: f64,
     /// Marks a second.
@@ -106,11 +108,12 @@ impl Request {
             budget_seconds: self.budget_seconds.or(preset.map(|p| p.budget_seconds)).unwrap_or(900.0),
             alpha: ALPHA,
             margin: MARGIN,
-            precision: self.precision,
+            precision: self.precision.or(preset.and_then(|p| p.precision)),
             time_limits: self.time_limits,
             marks_hz: self.marks_hz.unwrap_or(workload.marks_hz),
             memory_limit_bytes: self.memory_limit_bytes,
             awake: self.awake,
+            blocks: self.blocks,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, command: self.command })
     }

@@ -7,13 +7,13 @@
 //! time. The running minimum over the blocks would be valid too; it is left out for the reason given at
 //! [`confidence_sequence`](super::confidence_sequence).
 
-use super::sequence::Summary;
+use super::sequence::{Summary, Unit};
 
 /// The anytime-valid p-value of "the mean of `log_ratios` is `null`". 1 if nothing can be said: fewer than
-/// [`FIRST_BLOCK`](super::sequence::FIRST_BLOCK) values, or one that is not finite.
+/// [`Unit::first`] values, or one that is not finite.
 #[must_use]
-pub fn p_value(log_ratios: &[f64], null: f64) -> f64 {
-    Summary::of(log_ratios).map_or(1.0, |summary| summary.p_value(null))
+pub fn p_value(log_ratios: &[f64], unit: Unit, null: f64) -> f64 {
+    Summary::of(log_ratios, unit).map_or(1.0, |summary| summary.p_value(null))
 }
 
 /// Holm's step-down adjustment, in the order given: Holm (1979), "A simple sequentially rejective multiple
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn nothing_to_say_is_one() {
-        assert_eq!(p_value(&[], 0.0), 1.0);
-        assert_eq!(p_value(&[1.0, 1.0], 0.0), 1.0);
-        assert_eq!(p_value(&[1.0, 1.0, f64::NAN], 0.0), 1.0);
-        assert_eq!(p_value(&[1.0, 1.0, 1.0], 1.0), 1.0);
-        assert!(p_value(&[1.00, 1.01, 0.99], 0.0) < 1e-3);
+        assert_eq!(p_value(&[], Unit::Block, 0.0), 1.0);
+        assert_eq!(p_value(&[1.0, 1.0], Unit::Block, 0.0), 1.0);
+        assert_eq!(p_value(&[1.0, 1.0, f64::NAN], Unit::Block, 0.0), 1.0);
+        assert_eq!(p_value(&[1.0, 1.0, 1.0], Unit::Block, 1.0), 1.0);
+        assert!(p_value(&[1.00, 1.01, 0.99], Unit::Block, 0.0) < 1e-3);
     }
 }

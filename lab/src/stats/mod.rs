@@ -16,10 +16,11 @@
 //! a small difference leans on the model most; more `min_blocks` or a smaller alpha is the remedy.
 //!
 //! ```
-//! use netdyno_lab::stats::{Direction, Rules, Verdict, judge};
+//! use netdyno_lab::stats::{Comparison, Direction, Rules, Unit, Verdict, judge};
 //!
-//! let log_ratios: Vec<f64> = [2.02f64, 1.97, 2.05, 1.99].iter().map(|ratio| ratio.ln()).collect();
-//! let judged = judge(&[("rival".to_owned(), log_ratios)], Direction::Higher, &Rules::default());
+//! let log_ratios = [2.02f64, 1.97, 2.05, 1.99].iter().map(|ratio| ratio.ln()).collect();
+//! let rival = Comparison { contender: "rival".to_owned(), unit: Unit::Block, log_ratios };
+//! let judged = judge(&[rival], Direction::Higher, &Rules::default());
 //! assert_eq!(judged[0].verdict, Verdict::Better);
 //! ```
 
@@ -29,9 +30,11 @@ pub mod quantile;
 pub mod sequence;
 #[cfg(test)]
 mod synthetic;
+#[cfg(test)]
+mod synthetic_duels;
 pub mod verdict;
 
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
-pub use sequence::{Interval, confidence_sequence};
-pub use verdict::{Direction, Judgement, Rules, Verdict, decided, judge};
+pub use sequence::{Interval, Unit, confidence_sequence};
+pub use verdict::{Comparison, Direction, Judgement, Rules, Verdict, decided, judge};

@@ -5,7 +5,7 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::sequence::FIRST_BLOCK;
+use super::sequence::{Summary, half_width};
 use super::*;
 
 const BLOCKS_MAX: usize = 30;
@@ -13,7 +13,7 @@ const ALPHA: f64 = 0.05;
 
 /// Noise of one measurement or one log ratio, scaled to variance 1.
 #[derive(Clone, Copy)]
-enum Noise {
+pub(super) enum Noise {
     Gaussian,
     /// Bounded: lighter tails than a Gaussian's, the hard case at three blocks.
     Uniform,
@@ -21,20 +21,20 @@ enum Noise {
     Exponential,
 }
 
-struct Source(Pcg64Mcg);
+pub(super) struct Source(Pcg64Mcg);
 
 impl Source {
-    fn seeded(seed: u64) -> Self {
+    pub(super) fn seeded(seed: u64) -> Self {
         println!("seed {seed}");
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
     /// In (0, 1).
-    fn uniform(&mut self) -> f64 {
+    pub(super) fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    fn draw(&mut self, noise: Noise) -> f64 {
+    pub(super) fn draw(&mut self, noise: Noise) -> f64 {
         match noise {
             // Box and Muller's transform.
             Noise::Gaussian => {
@@ -54,20 +54,32 @@ impl Source {
 }
 
 /// The share of `runs` in which `event` holds, printed.
-fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
+pub(super) fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
     let rate = (0..runs).filter(|_| event()).count() as f64 / f64::from(runs);
     println!("{what}: {rate:.4} of {runs} runs");
     rate
 }
 
-fn named(values: &[f64]) -> Vec<(String, Vec<f64>)> {
-    vec![(String::new(), values.to_vec())]
+/// Half-widths by count, in deviations.
+pub(super) fn half_widths(unit: Unit, most: usize, alpha: f64) -> Vec<f64> {
+    (0..=most).map(|count| half_width(unit, count, 1.0, alpha)).collect()
+}
+
+/// Whether the interval of these values has the mean in it.
+pub(super) fn covers(values: &[f64], half_widths: &[f64], mean: f64) -> bool {
+    let summary = Summary::of(values, Unit::Block).unwrap();
+    (summary.mean - mean).abs() <= half_widths[values.len()] * summary.deviation
+}
+
+fn comparison(log_ratios: Vec<f64>) -> Comparison {
+    Comparison { contender: String::new(), unit: Unit::Block, log_ratios }
 }
 
 /// The run as the lab makes it: judged after every block from the third, stopped when decided.
 fn run(values: &[f64], rules: &Rules) -> Judgement {
-    let look = |count| judge(&named(&values[..count]), Direction::Higher, rules).remove(0);
-    let stopped = (FIRST_BLOCK..values.len()).map(look).find(|j| decided(std::slice::from_ref(j), rules));
+    let look = |count| judge(&[comparison(values[..count].to_vec())], Direction::Higher, rules).remove(0);
+    let stopped =
+        (Unit::Block.first()..values.len()).map(look).find(|j| decided(std::slice::from_ref(j), rules));
     stopped.unwrap_or_else(|| look(values.len()))
 }
 
@@ -76,7 +88,7 @@ fn a_against_a_is_rejected_no_more_often_than_stated() {
     let mut source = Source::seeded(11);
     let mut ever_rejected = |noise| {
         let values = source.log_ratios(0.0, 0.03, noise);
-        (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], 0.0) <= ALPHA)
+        (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], Unit::Block, 0.0) <= ALPHA)
     };
     assert!(rate("gaussian", 10_000, || ever_rejected(Noise::Gaussian)) <= ALPHA);
     assert!(rate("exponential", 4_000, || ever_rejected(Noise::Exponential)) <= ALPHA);
@@ -95,7 +107,7 @@ fn outside_the_model_the_rate_is_not_kept() {
                 0.03 * last
             };
             let values: Vec<f64> = (0..BLOCKS_MAX).map(next).collect();
-            (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], 0.0) <= ALPHA)
+            (1..=BLOCKS_MAX).any(|count| p_value(&values[..count], Unit::Block, 0.0) <= ALPHA)
         })
     };
     assert!(measure("uniform log ratios", Noise::Uniform, 0.0) <= 0.08);
@@ -107,12 +119,10 @@ fn outside_the_model_the_rate_is_not_kept() {
 fn the_interval_covers_the_ratio_at_all_block_counts_at_once() {
     let mut source = Source::seeded(12);
     for (mean, deviation) in [(4f64.ln(), 0.1), (-0.05, 0.01)] {
+        let widths = half_widths(Unit::Block, BLOCKS_MAX, ALPHA);
         let covered = rate("covered", 10_000, || {
             let values = source.log_ratios(mean, deviation, Noise::Gaussian);
-            (2..=BLOCKS_MAX).all(|count| {
-                let interval = confidence_sequence(&values[..count], ALPHA).unwrap();
-                interval.low <= mean && mean <= interval.high
-            })
+            (2..=BLOCKS_MAX).all(|count| covers(&values[..count], &widths, mean))
         });
         assert!(covered >= 1.0 - ALPHA);
     }
@@ -141,7 +151,7 @@ fn four_times_is_decided_in_three_blocks() {
     });
     assert!(at_once >= 0.99);
     let at_once = rate("eight contenders, at three blocks", 500, || {
-        let one = || (String::new(), source.log_ratios(4f64.ln(), 0.03, Noise::Gaussian)[..3].to_vec());
+        let one = || comparison(source.log_ratios(4f64.ln(), 0.03, Noise::Gaussian)[..3].to_vec());
         let comparisons: Vec<_> = std::iter::repeat_with(one).take(8).collect();
         decided(&judge(&comparisons, Direction::Higher, &Rules::default()), &Rules::default())
     });
@@ -186,11 +196,11 @@ fn holm_keeps_the_rate_over_eight_contenders() {
         let mut measure =
             || -> Vec<f64> { (0..BLOCKS_MAX).map(|_| 0.03 * source.draw(Noise::Gaussian)).collect() };
         let baseline = measure();
-        let mut comparisons: Vec<(String, Vec<f64>)> = (0..8).map(|_| (String::new(), Vec::new())).collect();
+        let mut comparisons: Vec<Comparison> = (0..8).map(|_| comparison(Vec::new())).collect();
         let contenders: Vec<Vec<f64>> = (0..8).map(|_| measure()).collect();
         (0..BLOCKS_MAX).any(|block| {
             for (comparison, contender) in comparisons.iter_mut().zip(&contenders) {
-                comparison.1.push(contender[block] - baseline[block]);
+                comparison.log_ratios.push(contender[block] - baseline[block]);
             }
             let judged = judge(&comparisons, Direction::Lower, &rules);
             judged.iter().any(|j| matches!(j.verdict, Verdict::Better | Verdict::Worse))
@@ -205,7 +215,8 @@ fn the_estimate_of_blocks_still_needed_is_near() {
     let mut errors = Vec::new();
     for _ in 0..1_000 {
         let values = source.log_ratios(1.05f64.ln(), 0.03, Noise::Gaussian);
-        let early = judge(&named(&values[..5]), Direction::Higher, &Rules::default()).remove(0);
+        let early =
+            judge(&[comparison(values[..5].to_vec())], Direction::Higher, &Rules::default()).remove(0);
         if let Verdict::Undecided { needs_blocks } = early.verdict {
             let end = run(&values, &Rules::default());
             errors.push(u64::from((5 + needs_blocks.unwrap()).abs_diff(end.blocks)));

@@ -15,7 +15,7 @@
 //! k counts the comparisons passed in. A contender that failed halfway stays in, with the blocks it has.
 
 use super::holm::adjust;
-use super::sequence::{FIRST_BLOCK, Interval, Summary, half_width};
+use super::sequence::{Interval, Summary, Unit, half_width};
 
 /// The most further blocks that "needs about N more" will say; beyond it, nothing useful can be said.
 pub const NEEDED_BLOCKS_MAX: u32 = 10_000;
@@ -59,7 +59,7 @@ pub enum Verdict {
     /// Neither yet.
     Undecided {
         /// About how many more blocks a verdict takes if noise and ratio stay as they are. `None` before
-        /// [`FIRST_BLOCK`] blocks and beyond [`NEEDED_BLOCKS_MAX`].
+        /// [`Unit::first`] and beyond [`NEEDED_BLOCKS_MAX`].
         needs_blocks: Option<u32>,
     },
 }
@@ -76,7 +76,9 @@ pub struct Judgement {
     pub low: f64,
     /// The interval's upper end; infinite if unbounded.
     pub high: f64,
-    /// How many blocks were compared.
+    /// What was compared.
+    pub unit: Unit,
+    /// How many of them: blocks, or sessions of a duel.
     pub blocks: u32,
     /// The p-value of "ratio 1", adjusted by Holm over the contenders.
     pub p_adjusted: f64,
@@ -91,19 +93,42 @@ impl Judgement {
         let reach = (self.high / self.ratio).max(self.ratio / self.low);
         if reach.is_finite() { reach - 1.0 } else { f64::INFINITY }
     }
+
+    /// Whether there is a claim.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        !matches!(self.verdict, Verdict::Undecided { .. })
+    }
+
+    /// Whether the interval is as narrow as was asked for, if anything was.
+    #[must_use]
+    pub fn is_precise(&self, rules: &Rules) -> bool {
+        rules.precision.is_none_or(|wanted| self.relative_half_width() <= wanted)
+    }
 }
 
-/// Judges all contenders of a run on one metric: for each its name and its log ratios to the baseline, one a
-/// block.
+/// What is known of one contender against the baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The contender's name.
+    pub contender: String,
+    /// What a log ratio is of.
+    pub unit: Unit,
+    /// The logarithms of contender / baseline, one a block or session.
+    pub log_ratios: Vec<f64>,
+}
+
+/// Judges all contenders of a run on one metric.
 #[must_use]
-pub fn judge(comparisons: &[(String, Vec<f64>)], better: Direction, rules: &Rules) -> Vec<Judgement> {
-    let summaries: Vec<Option<Summary>> = comparisons.iter().map(|(_, values)| Summary::of(values)).collect();
+pub fn judge(comparisons: &[Comparison], better: Direction, rules: &Rules) -> Vec<Judgement> {
+    let summaries: Vec<Option<Summary>> =
+        comparisons.iter().map(|c| Summary::of(&c.log_ratios, c.unit)).collect();
     let p_values: Vec<f64> =
         summaries.iter().map(|summary| summary.map_or(1.0, |s| s.p_value(0.0))).collect();
     let level = rules.alpha / comparisons.len().max(1) as f64;
     let adjusted = adjust(&p_values);
     let rows = comparisons.iter().zip(summaries).zip(adjusted);
-    rows.map(|(((contender, values), summary), p_adjusted)| {
+    rows.map(|((comparison, summary), p_adjusted)| {
         let (interval, verdict) = match summary {
             Some(summary) => claim(&summary, level, p_adjusted, better, rules),
             None => (
@@ -112,11 +137,12 @@ pub fn judge(comparisons: &[(String, Vec<f64>)], better: Direction, rules: &Rule
             ),
         };
         Judgement {
-            contender: contender.clone(),
+            contender: comparison.contender.clone(),
             ratio: interval.estimate.exp(),
             low: interval.low.exp(),
             high: interval.high.exp(),
-            blocks: u32::try_from(values.len()).unwrap_or(u32::MAX),
+            unit: comparison.unit,
+            blocks: u32::try_from(comparison.log_ratios.len()).unwrap_or(u32::MAX),
             p_adjusted,
             verdict,
         }
@@ -128,10 +154,7 @@ pub fn judge(comparisons: &[(String, Vec<f64>)], better: Direction, rules: &Rule
 /// True of no contender at all.
 #[must_use]
 pub fn decided(judgements: &[Judgement], rules: &Rules) -> bool {
-    judgements.iter().all(|judgement| {
-        let precise = rules.precision.is_none_or(|wanted| judgement.relative_half_width() <= wanted);
-        precise && !matches!(judgement.verdict, Verdict::Undecided { .. })
-    })
+    judgements.iter().all(|judgement| judgement.is_decided() && judgement.is_precise(rules))
 }
 
 /// The interval to print, in log ratios, and what may be said with it.
@@ -167,7 +190,7 @@ fn claim(
 /// The least number of further blocks after which the interval would leave 1 or lie within the margin, mean
 /// and deviation staying as they are; by bisection, since the interval narrows with every block.
 fn needed_blocks(summary: &Summary, level: f64, margin: f64) -> Option<u32> {
-    if summary.count < FIRST_BLOCK {
+    if summary.count < summary.unit.first() {
         return None;
     }
     let distance = summary.mean.abs();
@@ -175,7 +198,7 @@ fn needed_blocks(summary: &Summary, level: f64, margin: f64) -> Option<u32> {
     let enough = distance.max(margin - distance);
     let narrow = |more: u32| {
         let count = summary.count.saturating_add(more as usize);
-        half_width(count, summary.deviation, level) <= enough
+        half_width(summary.unit, count, summary.deviation, level) <= enough
     };
     if !narrow(NEEDED_BLOCKS_MAX) {
         return None;
@@ -196,9 +219,13 @@ fn needed_blocks(summary: &Summary, level: f64, margin: f64) -> Option<u32> {
 mod tests {
     use super::*;
 
+    fn named(contender: &str, log_ratios: Vec<f64>) -> Comparison {
+        Comparison { contender: contender.to_owned(), unit: Unit::Block, log_ratios }
+    }
+
     fn check(ratios: &[f64], better: Direction, expected: Verdict) -> Judgement {
         let values = ratios.iter().map(|ratio| ratio.ln()).collect();
-        let judged = judge(&[("rival".to_owned(), values)], better, &Rules::default()).remove(0);
+        let judged = judge(&[named("rival", values)], better, &Rules::default()).remove(0);
         assert_eq!(judged.verdict, expected, "{judged:?}");
         judged
     }
@@ -220,11 +247,11 @@ mod tests {
 
     #[test]
     fn the_estimate_of_more_blocks_is_the_one_that_suffices() {
-        let summary = Summary { count: 4, mean: 0.05, deviation: 0.03 };
+        let summary = Summary { unit: Unit::Block, count: 4, mean: 0.05, deviation: 0.03 };
         let more = needed_blocks(&summary, 0.05, 0.02f64.ln_1p()).unwrap() as usize;
-        assert!(half_width(4 + more, 0.03, 0.05) <= 0.05);
-        assert!(half_width(4 + more - 1, 0.03, 0.05) > 0.05);
-        let on_the_edge = Summary { count: 4, mean: 0.0, deviation: 5.0 };
+        assert!(half_width(Unit::Block, 4 + more, 0.03, 0.05) <= 0.05);
+        assert!(half_width(Unit::Block, 4 + more - 1, 0.03, 0.05) > 0.05);
+        let on_the_edge = Summary { unit: Unit::Block, count: 4, mean: 0.0, deviation: 5.0 };
         assert_eq!(needed_blocks(&on_the_edge, 0.05, 0.02f64.ln_1p()), None);
     }
 
@@ -232,11 +259,11 @@ mod tests {
     #[test]
     fn what_holm_rejects_the_interval_leaves_out() {
         let near = |mean: f64| vec![mean - 0.01, mean, mean + 0.01, mean];
-        let comparisons = [("far".to_owned(), near(1.0)), ("near".to_owned(), near(0.028))];
+        let comparisons = [named("far", near(1.0)), named("near", near(0.028))];
         let judged = judge(&comparisons, Direction::Higher, &Rules::default());
         assert_eq!(judged[1].verdict, Verdict::Better);
         assert_eq!(judged[1].low, 1.0);
-        let reversed = [("near".to_owned(), near(0.028)), ("equal".to_owned(), near(0.0))];
+        let reversed = [named("near", near(0.028)), named("equal", near(0.0))];
         assert!(matches!(
             judge(&reversed, Direction::Higher, &Rules::default())[0].verdict,
             Verdict::Undecided { needs_blocks: Some(_) }
@@ -247,12 +274,12 @@ mod tests {
     fn a_run_stops_when_all_have_a_verdict_and_the_precision() {
         let rules = Rules { precision: Some(0.05), ..Rules::default() };
         let values = |spread: f64| vec![0.7 - spread, 0.7, 0.7 + spread];
-        let judged = |spread| judge(&[("rival".to_owned(), values(spread))], Direction::Higher, &rules);
+        let judged = |spread| judge(&[named("rival", values(spread))], Direction::Higher, &rules);
         assert!(decided(&[], &rules));
         assert!(decided(&judged(0.01), &rules));
         assert!(!decided(&judged(0.03), &rules));
         assert!(decided(&judged(0.03), &Rules::default()));
         assert!(!decided(&judged(0.3), &Rules::default()));
-        assert!(!decided(&judge(&[("none".to_owned(), vec![])], Direction::Higher, &rules), &rules));
+        assert!(!decided(&judge(&[named("none", vec![])], Direction::Higher, &rules), &rules));
     }
 }

@@ -8,7 +8,8 @@ use super::{
 use crate::arena::Net;
 use crate::host::Host;
 use crate::manifest::{Params, Placement};
-use crate::metrics::{CPUS_ALLOWED, METER_BEGIN, METER_END};
+use crate::metrics::CPUS_ALLOWED;
+use crate::window::{METER_BEGIN, METER_END};
 
 /// Length of every window, in ns.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -65,6 +66,7 @@ fn header() -> RunHeader {
             marks_hz: 10,
             memory_limit_bytes: None,
             awake: false,
+            blocks: false,
         },
         host: Host::detect(BTreeMap::new()),
         arena: "made up".to_owned(),
@@ -110,6 +112,7 @@ fn trial(cell: usize, block: u32, rate: u64, sink_cpu_percent: u64) -> TrialReco
         cell,
         block,
         position: u32::try_from(cell).unwrap(),
+        turns: None,
         started_at: "2026-01-01T12:00:01Z".parse().unwrap(),
         seconds: 1.5,
         seed: 7,

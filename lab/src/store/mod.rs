@@ -24,7 +24,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 pub use error::StoreError;
 pub use record::{
     BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings,
-    TrialRecord,
+    TrialRecord, Turns,
 };
 
 /// The store.
@@ -135,8 +135,8 @@ impl Store {
         let fail = |source| StoreError::Sqlite { path: path.clone(), source };
         let tx = self.connection.transaction().map_err(fail)?;
         tx.execute(
-            "INSERT INTO trials (run, cell, block, position, started_at, seconds, seed, outcome, notes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO trials (run, cell, block, position, started_at, seconds, seed, outcome, notes, turns)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 run,
                 trial.cell,
@@ -146,7 +146,8 @@ impl Store {
                 trial.seconds,
                 trial.seed,
                 json(&trial.outcome),
-                json(&trial.notes)
+                json(&trial.notes),
+                trial.turns.as_ref().map(json)
             ],
         )
         .map_err(fail)?;
@@ -293,7 +294,7 @@ impl Store {
         let mut query = self
             .connection
             .prepare(
-                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes FROM trials
+                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes, turns FROM trials
                  WHERE run = ?1 ORDER BY block, position, id",
             )
             .map_err(|e| self.fail(e))?;
@@ -362,6 +363,7 @@ struct TrialRow {
     seed: u64,
     outcome: String,
     notes: String,
+    turns: Option<String>,
 }
 
 impl TrialRow {
@@ -375,6 +377,7 @@ impl TrialRow {
             seed: r.get(6)?,
             outcome: r.get(7)?,
             notes: r.get(8)?,
+            turns: r.get(9)?,
         })
     }
 
@@ -391,6 +394,7 @@ impl TrialRow {
             seed: self.seed,
             outcome: from_json(&self.outcome)?,
             notes: from_json(&self.notes)?,
+            turns: self.turns.as_deref().map(from_json).transpose()?,
             samples: Vec::new(),
             histograms: Vec::new(),
         })

@@ -84,6 +84,9 @@ pub struct Settings {
     /// Idle CPUs are kept from sleeping.
     #[serde(default)]
     pub awake: bool,
+    /// Compare by blocks, even where duels can be held.
+    #[serde(default)]
+    pub blocks: bool,
 }
 
 /// One thing to measure: who plays which role, with which parameters.
@@ -215,15 +218,54 @@ pub enum Outcome {
     Interrupted,
 }
 
+/// How a trial took turns with another, in a duel: each frozen while the other one runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Index of the cell that it took turns with.
+    pub opponent: usize,
+    /// How it was frozen.
+    pub freezer: String,
+    /// Length of a turn, in ns: what counts of it, between its two marks.
+    pub turn_ns: u64,
+    /// What goes before, from the thaw to the first mark, in ns.
+    pub lead_ns: u64,
+    /// How many turns it had. Turn i has the marks 2 i and 2 i + 1.
+    pub count: u32,
+    /// Whether it was also left alone for a while, between the two marks after those of the turns.
+    pub stretch: bool,
+}
+
+impl Turns {
+    /// The pairs of marks of the turns.
+    #[must_use]
+    pub fn marks(&self) -> Vec<(u64, u64)> {
+        (0..self.count).map(Self::marks_of).collect()
+    }
+
+    /// The marks of the undisturbed stretch.
+    #[must_use]
+    pub fn stretch_marks(&self) -> Option<(u64, u64)> {
+        self.stretch.then(|| Self::marks_of(self.count))
+    }
+
+    /// The marks at the begin and the end of a turn.
+    #[must_use]
+    pub fn marks_of(turn: u32) -> (u64, u64) {
+        (2 * u64::from(turn), 2 * u64::from(turn) + 1)
+    }
+}
+
 /// One trial with all that was sampled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialRecord {
     /// Index of the cell within the run.
     pub cell: usize,
-    /// Block, from 0.
+    /// Block, from 0; of a duel: its session.
     pub block: u32,
     /// Place within the block, from 0.
     pub position: u32,
+    /// Its turns, if it was one side of a duel.
+    pub turns: Option<Turns>,
     /// When it began.
     pub started_at: Timestamp,
     /// How long it took, from launch to the last exit, in s.

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Format of the file this program writes (`PRAGMA user_version`).
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
 /// Sets the file up where it is new, and gives its format.
 ///
@@ -14,12 +14,21 @@ pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |r| r.get(0))?;
-    if found == 0 {
-        connection.execute_batch(TABLES)?;
-        return Ok(FORMAT);
+    match found {
+        0 => connection.execute_batch(TABLES)?,
+        1 => connection.execute_batch(FROM_1)?,
+        _ => return Ok(found),
     }
-    Ok(found)
+    Ok(FORMAT)
 }
+
+/// Turns came with format 2; what an older netdyno measured has none.
+const FROM_1: &str = "
+BEGIN IMMEDIATE;
+ALTER TABLE trials ADD COLUMN turns TEXT;
+PRAGMA user_version = 2;
+COMMIT;
+";
 
 const TABLES: &str = "
 BEGIN IMMEDIATE;
@@ -47,7 +56,8 @@ CREATE TABLE IF NOT EXISTS trials (
     seconds REAL NOT NULL,          -- from launch to the last exit
     seed INTEGER NOT NULL,
     outcome TEXT NOT NULL,          -- JSON: ok, skipped or failed, with the reason
-    notes TEXT NOT NULL             -- JSON: what was seen beside the figures
+    notes TEXT NOT NULL,            -- JSON: what was seen beside the figures
+    turns TEXT                      -- JSON: how it took turns with another; NULL outside a duel
 );
 CREATE INDEX IF NOT EXISTS trials_run ON trials(run);
 CREATE TABLE IF NOT EXISTS samples (
@@ -68,6 +78,6 @@ CREATE TABLE IF NOT EXISTS histograms (
     data TEXT NOT NULL              -- HDR V2, base64
 );
 CREATE INDEX IF NOT EXISTS histograms_trial ON histograms(trial);
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 ";

@@ -3,6 +3,7 @@
 //! Phases, in order: launch, `ready`, `connected`, `verify` and the gate, `warmup`, `measure` with its marks, `stop` a
 //! role at a time, and the checks that only the end allows. No figure is kept of a trial whose gate did not pass.
 
+pub mod duel;
 mod gate;
 pub mod probe;
 mod stage;
@@ -17,10 +18,11 @@ use jiff::Timestamp;
 use crate::arena::{Arena, LaunchSpec, Usage};
 use crate::manifest::{Params, Workload};
 use crate::meter::Snapshot;
-use crate::metrics::{self, CPUS_ALLOWED, METER_BEGIN, METER_DEEP, METER_END, WIRE_PREFIX, WIRE_SHARED};
+use crate::metrics::{self, CPUS_ALLOWED, WIRE_PREFIX, WIRE_SHARED};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
-use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
+use crate::store::{Outcome, Sample, SampleKind, TrialRecord, Turns};
+use crate::window::{METER_BEGIN, METER_DEEP, METER_END};
 
 use stage::{Halt, Stage};
 
@@ -93,7 +95,18 @@ pub fn run(
 ) -> TrialReport {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
-    let outcome = match conduct(spec, arena, cancel, progress, &mut collected) {
+    let ended = conduct(spec, arena, cancel, progress, &mut collected);
+    report(spec, collected, ended, started_at, begun.elapsed())
+}
+
+fn report(
+    spec: &TrialSpec<'_>,
+    mut collected: Collected,
+    ended: Result<(), Halt>,
+    started_at: Timestamp,
+    took: Duration,
+) -> TrialReport {
+    let outcome = match ended {
         Ok(()) => Outcome::Ok,
         Err(Halt::Cancelled) => Outcome::Interrupted,
         Err(Halt::Unsupported { role, reason }) => Outcome::Skipped { role, reason },
@@ -105,8 +118,9 @@ pub fn run(
         cell: 0,
         block: 0,
         position: 0,
+        turns: collected.turns,
         started_at,
-        seconds: begun.elapsed().as_secs_f64(),
+        seconds: took.as_secs_f64(),
         seed: spec.seed,
         outcome,
         notes: collected.notes,
@@ -135,9 +149,18 @@ pub(crate) struct Collected {
     pub(crate) histograms: Vec<(String, String, String)>,
     pub(crate) results: BTreeMap<String, TrialResult>,
     pub(crate) notes: Vec<String>,
+    /// Its turns, of one side of a duel.
+    pub(crate) turns: Option<Turns>,
 }
 
 impl Collected {
+    /// It was frozen, or let go on, in this way.
+    pub(crate) fn froze(&mut self, how: String) {
+        if let Some(turns) = &mut self.turns {
+            turns.freezer = how;
+        }
+    }
+
     pub(crate) fn counters(&mut self, role: &str, counters: &Counters) {
         for (name, value) in &counters.values {
             self.sample(
@@ -230,24 +253,42 @@ fn conduct(
     progress: &mut dyn FnMut(Progress),
     collected: &mut Collected,
 ) -> Result<(), Halt> {
-    let expected =
-        spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
     progress(Progress::Launching);
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
+    connect_and_verify(spec, &mut stage, progress)?;
+    progress(Progress::WarmingUp);
+    warm_up(spec, &mut stage)?;
+    progress(Progress::Measuring);
+    measure(spec, &mut stage)?;
+    progress(Progress::Stopping);
+    stop(spec, &mut stage)
+}
+
+/// From `ready` to the gate.
+fn connect_and_verify(
+    spec: &TrialSpec<'_>,
+    stage: &mut Stage<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Halt> {
+    let expected =
+        spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
     progress(Progress::Connecting);
     stage.until_connected()?;
     gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role)?;
-    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
-    progress(Progress::WarmingUp);
+    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))
+}
+
+fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.start(Phase::Warmup);
-    stage.sleep(seconds(spec.params, "warmup_seconds"))?;
-    progress(Progress::Measuring);
-    measure(spec, &mut stage)?;
-    progress(Progress::Stopping);
+    stage.sleep(seconds(spec.params, "warmup_seconds"))
+}
+
+/// Ends the roles, and checks what only the end allows.
+fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.stop()?;
     gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
 }

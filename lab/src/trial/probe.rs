@@ -58,7 +58,7 @@ pub fn probe(
                 probed.ended = Some(reason);
                 break;
             }
-            AgentEvent::Started { .. } | AgentEvent::Meter { .. } => {}
+            AgentEvent::Started { .. } | AgentEvent::Meter { .. } | AgentEvent::Frozen { .. } => {}
         }
     }
     Ok(probed)

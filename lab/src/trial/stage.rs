@@ -45,6 +45,8 @@ struct Role {
     session: Session,
     verified: Option<Verified>,
     meter: Option<u64>,
+    /// It is being frozen, or let go on.
+    freezing: bool,
     /// A memory limit was asked for.
     memory_limit: bool,
     /// It ended: in words, and the last of its stderr.
@@ -83,6 +85,7 @@ impl<'a> Stage<'a> {
                 session,
                 verified: None,
                 meter: None,
+                freezing: false,
                 memory_limit: role.launch.memory_limit_bytes.is_some(),
                 ended: None,
             });
@@ -144,6 +147,20 @@ impl<'a> Stage<'a> {
             role.meter = Some(id).filter(|_| role.ended.is_none());
         }
         self.pump(None, |roles| roles.iter().all(|r| r.meter.is_none()))
+    }
+
+    /// Freezes the roles, those that send first, so that nobody fills the socket of one that stands still; or lets them go on, those
+    /// that receive first.
+    pub(super) fn freeze(&mut self, frozen: bool) -> Result<(), Halt> {
+        let count = self.roles.len();
+        for i in (0..count).map(|i| if frozen { i } else { count - 1 - i }) {
+            let role = &mut self.roles[i];
+            // One that is gone has said why, or will: its last event ends the wait.
+            let _ = role.process.freeze(frozen);
+            role.freezing = role.ended.is_none();
+            self.pump(None, |roles| !roles[i].freezing)?;
+        }
+        Ok(())
     }
 
     /// Ends the roles one after the other, in the workload's order.
@@ -266,9 +283,19 @@ impl<'a> Stage<'a> {
                 self.collected.meter(&role.name, id, &snapshot);
                 role.meter = role.meter.filter(|wanted| *wanted != id);
             }
+            AgentEvent::Frozen { by, .. } => {
+                role.freezing = false;
+                match by {
+                    Ok(how) => self.collected.froze(how),
+                    Err(why) => {
+                        role.session.handle_exit(None, &format!("the lab could not freeze it: {why}"))
+                    }
+                }
+            }
             AgentEvent::Flood { reason } => role.session.handle_exit(None, &reason),
             AgentEvent::Exited(exit) => {
                 role.meter = None;
+                role.freezing = false;
                 match exit.by {
                     // Our own doing says nothing of the contender.
                     EndedBy::Lab => {}
@@ -286,6 +313,7 @@ impl<'a> Stage<'a> {
             }
             AgentEvent::Failed { reason } => {
                 role.meter = None;
+                role.freezing = false;
                 role.session.handle_exit(None, &reason);
                 role.ended = Some((reason, String::new()));
             }

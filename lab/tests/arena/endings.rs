@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use netdyno_lab::arena::{AgentEvent, Arena, EndedBy, Net, RoleProcess, Side, limits};
 
+use super::freezing::FREEZINGS;
 use super::trial::*;
 
 #[test]
@@ -113,14 +114,23 @@ fn as_a_lab() {
     let Ok(mark) = std::env::var("NETDYNO_TEST_AS_LAB") else { return };
     let arena = Arena::best(&spec(Net::Loopback)).unwrap();
     let (sender, events) = channel();
-    let roles: Vec<RoleProcess> = (0..2)
+    let freezing = std::env::var("NETDYNO_TEST_FREEZE").ok().map(|n| FREEZINGS[n.parse::<usize>().unwrap()]);
+    let mut roles: Vec<RoleProcess> = (0..2)
         .map(|role| {
             let mut launch = shell("setsid sleep 1000 & echo up; sleep 1000", &mark);
             (launch.role, launch.memory_limit_bytes) = (role, Some(1 << 30));
+            launch.freezing = freezing.unwrap_or_default();
             arena.launch(launch, sender.clone()).unwrap()
         })
         .collect();
     let ups = events.iter().filter(|(_, event)| matches!(event, AgentEvent::Line { .. })).take(2).count();
+    if freezing.is_some() {
+        roles.iter_mut().for_each(|role| role.freeze(true).unwrap());
+        let frozen = events.iter().filter(|(_, event)| matches!(event, AgentEvent::Frozen { .. })).take(2);
+        frozen.for_each(|(_, event)| {
+            assert!(matches!(event, AgentEvent::Frozen { by: Ok(_), .. }), "{event:?}")
+        });
+    }
     println!(
         "\nready {ups} {} {}",
         roles.len(),
@@ -141,10 +151,15 @@ fn as_a_lab() {
 }
 
 fn lab_that_ends(private: bool, end: impl FnOnce(&mut std::process::Child)) {
+    lab_with(&[], private, end);
+}
+
+fn lab_with(env: &[(&str, &str)], private: bool, end: impl FnOnce(&mut std::process::Child)) {
     let mark = new_mark();
     let mut lab = Command::new(std::env::current_exe().unwrap());
     lab.args(["--exact", "endings::as_a_lab", "--nocapture"])
         .env("NETDYNO_TEST_AS_LAB", &mark)
+        .envs(env.iter().copied())
         .stdout(Stdio::piped());
     if !private {
         lab.env("NETDYNO_TEST_PANIC", "1").stderr(Stdio::null());
@@ -172,6 +187,16 @@ fn lab_that_ends(private: bool, end: impl FnOnce(&mut std::process::Child)) {
 fn nothing_outlives_a_killed_lab() {
     if open(Net::Loopback).is_some() {
         lab_that_ends(true, |lab| lab.kill().unwrap());
+    }
+}
+
+/// In the middle of a turn: what is frozen or stopped is gone, too.
+#[test]
+fn nothing_frozen_outlives_a_killed_lab() {
+    if open(Net::Loopback).is_some() {
+        for way in 0..FREEZINGS.len() {
+            lab_with(&[("NETDYNO_TEST_FREEZE", &way.to_string())], true, |lab| lab.kill().unwrap());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod contenders;
 mod endings;
+mod freezing;
 mod network;
 mod privilege;
 mod trial;

@@ -15,6 +15,7 @@ use std::path::Path;
 use nix::sched::{CloneFlags, setns};
 
 use super::cgroup::{self, Cgroup};
+use super::freezer::Freezer;
 use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
 use super::messages::{AgentEvent, LabCommand, Launch, Namespaces};
 use super::sys;
@@ -36,7 +37,7 @@ pub fn run() -> io::Result<()> {
         Ok(_) => return send(&failed("the first command must be `launch`")),
         Err(error) => return send(&failed(&format!("`launch` not understood: {error}"))),
     };
-    let mut cgroup = Cgroup::create(&launch.cgroup, launch.memory_limit_bytes);
+    let mut cgroup = Cgroup::create(&launch.cgroup, launch.memory_limit_bytes, launch.freezing);
     let last = match begin(&launch, &mut cgroup, commands) {
         Ok(mut agent) => agent.relay(&cgroup),
         Err(reason) => failed(&reason),
@@ -82,9 +83,10 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     };
     let memory_limited = cgroup.limits_memory();
     let started = AgentEvent::Started { pid: contender.pid, memory_limited, notes };
+    let freezer = Freezer::of(cgroup, launch.freezing);
     let meter = Meter::new(tree, cpu, launch.net.clone());
     send(&started).map_err(|error| format!("telling the lab: {error}"))?;
-    Ok(Agent::new(contender, meter, commands, launch.memory_limit_bytes))
+    Ok(Agent::new(contender, meter, freezer, commands, launch.memory_limit_bytes))
 }
 
 /// Both are opened before either is entered: the user namespace takes away the right to open more.

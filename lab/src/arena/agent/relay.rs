@@ -11,6 +11,7 @@ use super::contender::Contender;
 use super::send;
 use super::stream::{FloodGuard, LineBuffer, LineTooLong, Read, Tail};
 use crate::arena::cgroup::Cgroup;
+use crate::arena::freezer::Freezer;
 use crate::arena::limits::{DRAIN_TIME, KILL_TIME, MAX_LINE_BYTES, READ_BYTES, STDERR_TAIL_BYTES};
 use crate::arena::messages::{AgentEvent, EndedBy, Exit, LabCommand, Report};
 use crate::meter::Meter;
@@ -19,6 +20,7 @@ use crate::meter::Meter;
 pub(super) struct Agent {
     contender: Contender,
     meter: Meter,
+    freezer: Freezer,
     commands: LineBuffer,
     lines: LineBuffer,
     guard: FloodGuard,
@@ -45,12 +47,14 @@ impl Agent {
     pub(super) fn new(
         contender: Contender,
         meter: Meter,
+        freezer: Freezer,
         commands: LineBuffer,
         memory_limit_bytes: Option<u64>,
     ) -> Self {
         Self {
             contender,
             meter,
+            freezer,
             commands,
             lines: LineBuffer::new(MAX_LINE_BYTES),
             guard: FloodGuard::new(),
@@ -148,6 +152,11 @@ impl Agent {
                     let snapshot = Box::new(self.meter.read(deep));
                     self.tell(&AgentEvent::Meter { id, snapshot });
                 }
+                Ok(LabCommand::Freeze { frozen }) => {
+                    let done = self.freezer.set(frozen, self.meter.tree());
+                    let by = done.map(|()| self.freezer.name().to_owned()).map_err(|e| e.to_string());
+                    self.tell(&AgentEvent::Frozen { frozen, by });
+                }
                 Ok(LabCommand::Kill) => self.end_contender(EndedBy::Lab),
                 Ok(LabCommand::Launch(_)) | Err(_) => self.end_contender(EndedBy::LabGone),
             }
@@ -200,6 +209,8 @@ impl Agent {
     /// The first reason to end a contender is the one that is reported.
     fn end_contender(&mut self, by: EndedBy) {
         if self.contender.cut_lifeline() {
+            // v1's freezer would hold back the kill.
+            let _ = self.freezer.set(false, self.meter.tree());
             self.ended_by = by;
             self.kill_deadline = Some(Instant::now() + KILL_TIME);
         }

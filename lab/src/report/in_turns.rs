@@ -1,0 +1,132 @@
+//! What a report says of duels: how contenders were compared, with how much, and what turns did to them.
+
+use super::format;
+use super::model::InTurns;
+use crate::duels;
+use crate::manifest::Workload;
+use crate::stats::Unit;
+use crate::store::{CellStatus, Outcome, Run, TrialRecord};
+use crate::verdicts::{self, Verdicts};
+
+/// How the contenders of a run were compared.
+pub(super) struct Compared {
+    /// Cells that a duel compared, or was to.
+    by_duels: Vec<usize>,
+    /// Cells that blocks compared.
+    by_blocks: Vec<usize>,
+    /// Why not by duels.
+    pub(super) no_duels: Vec<String>,
+}
+
+impl Compared {
+    pub(super) fn of(run: &Run, workload: &Workload) -> Compared {
+        let mut compared = Compared { by_duels: Vec::new(), by_blocks: Vec::new(), no_duels: Vec::new() };
+        for (params, members) in verdicts::groups(run) {
+            let why = duels::turns(&run.header.settings, workload, &params).err();
+            compared.no_duels.extend(why.filter(|why| !compared.no_duels.contains(why)));
+            let alive: Vec<usize> =
+                members.into_iter().filter(|&i| run.cells[i].status == CellStatus::Ok).collect();
+            let baseline = verdicts::baseline_among(run, &alive);
+            for i in alive.into_iter().filter(|i| Some(*i) != baseline || baseline.is_none()) {
+                match baseline.is_some_and(|b| duels::stands(run, workload, i, b)) {
+                    true => compared.by_duels.push(i),
+                    false => compared.by_blocks.push(i),
+                }
+            }
+        }
+        compared
+    }
+
+    pub(super) fn how(&self) -> &'static str {
+        match (self.by_duels.is_empty(), self.by_blocks.is_empty()) {
+            (false, true) => "duels",
+            (false, false) => "duels and blocks",
+            (true, _) => "blocks",
+        }
+    }
+
+    /// The least of what the cells that still ran have.
+    pub(super) fn fewest(&self, run: &Run) -> u32 {
+        let counts = self.by_duels.iter().map(|&i| good(run, i, true));
+        let counts = counts.chain(self.by_blocks.iter().map(|&i| good(run, i, false)));
+        counts.min().unwrap_or_else(|| {
+            // One contender, and nothing to compare it with.
+            (0..run.cells.len()).map(|i| good(run, i, false)).max().unwrap_or(0)
+        })
+    }
+
+    /// `6 to 9 sessions of 7 turns of 100 ms`, `4 blocks`.
+    pub(super) fn effort(&self, run: &Run) -> String {
+        let mut parts = Vec::new();
+        for (cells, in_turns) in [(&self.by_duels, true), (&self.by_blocks, false)] {
+            let counts: Vec<u32> = cells.iter().map(|&i| good(run, i, in_turns)).collect();
+            let (Some(&least), Some(&most)) = (counts.iter().min(), counts.iter().max()) else { continue };
+            let count =
+                if least == most || !in_turns { least.to_string() } else { format!("{least} to {most}") };
+            let unit = if in_turns { Unit::Session } else { Unit::Block };
+            parts.push(format!("{count} {}", unit.noun(most)));
+        }
+        if parts.is_empty() {
+            let blocks = self.fewest(run);
+            parts.push(format!("{blocks} {}", Unit::Block.noun(blocks)));
+        }
+        let turns = run.trials.iter().find_map(|t| t.turns.as_ref());
+        if let Some(turns) = turns.filter(|_| !self.by_duels.is_empty()) {
+            let length = format::value(turns.turn_ns as f64, "ns");
+            parts[0] = format!("duels, {} of {} turns of {length}", parts[0], turns.count);
+        }
+        parts.join(" and ")
+    }
+}
+
+/// Good trials of a cell, in turns or not.
+fn good(run: &Run, cell: usize, in_turns: bool) -> u32 {
+    let is = |t: &&TrialRecord| t.cell == cell && t.turns.is_some() == in_turns && t.outcome == Outcome::Ok;
+    u32::try_from(run.trials.iter().filter(is).count()).unwrap_or(u32::MAX)
+}
+
+/// A cell in its turns, if it took any.
+pub(super) fn of_cell(
+    run: &Run,
+    workload: &Workload,
+    cell: usize,
+    trials: &[&TrialRecord],
+) -> Option<InTurns> {
+    let turns = trials.iter().find_map(|t| t.turns.as_ref())?;
+    let disturbance = duels::disturbance(run, workload, cell);
+    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    Some(InTurns {
+        sessions: good(run, cell, true),
+        turns: turns.count,
+        turn_ns: turns.turn_ns,
+        lead_ns: turns.lead_ns,
+        freezer: turns.freezer.clone(),
+        of_undisturbed: disturbance.map(|d| d.interval.estimate.exp()),
+        low: disturbance.and_then(|d| bounded(d.interval.low)),
+        high: disturbance.and_then(|d| bounded(d.interval.high)),
+        stretches: disturbance.map_or(0, |d| u32::try_from(d.sessions).unwrap_or(u32::MAX)),
+        disturbed: disturbance.is_some_and(|d| d.beyond_margin),
+    })
+}
+
+/// A share and its ends; an end that is not known is none.
+type Share = (f64, Option<f64>, Option<f64>);
+
+/// The share of the ceiling that a cell of these verdicts has, where both are compared with the baseline by duels. The
+/// ends are those of both intervals, which hold together.
+pub(super) fn share(verdicts: &Verdicts, cell: usize, ceiling: usize, higher: bool) -> Option<Share> {
+    let of = |cell: usize| {
+        if cell == verdicts.baseline {
+            return Some((1.0, 1.0, 1.0));
+        }
+        let (_, j) = verdicts.judgements.iter().find(|(i, j)| *i == cell && j.unit == Unit::Session)?;
+        j.ratio.is_finite().then_some((j.low, j.ratio, j.high))
+    };
+    let (mine, bound) = (of(cell)?, of(ceiling)?);
+    if cell == ceiling {
+        return Some((1.0, Some(1.0), Some(1.0)));
+    }
+    let (over, under) = if higher { (mine, bound) } else { (bound, mine) };
+    let end = |share: f64| (share.is_finite() && share > 0.0).then_some(share);
+    Some((over.1 / under.1, end(over.0 / under.2), end(over.2 / under.0)))
+}
