@@ -308,7 +308,7 @@ pub struct CompletionsArgs {
 pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
-    pub fault: Option<crate::cmd::dummy::Fault>,
+    pub fault: Option<crate::dummy::Fault>,
 }
 
 fn parse_assignment(text: &str) -> Result<(String, String), String> {

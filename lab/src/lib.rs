@@ -16,6 +16,7 @@ pub mod cli;
 pub mod cmd;
 pub mod doctor;
 pub mod duels;
+pub mod dummy;
 pub mod host;
 pub mod load;
 pub mod manifest;

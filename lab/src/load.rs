@@ -69,7 +69,7 @@ mod tests {
 
     /// A run of the dummy, whose sink is asked for 1,000 messages a second on 2 streams.
     fn loads(rates: &[u64], offered: i64) -> Option<Load> {
-        let mut workload = crate::doctor::self_test::workload();
+        let mut workload = crate::dummy::workload();
         workload.offered = Some(crate::manifest::Offered {
             param: "rate".to_owned(),
             role: "sink".to_owned(),

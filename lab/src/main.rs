@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use netdyno_lab::cli::{Cli, Verb};
-use netdyno_lab::cmd;
+use netdyno_lab::{cmd, dummy};
 
 fn main() -> ExitCode {
     let verb = Cli::parse().verb;
@@ -25,6 +25,6 @@ fn main() -> ExitCode {
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => cmd::dummy::run(&args),
+        Verb::Dummy(args) => dummy::play(args.fault),
     }
 }

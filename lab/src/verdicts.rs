@@ -170,12 +170,12 @@ mod tests {
     use crate::store::fixture::{Contender, run};
 
     fn judged(run: &Run, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
-        let workload = crate::doctor::self_test::workload();
+        let workload = crate::dummy::workload();
         of_run(run, &workload, workload.primary().unwrap(), missed)
     }
 
     fn is_settled(run: &Run, cell: usize) -> bool {
-        settled(run, &crate::doctor::self_test::workload()).contains(&cell)
+        settled(run, &crate::dummy::workload()).contains(&cell)
     }
 
     fn contender<'a>(name: &'a str, rates: &'a [u64]) -> Contender<'a> {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_load_that_was_missed_is_not_ranked() {
-        let mut workload = crate::doctor::self_test::workload();
+        let mut workload = crate::dummy::workload();
         let (param, role, counter) = ("rate".to_owned(), "sink".to_owned(), "messages".to_owned());
         workload.offered = Some(crate::manifest::Offered { param, role, counter });
         let mut run = run(

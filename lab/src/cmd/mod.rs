@@ -4,7 +4,6 @@ pub mod agent;
 pub mod check;
 pub mod completions;
 pub mod doctor;
-pub mod dummy;
 pub mod history;
 pub mod holder;
 pub mod list;

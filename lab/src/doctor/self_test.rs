@@ -1,6 +1,6 @@
 //! The lab measured by itself: what it costs, and what it catches.
 //!
-//! A dummy role ([`crate::cmd::dummy`]) counts as fast as one thread can. Whatever the lab takes from it shows in the count.
+//! A dummy role ([`crate::dummy`]) counts as fast as one thread can. Whatever the lab takes from it shows in the count.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use procfs::process::Process;
 
 use crate::arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Net, Side, Topology};
-use crate::cmd::dummy::Fault;
-use crate::manifest::{ParamValue, Params, Placement, Workload};
+use crate::dummy::{Fault, workload};
+use crate::manifest::{ParamValue, Params, Placement};
 use crate::meter::monotonic_ns;
 use crate::metrics;
 use crate::protocol::limits::TimeLimits;
@@ -57,13 +57,6 @@ pub const CAUGHT: [(Fault, &str); 16] = [
     (Fault::Linger, "no `exit`"),
     (Fault::Unsupported, "no role"),
 ];
-
-/// The dummy's workload, which is part of the program.
-#[must_use]
-pub fn workload() -> Workload {
-    Workload::parse(std::path::Path::new("dummy.toml"), crate::cmd::dummy::WORKLOAD)
-        .expect("the built-in manifest is valid: a test parses it")
-}
 
 /// Runs one trial of dummies; the fault is the sink's, but for those that only a source can have.
 ///
@@ -231,11 +224,6 @@ pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, S
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn the_built_in_workload_is_valid() {
-        assert_eq!(super::workload().roles, ["source", "sink"]);
-    }
-
     #[test]
     fn slices_share_their_ends_and_turn_their_order() {
         let (marks, slices) = super::marks_in_slices(2);

@@ -1,7 +1,7 @@
 //! A made-up run in every format.
 
 use super::*;
-use crate::manifest::{Metric, Workload};
+use crate::manifest::Metric;
 use crate::store::fixture::{Contender, run};
 use crate::store::{CellStatus, Run};
 
@@ -21,7 +21,7 @@ fn made_up() -> Run {
 }
 
 fn metrics() -> Vec<Metric> {
-    Workload::parse(std::path::Path::new("dummy.toml"), crate::cmd::dummy::WORKLOAD).unwrap().metrics
+    crate::dummy::workload().metrics
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn header() -> RunHeader {
     RunHeader {
         id: "20260101-120000-0007".to_owned(),
         workload: "dummy".to_owned(),
-        manifest: crate::cmd::dummy::WORKLOAD.to_owned(),
+        manifest: crate::dummy::WORKLOAD.to_owned(),
         started_at: "2026-01-01T12:00:00Z".parse().unwrap(),
         lab_version: "0.0.0".to_owned(),
         command: vec!["netdyno".to_owned()],

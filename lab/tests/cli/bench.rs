@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
-const WORKLOAD: &str = include_str!("../../src/cmd/dummy.toml");
+const WORKLOAD: &str = include_str!("../../src/dummy/dummy.toml");
 
 pub(crate) struct Bench {
     folder: TempDir,

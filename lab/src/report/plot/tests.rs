@@ -18,7 +18,7 @@ fn made_up() -> (Report, Workload) {
     for (cell, streams) in run.cells.iter_mut().zip([4, 0, 4, 0]) {
         cell.params.0.insert("streams".to_owned(), ParamValue::Integer(streams));
     }
-    let mut workload = crate::doctor::self_test::workload();
+    let mut workload = crate::dummy::workload();
     workload.params["streams"].zero = Some("flat out".to_owned());
     (super::super::build(&run).unwrap(), workload)
 }

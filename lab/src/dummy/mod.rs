@@ -1,5 +1,5 @@
-//! A role that does no network work: it counts as fast as one thread can. The measure of the lab's own cost, and, with
-//! `--fault`, of what the lab catches.
+//! A role that does no network work: it counts as fast as one thread can. The measure of the lab's own cost, and, with a
+//! fault, of what the lab catches. It knows its workload and nothing of who starts it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::cli::DummyArgs;
-use crate::manifest::Params;
+use crate::manifest::{Params, Workload};
 use crate::meter::monotonic_ns;
 use crate::protocol::{
     ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
@@ -62,19 +61,26 @@ pub enum Fault {
     Unsupported,
 }
 
+/// The dummy's workload, which is part of the program.
+#[must_use]
+pub fn workload() -> Workload {
+    Workload::parse(std::path::Path::new("dummy.toml"), WORKLOAD)
+        .expect("the built-in manifest is valid: a test parses it")
+}
+
 /// Plays a role until the lab says `stop` or goes away.
 #[must_use]
-pub fn run(args: &DummyArgs) -> ExitCode {
+pub fn play(fault: Option<Fault>) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
         return failed("the first line is no setup");
     };
-    if args.fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
+    if fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
         say(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault: args.fault, sink: setup.role == "sink", setup, messages: Arc::default() };
+    let dummy = Dummy { fault, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -159,7 +165,7 @@ impl Dummy {
 
     /// The lab computes the same by itself: a dummy has nobody to receive from.
     fn verify(&self) {
-        let workload = crate::doctor::self_test::workload();
+        let workload = workload();
         // What a later lab may add is none of ours.
         let mut known = self.setup.params.clone();
         known.retain(|name, _| workload.params.contains_key(name));
@@ -241,5 +247,13 @@ fn take_memory() {
     loop {
         taken.push(vec![1; STEP_BYTES]);
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_built_in_workload_is_valid() {
+        assert_eq!(super::workload().roles, ["source", "sink"]);
     }
 }
