@@ -3,7 +3,6 @@
 //! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
 //! random order; "without" pays for putting in, too. The difference to that within a block has an interval that holds at any stopping time.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaSpec};
@@ -88,6 +87,19 @@ pub fn measure(
     Ok(all)
 }
 
+/// Whether no further block is needed: each effect is sure, or the most blocks are measured.
+fn is_enough(found: &[Injected], blocks_max: u32) -> bool {
+    let blocks = found.first().map_or(0, |i| i.blocks);
+    blocks >= blocks_max as usize || blocks >= BLOCKS_MIN as usize && found.iter().all(Injected::is_sure)
+}
+
+/// The interval of each effect, from its differences to "without", a block each.
+fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
+    let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
+    let alpha = ALPHA / differences.len().max(1) as f64;
+    differences.iter().map(|d| confidence_sequence(d, alpha).unwrap_or(unbounded)).collect()
+}
+
 struct Bench<'a> {
     workload: &'a Workload,
     built: &'a Built,
@@ -98,41 +110,41 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn measure(&self, detect: &Detect, blocks_max: u32) -> Result<Vec<Injected>, String> {
-        let mut values = vec![detect.from.clone()];
-        values.extend(detect.values.iter().cloned());
-        let mut differences: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let mut values = vec![&detect.from];
+        values.extend(&detect.values);
+        let mut differences = vec![Vec::new(); detect.values.len()];
+        let mut found = Vec::new();
         for block in 0..blocks_max {
-            let mut figures = BTreeMap::new();
+            let mut figures = vec![f64::NAN; values.len()];
             for index in plan::order(SEED, block, values.len()) {
                 if self.cancel.load(Ordering::Relaxed) {
                     return Err("interrupted".to_owned());
                 }
-                figures.insert(index, self.trial(&detect.param, &values[index], block)?);
+                figures[index] = self.trial(&detect.param, values[index], block)?;
             }
-            for index in 1..values.len() {
-                differences.entry(index).or_default().push(figures[&index] - figures[&0]);
+            for (differences, figure) in differences.iter_mut().zip(&figures[1..]) {
+                differences.push(figure - figures[0]);
             }
-            let found = self.found(&values, &differences);
-            if block + 1 >= BLOCKS_MIN && found.iter().all(Injected::is_sure) || block + 1 == blocks_max {
-                return Ok(found);
+            found = self.injected(detect, &differences);
+            if is_enough(&found, blocks_max) {
+                break;
             }
         }
-        Ok(Vec::new())
+        Ok(found)
     }
 
-    fn found(&self, values: &[ParamValue], differences: &BTreeMap<usize, Vec<f64>>) -> Vec<Injected> {
-        let alpha = ALPHA / differences.len().max(1) as f64;
+    fn injected(&self, detect: &Detect, differences: &[Vec<f64>]) -> Vec<Injected> {
         let size = |value: &ParamValue| value.number().unwrap_or(0.0);
-        let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
-        differences
-            .iter()
-            .map(|(index, differences)| Injected {
+        let sizes = detect.values.iter().map(|value| size(value) - size(&detect.from));
+        sizes
+            .zip(intervals(differences))
+            .map(|(value, found)| Injected {
                 workload: self.workload.name.clone(),
                 metric: self.primary.label.clone(),
                 unit: self.primary.unit.clone(),
-                value: size(&values[*index]) - size(&values[0]),
-                found: confidence_sequence(differences, Unit::Block, alpha).unwrap_or(unbounded),
-                blocks: differences.len(),
+                value,
+                found,
+                blocks: differences.first().map_or(0, Vec::len),
             })
             .collect()
     }
@@ -167,7 +179,15 @@ impl Bench<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
     use super::*;
+
+    fn injected(found: Interval, blocks: usize) -> Injected {
+        let [workload, metric, unit] = ["w", "m", "ns"].map(str::to_owned);
+        Injected { workload, metric, unit, value: 1000.0, found, blocks }
+    }
 
     #[test]
     fn found_is_the_right_size_and_no_other() {
@@ -177,19 +197,50 @@ mod tests {
             (1060.0, 1200.0, false),
             (600.0, 990.0, false),
             (10.0, 1990.0, false),
+            // A machine that was disturbed for 60 blocks.
+            (780.0, 1990.0, false),
             (900.0, 1600.0, false),
             (f64::NEG_INFINITY, f64::INFINITY, false),
         ] {
-            let found_as = Interval { estimate: f64::midpoint(low, high), low, high };
-            let injected = Injected {
-                workload: "w".to_owned(),
-                metric: "m".to_owned(),
-                unit: "ns".to_owned(),
-                value: 1000.0,
-                found: found_as,
-                blocks: 6,
-            };
-            assert_eq!(injected.is_found(), found, "{low} - {high}");
+            let interval = Interval { estimate: f64::midpoint(low, high), low, high };
+            assert_eq!(injected(interval, 6).is_found(), found, "{low} - {high}");
         }
+    }
+
+    /// Measures as [`Bench::measure`] does, on a machine that exists in numbers only: an effect of `shift` ns for each of
+    /// three that were put in, under noise of this deviation.
+    fn measured(seed: u64, shift: f64, deviation: f64) -> Vec<Injected> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        // A sum of twelve uniform numbers: variance 1.
+        let mut noise = || (0..12).map(|_| random.random_range(-0.5..0.5)).sum::<f64>();
+        let mut differences = vec![Vec::new(); 3];
+        loop {
+            differences.iter_mut().for_each(|d| d.push(shift + deviation * noise()));
+            let blocks = differences[0].len();
+            let found: Vec<_> = intervals(&differences).into_iter().map(|i| injected(i, blocks)).collect();
+            if is_enough(&found, BLOCKS_MAX) {
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn an_effect_is_found_with_its_size_and_an_absent_or_a_doubled_one_is_not() {
+        let all = |shift, deviation| {
+            let each = (0..200).flat_map(|seed| measured(seed, shift, deviation)).collect::<Vec<_>>();
+            let found = each.iter().filter(|i| i.is_found()).count();
+            let blocks = each.iter().map(|i| i.blocks).max().unwrap_or(0);
+            (found, each.len(), blocks)
+        };
+        // Up to one in a hundred runs may be wrong, by the level.
+        let (found, of, blocks) = all(1000.0, 200.0);
+        assert!(found * 100 >= of * 99 && blocks < BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
+        for wrong in [0.0, 500.0, 1600.0, 2000.0] {
+            let (found, of, _) = all(wrong, 200.0);
+            assert!(found * 100 <= of, "{wrong} ns taken for 1000: {found} of {of}");
+        }
+        // A noisy machine is not sure, and says so after the most blocks.
+        let (found, of, blocks) = all(1000.0, 3000.0);
+        assert!(found * 100 <= of && blocks == BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
     }
 }

@@ -53,7 +53,8 @@ fn the_meter_sees_the_whole_tree() {
         trial.role().meter(5, true).unwrap();
         let AgentEvent::Meter { id: 5, snapshot } = trial.next() else { panic!() };
         println!("{snapshot:#?}");
-        assert!(snapshot.cpu_ns.value.unwrap() > 10_000_000);
+        // 5 ns a turn of the loop, which no shell does.
+        assert!(snapshot.cpu_ns.value.unwrap() > 1_000_000);
         let rss = snapshot.peak_rss_bytes.value.unwrap();
         let (pss, private) = (snapshot.pss_bytes.value.unwrap(), snapshot.private_bytes.value.unwrap());
         assert!(rss > 1 << 20 && rss < 1 << 28, "{rss}");
@@ -90,10 +91,12 @@ fn the_agent_sleeps_while_nothing_is_said() {
         let counts = text.lines().filter(|line| line.contains("ctxt_switches"));
         counts.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
     };
-    std::thread::sleep(Duration::from_millis(100));
-    let before = switches();
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(switches(), before);
+    // On a busy machine it may take a while until it has nothing left to do.
+    eventually("half a second without a wake-up", || {
+        let before = switches();
+        std::thread::sleep(Duration::from_millis(500));
+        switches() == before
+    });
     trial.finish();
 }
 

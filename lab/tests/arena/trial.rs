@@ -14,7 +14,8 @@ use netdyno_lab::arena::{
     Side,
 };
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// A guard against hanging: no test waits for it unless it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
 pub(crate) const MARK: &str = "NETDYNO_TEST_MARK";
 

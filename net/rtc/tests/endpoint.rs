@@ -191,7 +191,8 @@ fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
     for is_cut_off in [false, true] {
         let mut settings = settings();
         let mut peer = (*settings.peer).clone();
-        peer.consent_timeout = Duration::from_secs(2);
+        // Longer than any machine takes until the end, and all that the cut off one has to wait for.
+        peer.consent_timeout = Duration::from_secs(8);
         settings.peer = peer.into();
         let mut client = endpoint();
         let mut server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
@@ -249,11 +250,13 @@ fn who_pulls_hears_of_the_end_once_all_is_pulled() {
 
 /// Sends until nothing is taken for a while; gives how many messages were.
 fn fill(client: &mut Endpoint, server: &mut Endpoint, here: ConnectionId, channel: ChannelId) -> usize {
-    let (mut taken, mut quiet) = (0, Instant::now());
-    while quiet.elapsed() < Duration::from_millis(300) {
+    let (mut taken, mut refused, mut quiet) = (0, 0, Instant::now());
+    // Both: time alone also passes while a busy machine runs somebody else.
+    while refused < 100 || quiet.elapsed() < Duration::from_millis(300) {
         match client.connection(here).unwrap().send(channel, Kind::Binary, &[1; 60_000]) {
-            Ok(()) => (taken, quiet) = (taken + 1, Instant::now()),
+            Ok(()) => (taken, refused, quiet) = (taken + 1, 0, Instant::now()),
             Err(SendError::WouldBlock) => {
+                refused += 1;
                 client.poll(SHORT, &mut Ignore).unwrap();
                 server.poll(SHORT, &mut Ignore).unwrap();
             }

@@ -139,19 +139,19 @@ mod tests {
 
     use super::*;
 
-    /// Which of many packets a way with this seed loses.
-    fn lost(seed: u64) -> Vec<bool> {
+    /// Which of so many packets a way with this seed loses.
+    fn lost(seed: u64, loss_ppm: u32, packets: usize) -> Vec<bool> {
         let (here, there) = UnixDatagram::pair().unwrap();
         here.set_nonblocking(true).unwrap();
         let from = File::from(OwnedFd::from(here));
-        let link = Link { loss_ppm: 300_000, ..Link::default() };
+        let link = Link { loss_ppm, ..Link::default() };
         let mut way = Way::new(&from, &from, seed);
         let lost = |_| {
             there.send(&[0]).unwrap();
             way.take(&link, &mut [0; 10]).unwrap();
             way.under_way.pop_front().is_none()
         };
-        (0..200).map(lost).collect()
+        (0..packets).map(lost).collect()
     }
 
     #[test]
@@ -170,9 +170,20 @@ mod tests {
 
     #[test]
     fn the_seed_says_what_is_lost_and_each_way_has_its_own_chance() {
+        let lost = |seed| lost(seed, 300_000, 200);
         assert_eq!(lost(1), lost(1));
         for (one, other) in [(1, 2), (1, !1), (0, !0)] {
             assert_ne!(lost(one), lost(other), "{one} {other}");
         }
+    }
+
+    #[test]
+    fn as_many_are_lost_as_asked_for() {
+        // One in ten of 2,000: 200, give or take four standard deviations of 13. The seeds are given, so is the outcome.
+        for seed in 0..20 {
+            let count = lost(seed, 100_000, 2_000).into_iter().filter(|lost| *lost).count();
+            assert!((147..=253).contains(&count), "seed {seed}: {count} lost");
+        }
+        assert!(!lost(0, 0, 2_000).contains(&true));
     }
 }

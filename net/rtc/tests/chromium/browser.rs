@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// For everything that a browser on a busy machine may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const FILES: [&str; 4] = ["driver.mjs", "page.js", "package.json", "package-lock.json"];
 
 /// Ends the browser when dropped.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// What `a=max-message-size` says, here and in Chromium.
 const LARGEST: usize = 262_144;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Chromium shows its addresses to those it does not trust as names of multicast DNS, which are of no use to us: we
 /// learn where it is from its checks.
 const WITH_ADDRESSES: &str = "--disable-features=WebRtcHideLocalIpsWithMdns";
@@ -153,10 +153,11 @@ fn everything(we_offer: bool, flags: &[&str]) {
 }
 
 fn kinds_of_channels(pair: &mut Pair) {
-    let lifetime = Reliability::MaxLifetime(Duration::from_millis(500));
+    // So long that no machine loses a message by it.
+    let lifetime = Reliability::MaxLifetime(Duration::from_secs(60));
     for (label, ordered, reliability, more) in [
         ("unordered", false, Reliability::Reliable, ("maxRetransmits", Value::Null)),
-        ("lifetime", false, lifetime, ("maxPacketLifeTime", json!(500))),
+        ("lifetime", false, lifetime, ("maxPacketLifeTime", json!(60_000))),
         ("retransmits", true, Reliability::MaxRetransmits(2), ("maxRetransmits", json!(2))),
     ] {
         pair.create(label, ChannelOptions { ordered, reliability, ..ChannelOptions::default() });
@@ -203,7 +204,8 @@ fn closing(pair: &mut Pair) {
 }
 
 fn wait_for_another_pair(pair: &mut Pair, before: &Value) {
-    for _ in 0..100 {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while std::time::Instant::now() < deadline {
         if pair.browser.call("selectedPair", json!(["peer"]))["pair"] != before["pair"] {
             return;
         }

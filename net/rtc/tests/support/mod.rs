@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
 
 /// Long enough for the slowest machine; no test waits for it unless it fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn settings() -> Settings {
     Settings::new().unwrap()

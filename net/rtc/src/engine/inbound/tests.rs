@@ -71,7 +71,8 @@ fn connect(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId)
 }
 
 fn until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    // A guard against hanging.
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "nothing came of it in time");
     }

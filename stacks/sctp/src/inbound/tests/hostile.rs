@@ -140,7 +140,8 @@ fn a_message_of_tiny_pieces_in_the_worst_order_is_no_work() {
     }
     rig.packet(&[piece(Tsn(0), 0, 0, "B", text)]);
     assert!(rig.texts() == [text.repeat(16_000)]);
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // A guard against work without end; how long it takes, `measure.rs` says.
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 /// Something that happens.
