@@ -123,9 +123,19 @@ fn rate(window: &Window<'_>, role: &str, counter: &str) -> Figure {
         Some((n, ns)) if n > 0.0 => {
             Figure::some(n * 1e9 / ns, format!("counter {counter} of the {role}, by its own clock"))
         }
-        Some(_) => Figure::none(format!("counter {counter} of the {role} did not move")),
+        Some((_, ns)) => Figure::none(stalled(role, counter, ns)),
         None => Figure::none(format!("the {role} gave no two readings of counter {counter}")),
     }
+}
+
+/// Why there is no rate, and what to do: a stall may be longer than a short window, and says nothing of a longer one.
+fn stalled(role: &str, counter: &str, window_ns: f64) -> String {
+    let window = window_ns / 1e9;
+    let longer = (4.0 * window).ceil().max(3.0);
+    format!(
+        "counter {counter} of the {role} did not move in the window of {window:.1} s: it stalled, or is slower than that; \
+         a longer window shows which: --set seconds={longer}"
+    )
 }
 
 fn count(window: &Window<'_>, role: &str, counter: &str) -> Figure {
@@ -337,4 +347,30 @@ pub fn wire_bytes(samples: &[Sample], window: &Window<'_>) -> Option<u64> {
     let name = format!("{WIRE_PREFIX}bytes");
     let role = roles_with(samples, &name).into_iter().next()?;
     window.meter_at_end(&role, &name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_names_the_window_and_the_remedy() {
+        let reading = |mark, at_ns| Sample {
+            role: "answerer".to_owned(),
+            kind: SampleKind::Counter,
+            mark,
+            at_ns,
+            name: "bytes".to_owned(),
+            value: Some(5),
+            source: "contender".to_owned(),
+        };
+        let samples = [reading(0, 1), reading(1, 700_000_001)];
+        let figure = rate(&Window::of(&samples, None), "answerer", "bytes");
+        assert_eq!(figure.value, None);
+        assert!(
+            figure.source.contains("bytes of the answerer did not move in the window of 0.7 s"),
+            "{figure:?}"
+        );
+        assert!(figure.source.contains("--set seconds=3"), "{figure:?}");
+    }
 }

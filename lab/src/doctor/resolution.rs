@@ -97,7 +97,7 @@ fn is_enough(found: &[Injected], blocks_max: u32) -> bool {
 fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
     let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let alpha = ALPHA / differences.len().max(1) as f64;
-    differences.iter().map(|d| confidence_sequence(d, alpha).unwrap_or(unbounded)).collect()
+    differences.iter().map(|d| confidence_sequence(d, Unit::Block, alpha).unwrap_or(unbounded)).collect()
 }
 
 struct Bench<'a> {
