@@ -138,10 +138,13 @@ fn check(
         extra_setup: true,
     };
     let mut checks = Checks { good: true };
-    whole_trial(&mut checks, &spec, &arena, contender, cancel);
+    let silent = whole_trial(&mut checks, &spec, &arena, contender, cancel);
     spec.extra_setup = false;
-    if let Some(role) = spec.roles.first() {
-        odd_lines(&mut checks, &spec, role, &arena)?;
+    match (silent, spec.roles.first()) {
+        // It would fail each of them for the same reason, and print the same.
+        (Some(role), _) => print(&format!("  skip  odd lines: the {role} does not start\n")),
+        (None, Some(role)) => odd_lines(&mut checks, &spec, role, &arena)?,
+        (None, None) => {}
     }
     drop::<Built>(built);
     Ok(checks.good)
@@ -158,19 +161,21 @@ fn params(workload: &Workload) -> Result<Params, ManifestError> {
     Ok(params)
 }
 
-/// A whole trial, with fields in `setup` that no contender knows.
+/// A whole trial, with fields in `setup` that no contender knows. Gives the role that failed before it was `ready`.
 fn whole_trial(
     checks: &mut Checks,
     spec: &TrialSpec<'_>,
     arena: &Arena,
     contender: &Contender,
     cancel: &AtomicBool,
-) {
+) -> Option<String> {
     let report = trial::run(spec, arena, cancel, &mut |_| {});
     let (good, seen) = match &report.record.outcome {
         store::Outcome::Ok => (true, String::new()),
         store::Outcome::Skipped { role, reason } => (false, format!("the {role} says unsupported: {reason}")),
-        store::Outcome::Failed { role, reason, stderr } => (false, format!("{role}: {reason}\n{stderr}")),
+        store::Outcome::Failed { role, reason, stderr } => {
+            (false, with_stderr(format!("the {role}: {reason}"), stderr))
+        }
         store::Outcome::Interrupted => (false, "interrupted".to_owned()),
     };
     checks.note(
@@ -187,6 +192,17 @@ fn whole_trial(
             &format!("{got}, not {wanted}"),
         );
     }
+    match report.record.outcome {
+        store::Outcome::Failed { role, .. } if spec.roles.iter().any(|r| r.name == role) => {
+            Some(role).filter(|role| !report.implementations.contains_key(role))
+        }
+        _ => None,
+    }
+}
+
+/// What was seen, and below it what the role wrote to stderr.
+fn with_stderr(seen: String, stderr: &str) -> String {
+    if stderr.trim().is_empty() { seen } else { format!("{seen}\n{}", stderr.trim_end()) }
 }
 
 /// What no well-behaved lab sends.
@@ -204,7 +220,7 @@ fn odd_lines(
     let unsupported = matches!(probed.messages.as_slice(), [Ok(ContenderMessage::Unsupported { .. })]);
     checks.note(
         unsupported && probed.code == Some(127),
-        "an unknown role is `unsupported`, exit 127",
+        &format!("an unknown role is `unsupported`, exit 127 (asked as the {})", role.name),
         &told(&probed),
     );
     for (what, line) in
@@ -212,7 +228,8 @@ fn odd_lines(
     {
         let probed = probe(arena, role, std::slice::from_ref(&good_setup), Some(line), PROBE_LIMIT)?;
         let failed = matches!(probed.messages.last(), Some(Ok(ContenderMessage::Failed { .. })));
-        checks.note(failed && probed.code == Some(1), &format!("{what} is `failed`, exit 1"), &told(&probed));
+        let what = format!("{what} to the {} is `failed`, exit 1", role.name);
+        checks.note(failed && probed.code == Some(1), &what, &told(&probed));
     }
     Ok(())
 }
@@ -227,6 +244,12 @@ fn told(probed: &Probed) -> String {
             Err(e) => e.clone(),
         })
         .collect();
-    let ended = probed.ended.as_deref().unwrap_or("did not end in time");
-    format!("said [{}], {ended}\n{}", said.join(", "), probed.stderr)
+    let limit = PROBE_LIMIT.as_secs();
+    let seen = match (said.as_slice(), &probed.ended) {
+        ([], None) => format!("nothing within {limit} s"),
+        ([], Some(ended)) => format!("said nothing, {ended}"),
+        (said, None) => format!("said [{}], did not end within {limit} s", said.join(", ")),
+        (said, Some(ended)) => format!("said [{}], {ended}", said.join(", ")),
+    };
+    with_stderr(seen, &probed.stderr)
 }

@@ -39,7 +39,7 @@ const LIMITS: TimeLimits = TimeLimits {
 };
 
 /// Every fault, and a part of the reason by which the lab must name it.
-pub const CAUGHT: [(Fault, &str); 16] = [
+pub const CAUGHT: [(Fault, &str); 17] = [
     (Fault::Mute, "no `ready`"),
     (Fault::Hang, "no `counters`"),
     (Fault::Flood, "1048576 bytes"),
@@ -49,6 +49,7 @@ pub const CAUGHT: [(Fault, &str); 16] = [
     (Fault::Memory, "memory limit"),
     (Fault::WrongDigest, "wrong digest"),
     (Fault::Fewer, "messages received in verify"),
+    (Fault::Lost, "15 of 16 messages have arrived"),
     (Fault::Overclaim, "sent only"),
     (Fault::FewSetups, "setup times"),
     (Fault::SlowClock, "does not count nanoseconds"),

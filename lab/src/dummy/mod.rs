@@ -45,6 +45,8 @@ pub enum Fault {
     WrongDigest,
     /// Says that it received less.
     Fewer,
+    /// Waits for a message that never comes.
+    Lost,
     /// The source says that it sent less than was received.
     Overclaim,
     /// Tells the best of its setup times only.
@@ -179,6 +181,7 @@ impl Dummy {
         match self.fault {
             Some(Fault::WrongDigest) => verified.digest = "0".repeat(64),
             Some(Fault::Fewer) => verified.messages -= 1,
+            Some(Fault::Lost) => return self.messages.store(expected.messages - 1, Ordering::Relaxed),
             _ => {}
         }
         say(&ContenderMessage::Verified(verified));

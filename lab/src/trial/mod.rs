@@ -278,7 +278,7 @@ fn connect_and_verify(
     gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
-    let verified = stage.until_verified(&spec.workload.gate.role)?;
+    let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
     gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))
 }
 

@@ -7,12 +7,19 @@ use std::time::Duration;
 use super::{Collected, TrialSpec, setup};
 use crate::arena::{AgentEvent, Arena, EndedBy, RoleIndex, RoleProcess};
 use crate::meter::monotonic_ns;
-use crate::protocol::{Event, Phase, Session, State, Verified};
+use crate::protocol::{Event, Fault, Phase, Session, State, Verified};
 
 /// How often the loop looks whether the user wants to stop. Few enough wake-ups to cost nothing.
 const CANCEL_CHECK: Duration = Duration::from_millis(250);
 /// How long the other roles may still tell us why they ended, once one has failed.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+/// Share of the time for `verified` after which the roles are asked how far they are: late, since it disturbs them, and
+/// with enough time left for an answer.
+const ASK_AFTER: f64 = 0.9;
+/// The mark that asks. Its answers are no samples: nothing is measured yet.
+const PROGRESS_MARK: u64 = 1 << 40;
+/// The counter that every workload's roles have.
+const MESSAGES: &str = "messages";
 /// How long a killed role has to be gone.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -44,6 +51,8 @@ struct Role {
     process: RoleProcess,
     session: Session,
     verified: Option<Verified>,
+    /// Messages that it counted when `verified` was late.
+    progress: Option<u64>,
     meter: Option<u64>,
     /// It is being frozen, or let go on.
     freezing: bool,
@@ -84,6 +93,7 @@ impl<'a> Stage<'a> {
                 process,
                 session,
                 verified: None,
+                progress: None,
                 meter: None,
                 freezing: false,
                 memory_limit: role.launch.memory_limit_bytes.is_some(),
@@ -119,9 +129,42 @@ impl<'a> Stage<'a> {
         }
     }
 
-    pub(super) fn until_verified(&mut self, role: &str) -> Result<Option<Verified>, Halt> {
-        self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))?;
+    /// Waits for `verified`. Should it be late, the roles are asked how far they are, so that the failure can say it.
+    pub(super) fn until_verified(
+        &mut self,
+        role: &str,
+        expected: u64,
+        limit: Duration,
+    ) -> Result<Option<Verified>, Halt> {
+        let is_quiet = |roles: &[Role]| roles.iter().all(|r| r.session.is_quiet());
+        let ask = u64::try_from(limit.mul_f64(ASK_AFTER).as_nanos()).unwrap_or(u64::MAX);
+        self.pump(Some(monotonic_ns().saturating_add(ask)), is_quiet)?;
+        if !is_quiet(&self.roles) {
+            let now = monotonic_ns();
+            self.roles.iter_mut().for_each(|r| _ = r.session.mark(now, PROGRESS_MARK));
+            self.pump(None, is_quiet).map_err(|halt| self.with_progress(halt, role, expected))?;
+        }
         Ok(self.roles.iter().find(|r| r.name == role).and_then(|r| r.verified.clone()))
+    }
+
+    /// Adds to the silence of the role that owes `verified` how many messages it has, and the others.
+    fn with_progress(&self, halt: Halt, gate: &str, expected: u64) -> Halt {
+        let silent =
+            |r: &Role| r.name == gate && matches!(r.session.state(), State::Failed(Fault::Silent { .. }));
+        match halt {
+            Halt::Failed { role, mut reason, stderr } if self.roles.iter().any(silent) => {
+                for r in &self.roles {
+                    let Some(count) = r.progress else { continue };
+                    if r.name == gate {
+                        reason.push_str(&format!("; {count} of {expected} messages have arrived"));
+                    } else {
+                        reason.push_str(&format!("; the {} counts {count}", r.name));
+                    }
+                }
+                Halt::Failed { role, reason, stderr }
+            }
+            other => other,
+        }
     }
 
     /// Lets the roles work for a while.
@@ -261,6 +304,9 @@ impl<'a> Stage<'a> {
                 }
             }
             Event::Connected(setup_ns) => self.collected.setups(&name, &setup_ns, now),
+            Event::Counters(counters) if counters.id == PROGRESS_MARK => {
+                self.roles[i].progress = counters.values.get(MESSAGES).copied();
+            }
             Event::Counters(counters) => self.collected.counters(&name, &counters),
             Event::Verified(verified) => self.roles[i].verified = Some(verified),
             Event::Result(result) => self.collected.result(&name, result, now),
