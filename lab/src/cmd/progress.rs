@@ -88,6 +88,10 @@ impl Display for Progress {
         ));
     }
 
+    fn warning(&mut self, text: &str) {
+        self.note(&format!("warning: {text}"));
+    }
+
     fn failed(&mut self, label: &str, reason: &str) {
         self.note(&format!("{label} failed: {}", crate::report::plain(reason)));
     }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::cells::{cannot, crowded, note_build};
 use super::measure::Measuring;
+use super::neighbours::Neighbours;
 use super::{Display, Resolved};
 use crate::arena::{Arena, ArenaError, ArenaSpec, Awake, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
@@ -119,7 +120,7 @@ impl Engine<'_> {
         let started_at = Timestamp::now();
         // What is recorded is what is used, not what was wished for.
         let mut settings = resolved.settings.clone();
-        let mut warnings: Vec<String> = plan.warning.iter().cloned().collect();
+        let mut warnings: Vec<String> = plan.warning.iter().chain(&resolved.warnings).cloned().collect();
         if plan.warning.is_some() {
             settings.placement = Placement::Shared;
         }
@@ -192,7 +193,13 @@ impl Engine<'_> {
     ) -> Result<(String, Ended), RunError> {
         let builds = self.build_all(&mut run, workload)?;
         let why = match builds {
-            Some(builds) => self.rounds(&mut run, &Measuring { workload, plan, builds: &builds })?,
+            Some(builds) => {
+                let neighbours = Neighbours::begin(&run.header.id);
+                self.warn(&mut run, &neighbours.warnings)?;
+                let why = self.rounds(&mut run, &Measuring { workload, plan, builds: &builds })?;
+                self.warn(&mut run, &neighbours.end())?;
+                why
+            }
             None => None,
         };
         self.display.end();
@@ -202,6 +209,17 @@ impl Engine<'_> {
         };
         self.store.set_status(&run.header.id, status, why)?;
         Ok((run.header.id, ended))
+    }
+
+    /// Tells the user at once, and the reader of the report later.
+    fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<(), RunError> {
+        for warning in warnings {
+            self.display.warning(warning);
+            if !run.header.warnings.contains(warning) {
+                run.header.warnings.push(warning.clone());
+            }
+        }
+        Ok(self.store.update_header(&run.header)?)
     }
 
     /// Builds every contender that a cell still needs, each once; none when the user stopped it.

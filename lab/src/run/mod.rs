@@ -7,6 +7,7 @@
 mod cells;
 mod engine;
 mod measure;
+mod neighbours;
 mod request;
 
 pub(crate) use cells::alone;
@@ -27,6 +28,8 @@ pub trait Display {
     fn left_out(&mut self, contender: &str, reason: &str);
     /// A trial goes on.
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress);
+    /// Something that the reader of the figures should know, stored with the run.
+    fn warning(&mut self, text: &str);
     /// A trial failed.
     fn failed(&mut self, label: &str, reason: &str);
     /// Everything is over; what is shown of progress goes away.

@@ -68,6 +68,8 @@ pub struct Resolved {
     pub cells: Vec<PlannedCell>,
     /// How.
     pub settings: Settings,
+    /// What the reader should know of how it was resolved.
+    pub warnings: Vec<String>,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -86,9 +88,9 @@ impl Request {
         let preset = preset_name.as_deref().map(|name| workload.preset(name)).transpose()?;
         let base = workload.resolve(preset_name.as_deref(), &self.set)?;
         let (contenders, ceiling) = self.cast(catalog, &workload)?;
-        let baseline = match &self.baseline {
-            Some(name) => Some(catalog.contender(&workload.name, name)?.name.clone()),
-            None => self.against().or(workload.baseline.as_ref()).cloned(),
+        let (baseline, warnings) = match &self.baseline {
+            Some(name) => (Some(catalog.contender(&workload.name, name)?.name.clone()), Vec::new()),
+            None => self.baseline_of(&workload, &contenders),
         };
         let params = self.parameter_sets(&workload, preset, &base)?;
         let cells = plan::cells(&workload.roles, &contenders, ceiling.as_deref(), &self.casting, &params);
@@ -115,7 +117,7 @@ impl Request {
             awake: self.awake,
             blocks: self.blocks,
         };
-        Ok(Resolved { workload: workload.clone(), cells, settings, command: self.command })
+        Ok(Resolved { workload: workload.clone(), cells, settings, warnings, command: self.command })
     }
 
     /// The contenders, and the ceiling apart from them.
@@ -149,6 +151,24 @@ impl Request {
         }
         let ceiling = workload.ceiling.clone().filter(|_| !self.no_ceiling);
         Ok((contenders, ceiling.filter(|c| catalog.contender(&workload.name, c).is_ok())))
+    }
+
+    /// Who ratios are to, where the user did not say: the workload's own baseline if it takes part, else whom the user
+    /// named first; and what to tell of it.
+    fn baseline_of(&self, workload: &Workload, contenders: &[String]) -> (Option<String>, Vec<String>) {
+        let usual = self.against().or(workload.baseline.as_ref());
+        if self.contenders.is_empty() || usual.is_some_and(|name| contenders.contains(name)) {
+            return (usual.cloned(), Vec::new());
+        }
+        let why = match usual {
+            Some(name) => format!("the workload's own, {name}, takes no part"),
+            None => "the workload has none of its own".to_owned(),
+        };
+        let told = |first: &String| {
+            format!("ratios are to {first}, the first that was named, since {why}; --baseline names another")
+        };
+        let warnings = contenders.first().filter(|_| contenders.len() > 1).map(told);
+        (contenders.first().cloned(), warnings.into_iter().collect())
     }
 
     fn against(&self) -> Option<&String> {

@@ -193,6 +193,17 @@ impl Store {
         Ok(())
     }
 
+    /// Writes a run's header again: what was learnt since it began.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn update_header(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        self.connection
+            .execute("UPDATE runs SET header = ?2 WHERE id = ?1", params![header.id, json(header)])
+            .map_err(|e| self.fail(e))?;
+        Ok(())
+    }
+
     /// The runs, newest first.
     ///
     /// # Errors

@@ -9,6 +9,24 @@ fn two() -> Bench {
     Bench::new(&[("one", None), ("two", None)])
 }
 
+/// Adds a contender that stands still from its second trial on while the file `hold` is there: a run of it can be ended
+/// from outside before it ends by itself, on however slow a machine.
+fn add_held(bench: &Bench, name: &str) {
+    bench.add(name, None);
+    bench.write("hold", "");
+    bench.write(
+        "held.sh",
+        "cd \"$(dirname \"$0\")\"\necho >> starts\n\
+         while [ -e hold ] && [ \"$(wc -l < starts)\" -gt 1 ]; do sleep 0.05; done\nexec netdyno dummy\n",
+    );
+    let manifest = format!("contenders/dummy/{name}/contender.toml");
+    let text = std::fs::read_to_string(bench.path(&manifest)).unwrap();
+    let (head, sink) = text.split_once("[roles.sink]").unwrap();
+    let script = bench.path("held.sh").display().to_string();
+    let sink = sink.replace("[\"netdyno\", \"dummy\"]", &format!("[\"/bin/sh\", \"{script}\"]"));
+    bench.write(&manifest, &format!("{head}[roles.sink]{sink}"));
+}
+
 /// Waits until the newest run has this many good trials.
 fn wait_for_trials(bench: &Bench, trials: u64) {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -160,14 +178,16 @@ fn one_cpu_for_both_roles_is_said() {
 
 #[test]
 fn a_killed_run_keeps_its_trials_and_goes_on() {
-    let bench = two();
+    let bench = Bench::new(&[("one", None)]);
+    add_held(&bench, "two");
     // On the host's network, as where a private one is not permitted: it is not in the way of going on. Nothing is
     // decided before the third block.
-    let mut run = bench.command(&["run", "dummy", "--max-blocks", "3", "--net", "host"]);
-    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let arguments = ["run", "dummy", "--max-blocks", "3", "--net", "host", "--time-limits", "10"];
+    let mut child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_trials(&bench, 2);
     child.kill().unwrap();
     child.wait().unwrap();
+    std::fs::remove_file(bench.path("hold")).unwrap();
     let before = bench.last();
     assert_eq!(before["run"]["status"], "running");
     let resumed = bench.netdyno(&["run", "--resume"]);
@@ -193,8 +213,9 @@ fn a_killed_run_keeps_its_trials_and_goes_on() {
 
 #[test]
 fn ctrl_c_ends_the_run_in_order() {
-    let bench = two();
-    let mut run = bench.command(&["run", "dummy", "--max-blocks", "20"]);
+    let bench = Bench::new(&[("one", None)]);
+    add_held(&bench, "two");
+    let mut run = bench.command(&["run", "dummy", "--max-blocks", "20", "--time-limits", "10"]);
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_trials(&bench, 1);
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -203,4 +224,37 @@ fn ctrl_c_ends_the_run_in_order() {
     assert_eq!(seen.code, 130, "{seen:?}");
     assert!(seen.stderr.contains("run --resume"), "{seen:?}");
     assert_eq!(bench.last()["run"]["status"], "interrupted");
+}
+
+#[test]
+fn two_runs_at_once_know_of_each_other() {
+    let (bench, other) = (Bench::new(&[("one", None)]), Bench::new(&[("one", None)]));
+    add_held(&bench, "two");
+    let mut run = bench.command(&["run", "dummy", "--max-blocks", "2", "--time-limits", "10"]);
+    let first = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It measures, and goes on doing so.
+    wait_for_trials(&bench, 1);
+    let second = other.netdyno(&["run", "dummy", "--max-blocks", "1"]);
+    assert_eq!(second.code, 0, "{second:?}");
+    std::fs::remove_file(bench.path("hold")).unwrap();
+    let first = Seen::of(&first.wait_with_output().unwrap());
+    assert_eq!(first.code, 0, "{first:?}");
+    let (id, other_id) = (bench.last()["run"]["id"].clone(), other.last()["run"]["id"].clone());
+    for (report, seen, neighbour) in [(bench.last(), first, other_id), (other.last(), second, id)] {
+        let neighbour = neighbour.as_str().unwrap();
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("another netdyno") && warnings.contains(neighbour), "{warnings}");
+        assert!(seen.stderr.contains(neighbour), "{seen:?}");
+    }
+}
+
+#[test]
+fn the_first_that_is_named_is_the_baseline_and_that_is_said() {
+    let bench = two();
+    let seen = bench.netdyno(&["run", "dummy", "two", "one", "--max-blocks", "1"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("ratios are to two, the first that was named"), "{seen:?}");
+    let report = bench.last();
+    let baselines: Vec<_> = report["verdicts"].as_array().unwrap().iter().map(|v| &v["baseline"]).collect();
+    assert!(!baselines.is_empty() && baselines.iter().all(|b| **b == "two"), "{baselines:?}");
 }

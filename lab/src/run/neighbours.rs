@@ -1,0 +1,202 @@
+//! Who else is at work on this machine while a run measures: other runs, and whatever else takes CPU time.
+//!
+//! A run that measures has a socket with an abstract name: it goes with the process, whoever ran it and however that ended.
+//! A run that begins sees the sockets of those that measure already, and tells each of itself, so that they know at
+//! their end. Runs in another network namespace, a container's for one, are not seen; their CPU time is.
+
+use std::io::Read;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use procfs::CurrentSI;
+
+/// What the name of a run's socket begins with.
+const NAME: &str = "netdyno-measures-";
+/// Longest id of another run that is believed: anyone may write there.
+const ID_BYTES_MAX: usize = 64;
+/// Other runs that are told and named at the most.
+const RUNS_MAX: usize = 16;
+/// How long the machine is watched before the first block.
+const WATCH: Duration = Duration::from_millis(500);
+/// Share of the machine's CPU time that others may take before it is said.
+const OTHERS_SHARE: f64 = 0.02;
+
+/// What is known of the neighbours of one run.
+pub(super) struct Neighbours {
+    /// None where the name is taken or refused: then other runs do not hear of this one.
+    socket: Option<UnixDatagram>,
+    begun: Option<Times>,
+    /// What to tell the user, and to store, before the first block.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Neighbours {
+    /// Looks around before the first block, and makes this run known.
+    pub(super) fn begin(run: &str) -> Neighbours {
+        let mut warnings = Vec::new();
+        let others: Vec<String> = others(run).into_iter().take(RUNS_MAX).collect();
+        let socket = SocketAddr::from_abstract_name(format!("{NAME}{run}"))
+            .and_then(|name| UnixDatagram::bind_addr(&name))
+            .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
+            .inspect_err(|error| tracing::debug!(%error, "other runs do not hear of this one"))
+            .ok();
+        for other in &others {
+            let name = SocketAddr::from_abstract_name(format!("{NAME}{other}"));
+            if let (Some(socket), Ok(name)) = (&socket, name) {
+                // One that has just ended need not know.
+                let _ = socket.send_to_addr(run.as_bytes(), &name);
+            }
+        }
+        warnings.extend(of_runs(&others));
+        let before = Times::now();
+        std::thread::sleep(WATCH);
+        let begun = Times::now();
+        warnings.extend(of_others(before.as_ref(), begun.as_ref(), "just before the first block"));
+        Neighbours { socket, begun, warnings }
+    }
+
+    /// What the whole run showed that was not known at its begin.
+    pub(super) fn end(self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        warnings.extend(of_runs(&self.heard()));
+        warnings.extend(of_others(self.begun.as_ref(), Times::now().as_ref(), "while this run measured"));
+        warnings
+    }
+
+    /// The runs that began meanwhile.
+    fn heard(&self) -> Vec<String> {
+        let Some(socket) = &self.socket else { return Vec::new() };
+        let mut ids = Vec::new();
+        let mut buffer = [0; ID_BYTES_MAX];
+        while ids.len() < RUNS_MAX
+            && let Ok(length) = socket.recv(&mut buffer)
+        {
+            ids.extend(std::str::from_utf8(&buffer[..length]).ok().filter(|id| is_id(id)).map(str::to_owned));
+        }
+        ids
+    }
+}
+
+/// The runs whose sockets are there, but for this one.
+fn others(run: &str) -> Vec<String> {
+    let mut text = Vec::new();
+    let limit = 16 << 20;
+    let read = std::fs::File::open("/proc/net/unix").and_then(|f| f.take(limit).read_to_end(&mut text));
+    if let Err(error) = read {
+        tracing::debug!(%error, "/proc/net/unix: other runs are not seen");
+    }
+    let text = String::from_utf8_lossy(&text);
+    // An abstract name is shown with an @ in front, at the end of its line.
+    let names =
+        text.lines().filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(NAME));
+    names.filter(|id| is_id(id) && *id != run).map(str::to_owned).collect()
+}
+
+/// What a run's id looks like: nothing else gets into a report from outside.
+fn is_id(id: &str) -> bool {
+    (1..=ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+fn of_runs(ids: &[String]) -> Option<String> {
+    (!ids.is_empty()).then(|| {
+        format!(
+            "another netdyno measured at the same time: run {}; each took CPU time, cache and memory bandwidth from the other",
+            ids.join(", ")
+        )
+    })
+}
+
+/// CPU time that passed, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    at: Instant,
+    /// Of all programs on all CPUs.
+    busy: f64,
+    /// Of this process, of all that it started and waited for, and of the kernel's threads for network traffic, which is
+    /// mostly ours. Roles that still run are not in it: it is read where there are none.
+    own: f64,
+    cpus: usize,
+}
+
+impl Times {
+    fn now() -> Option<Times> {
+        let stat = procfs::KernelStats::current().ok()?;
+        let t = &stat.total;
+        let ticks = t.user + t.nice + t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0);
+        let of = |who| {
+            let usage = getrusage(who).ok()?;
+            let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
+            Some(seconds(usage.user_time()) + seconds(usage.system_time()))
+        };
+        let per_second = procfs::ticks_per_second() as f64;
+        let own = of(UsageWho::RUSAGE_SELF)? + of(UsageWho::RUSAGE_CHILDREN)?;
+        let softirqs: u64 = procfs::process::all_processes()
+            .ok()?
+            .flatten()
+            .filter_map(|p| p.stat().ok())
+            .filter(|s| s.comm.starts_with("ksoftirqd/"))
+            .map(|s| s.utime + s.stime)
+            .sum();
+        Some(Times {
+            at: Instant::now(),
+            busy: ticks as f64 / per_second,
+            own: own + softirqs as f64 / per_second,
+            cpus: stat.cpu_time.len(),
+        })
+    }
+}
+
+/// What others took between two readings, if that was much.
+fn of_others(from: Option<&Times>, to: Option<&Times>, when: &str) -> Option<String> {
+    let (from, to) = (from?, to?);
+    let capacity = to.at.duration_since(from.at).as_secs_f64() * to.cpus as f64;
+    let share = ((to.busy - from.busy) - (to.own - from.own)) / capacity;
+    (share > OTHERS_SHARE).then(|| {
+        format!(
+            "noise: other programs took {:.0} % of this machine's CPU time {when}; end them (top), or let more blocks make \
+             up for it",
+            100.0 * share
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_see_each_other_whichever_began_first() {
+        let first = Neighbours::begin("20260101-000000-aaaa");
+        let second = Neighbours::begin("20260101-000001-bbbb");
+        let tells = |warnings: &[String], id: &str| warnings.iter().any(|w| w.contains(id));
+        assert!(tells(&second.warnings, "20260101-000000-aaaa"), "{:?}", second.warnings);
+        assert!(!tells(&second.warnings, "bbbb"), "not of itself: {:?}", second.warnings);
+        assert!(tells(&first.end(), "20260101-000001-bbbb"));
+        assert!(!others("").contains(&"20260101-000000-aaaa".to_owned()), "it is over");
+        assert!(!tells(&second.end(), "aaaa"), "told once");
+    }
+
+    #[test]
+    fn what_a_stranger_writes_is_not_believed() {
+        assert!(is_id("20260101-000000-aaaa"));
+        for id in ["", "a b", "\u{1b}[31m", &"x".repeat(ID_BYTES_MAX + 1)] {
+            assert!(!is_id(id), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn others_are_what_is_busy_and_not_ours() {
+        let at = Instant::now();
+        let from = Times { at, busy: 100.0, own: 10.0, cpus: 4 };
+        let after = |busy, own| Times { at: at + Duration::from_secs(10), busy, own, cpus: 4 };
+        // 20 s of 40, of which 19.5 s are ours; then 4 s are not.
+        assert_eq!(of_others(Some(&from), Some(&after(120.0, 29.5)), "then"), None);
+        let told = of_others(Some(&from), Some(&after(120.0, 26.0)), "then").unwrap();
+        assert!(told.contains("took 10 % of this machine's CPU time then"), "{told}");
+        // Ticks are coarse: ours may seem more than all.
+        assert_eq!(of_others(Some(&from), Some(&after(101.0, 12.0)), "then"), None);
+        assert_eq!(of_others(None, Some(&from), "then"), None);
+    }
+}
