@@ -1,13 +1,16 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod net;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::arena::{Link, Net};
+use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+use net::parse_net;
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -51,6 +54,8 @@ pub enum Verb {
     Plot(PlotArgs),
     /// List the stored runs
     History(HistoryArgs),
+    /// Remove builds that are out of date and, if asked to, old runs
+    Prune(PruneArgs),
     /// Print a JSON Schema: of reports, or of the contender protocol
     Schema(SchemaArgs),
     /// Print a completion script for a shell
@@ -277,6 +282,24 @@ pub struct HistoryArgs {
     pub format: Format,
 }
 
+/// `prune`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  netdyno prune --dry-run                      what is out of date, and what it takes
+  netdyno prune --keep 20                      also all runs but the newest 20
+  netdyno prune --keep 20 --older-than 30d     of those only the ones older than 30 days")]
+pub struct PruneArgs {
+    /// Also remove runs, but for the newest N
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// Also remove runs that began longer ago than this: `30d`, `12h`
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub older_than: Option<Duration>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// `schema`
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -316,14 +339,15 @@ fn parse_assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `90`, `90s`, `15m`, `1h`.
+/// `90`, `90s`, `15m`, `1h`, `30d`.
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(['s', 'm', 'h']);
+    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(format!("{text:?} is not a time such as 90s, 15m or 1h")),
     };
     let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
@@ -364,47 +388,6 @@ fn parse_placement(text: &str) -> Result<Placement, String> {
     }
 }
 
-/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`, `veth,rate=100mbit,delay=50ms,loss=1%`.
-fn parse_net(text: &str) -> Result<Net, String> {
-    let mut parts = text.split(',');
-    let kind = parts.next().unwrap_or("");
-    let mut options = parts.peekable();
-    match kind {
-        "loopback" | "host" if options.peek().is_some() => {
-            Err(format!("`{kind}` takes no options; `veth` does"))
-        }
-        "loopback" => Ok(Net::Loopback),
-        "host" => Ok(Net::Host),
-        "veth" => {
-            let mut link = Link::default();
-            for option in options {
-                match option.split_once('=') {
-                    Some(("mtu", n)) => {
-                        link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
-                    }
-                    Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
-                    Some(("delay", d)) => link.delay = parse_duration(d)?,
-                    Some(("loss", l)) => link.loss_ppm = (parse_share(l)? * 1e6).round() as u32,
-                    _ => return Err(format!("{option:?} is none of mtu=, rate=, delay= and loss=")),
-                }
-            }
-            Ok(Net::Veth(link))
-        }
-        _ => Err(format!(
-            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]`, `host`"
-        )),
-    }
-}
-
-/// `1gbit`, `100mbit`, as tc(8) writes rates.
-fn parse_rate(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] =
-        [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
-    let parsed =
-        UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
-    parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -420,25 +403,13 @@ mod tests {
         assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
         assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
-        assert!(["", "s", "-1s", "1d", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
+        assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
         assert_eq!(parse_size("2GiB"), Ok(2 << 30));
         assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
-        assert_eq!(
-            parse_net("veth,mtu=9000,rate=1gbit"),
-            Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
-        );
-        assert_eq!(
-            parse_net("veth,delay=50ms,loss=1%"),
-            Ok(Net::Veth(Link { delay: Duration::from_millis(50), loss_ppm: 10_000, ..Link::default() }))
-        );
-        assert!(
-            ["veth,loss=x", "veth,delay=-1s", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
-                .iter()
-                .all(|t| parse_net(t).is_err())
-        );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
     }

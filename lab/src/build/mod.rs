@@ -27,6 +27,7 @@ pub mod limits;
 mod npm;
 mod pip;
 mod process;
+mod prune;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,7 @@ use job::{Job, Log};
 use key::Inputs;
 use limits::{BUILD_LIMIT, PROBE_LIMIT};
 use process::Watch;
+pub use prune::Stale;
 
 use crate::manifest::{Contender, Tool};
 

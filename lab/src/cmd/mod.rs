@@ -10,6 +10,7 @@ pub mod list;
 pub mod new;
 pub mod plot;
 mod progress;
+pub mod prune;
 pub mod run;
 pub mod schema;
 pub mod show;

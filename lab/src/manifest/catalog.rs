@@ -52,7 +52,12 @@ impl Catalog {
     pub fn workload(&self, name: &str) -> Result<&Workload, ManifestError> {
         let unknown = || {
             let broken = self.problem_of(&Path::new("workloads").join(format!("{name}.toml")));
-            broken.unwrap_or_else(|| ManifestError::unknown("workload", name, self.workloads.keys()))
+            let of = |c: &Contender| (c.name == name).then(|| c.workload.clone());
+            let workloads: Vec<String> = self.contenders.values().filter_map(of).collect();
+            broken.unwrap_or_else(|| match workloads.is_empty() {
+                true => ManifestError::unknown("workload", name, self.workloads.keys()),
+                false => ManifestError::ContenderForWorkload { name: name.to_owned(), workloads },
+            })
         };
         self.workloads.get(name).ok_or_else(unknown)
     }

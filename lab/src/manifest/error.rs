@@ -42,6 +42,14 @@ pub enum ManifestError {
         /// All known names.
         known: Vec<String>,
     },
+    /// A contender's name where a workload's is wanted.
+    #[error("unknown workload \"{name}\": that is a contender of {}; say `{} {name}`", List(workloads), workloads.join("|"))]
+    ContenderForWorkload {
+        /// The name that was asked for.
+        name: String,
+        /// The workloads that have such a contender.
+        workloads: Vec<String>,
+    },
     /// A parameter's value breaks the parameter's rule.
     #[error("parameter \"{name}\": {rule}")]
     Value {
@@ -77,7 +85,9 @@ impl ManifestError {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { file, .. } | Self::Invalid { file, .. } => Some(file),
-            Self::Unknown { .. } | Self::Value { .. } | Self::NoRoot => None,
+            Self::Unknown { .. } | Self::ContenderForWorkload { .. } | Self::Value { .. } | Self::NoRoot => {
+                None
+            }
         }
     }
 }

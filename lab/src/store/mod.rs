@@ -9,6 +9,7 @@
 
 mod error;
 mod limits;
+mod prune;
 mod record;
 mod schema;
 

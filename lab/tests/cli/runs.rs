@@ -258,3 +258,39 @@ fn the_first_that_is_named_is_the_baseline_and_that_is_said() {
     let baselines: Vec<_> = report["verdicts"].as_array().unwrap().iter().map(|v| &v["baseline"]).collect();
     assert!(!baselines.is_empty() && baselines.iter().all(|b| **b == "two"), "{baselines:?}");
 }
+
+#[test]
+fn prune_removes_what_is_out_of_date_and_nothing_else() {
+    let bench = Bench::new(&[("one", None)]);
+    let run = ["run", "dummy", "--max-blocks", "1"];
+    assert_eq!(bench.netdyno(&run).code, 0);
+    let first = bench.last()["run"]["id"].as_str().unwrap().to_owned();
+    let builds = || std::fs::read_dir(bench.path("cache/builds")).unwrap().count();
+    let manifest = "contenders/dummy/one/contender.toml";
+    let text = std::fs::read_to_string(bench.path(manifest)).unwrap();
+    bench.write(manifest, &text.replace("counts", "counts still"));
+    assert_eq!(bench.netdyno(&run).code, 0);
+    let second = bench.last()["run"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(builds(), 2);
+
+    let seen = bench.netdyno(&["prune", "--keep", "1", "--dry-run"]);
+    assert!(
+        seen.stdout.contains("would remove build one-") && seen.stdout.contains("builds: 1, "),
+        "{seen:?}"
+    );
+    assert!(seen.stdout.contains(&format!("would remove run {first}")), "{seen:?}");
+    assert_eq!(builds(), 2);
+    let seen = bench.netdyno(&["prune", "--keep", "1", "--older-than", "1d"]);
+    assert!(seen.code == 0 && seen.stdout.contains("runs: 0, "), "both are young: {seen:?}");
+    assert_eq!(builds(), 1);
+    let seen = bench.netdyno(&["prune", "--keep", "1"]);
+    assert!(
+        seen.stdout.contains("builds: 0, ") && seen.stdout.contains(&format!("removed run {first}")),
+        "{seen:?}"
+    );
+
+    assert_eq!(bench.netdyno(&["show", &first]).code, 2);
+    assert_eq!(bench.last()["run"]["id"], second.as_str());
+    assert_eq!(bench.netdyno(&run).code, 0);
+    assert_eq!(builds(), 1, "the current build was kept and serves");
+}

@@ -14,6 +14,7 @@ fn names_and_values() {
     let bench = Bench::new(&[("good", None)]);
     for (arguments, part) in [
         (&["run", "dumy"][..], "did you mean \"dummy\"?"),
+        (&["run", "good"], "a contender of dummy; say `dummy good`"),
         (&["run", "dummy", "god"], "did you mean \"good\"?"),
         (&["run", "dummy", "--set", "stream=1"], "did you mean \"streams\"?"),
         (&["run", "dummy", "--set", "streams=x"], "not a whole number"),
@@ -73,7 +74,7 @@ fn an_unwritable_store_or_cache() {
 #[test]
 fn help_has_examples_and_completions_are_scripts() {
     let bench = Bench::new(&[]);
-    for verb in ["run", "list", "doctor", "check", "new", "show", "plot"] {
+    for verb in ["run", "list", "doctor", "check", "new", "show", "plot", "prune"] {
         check(&bench, &[verb, "--help"], 0, "Example");
     }
     check(&bench, &["completions", "bash"], 0, "_netdyno");

@@ -1,0 +1,51 @@
+//! Runs that nobody wants any more.
+
+use rusqlite::params;
+
+use super::{Store, StoreError};
+
+/// What is kept of a run, the rows that refer to others first.
+const ROWS: [&str; 5] = [
+    "DELETE FROM samples WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
+    "DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
+    "DELETE FROM trials WHERE run = ?1",
+    "DELETE FROM cells WHERE run = ?1",
+    "DELETE FROM runs WHERE id = ?1",
+];
+
+impl Store {
+    /// Removes a run with all its samples. `run` is a full id.
+    ///
+    /// # Errors
+    /// When a process measures it now, or the store cannot be written.
+    pub fn remove(&mut self, run: &str) -> Result<(), StoreError> {
+        let _claim = self.claim(run)?;
+        let path = self.path.clone();
+        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
+        let tx = self.connection.transaction().map_err(fail)?;
+        for rows in ROWS {
+            tx.execute(rows, params![run]).map_err(fail)?;
+        }
+        tx.commit().map_err(fail)
+    }
+
+    /// Gives the room of what was removed back to the file system; how much that was, in bytes.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn compact(&mut self) -> Result<u64, StoreError> {
+        let before = self.bytes();
+        self.connection
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
+            .map_err(|e| self.fail(e))?;
+        Ok(before.saturating_sub(self.bytes()))
+    }
+
+    /// What the file and its write-ahead log take.
+    fn bytes(&self) -> u64 {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let of = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |m| m.len());
+        of(&self.path) + of(log.as_ref())
+    }
+}
