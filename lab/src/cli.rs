@@ -1,6 +1,6 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
-mod net;
+mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
-use net::parse_net;
+use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -334,43 +334,6 @@ pub struct DummyArgs {
     pub fault: Option<crate::dummy::Fault>,
 }
 
-fn parse_assignment(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not PARAM=VALUE"))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// `90`, `90s`, `15m`, `1h`, `30d`.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
-    let unit = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err(format!("{text:?} is not a time such as 90s, 15m or 1h")),
-    };
-    let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
-    seconds
-        .and_then(|s| Duration::try_from_secs_f64(s).ok())
-        .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
-}
-
-/// `5%` or `0.05`.
-fn parse_share(text: &str) -> Result<f64, String> {
-    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
-    match digits.trim().parse::<f64>() {
-        Ok(share) if share > 0.0 && share / unit < 1.0 => Ok(share / unit),
-        _ => Err(format!("{text:?} is not a share such as 5% or 0.05")),
-    }
-}
-
-/// From 0.01 to 1000.
-fn parse_factor(text: &str) -> Result<f64, String> {
-    let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
-    factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
-}
-
 /// `512MiB`, `2GiB`, or bytes.
 fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -378,14 +341,6 @@ fn parse_size(text: &str) -> Result<u64, String> {
         UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n))).unwrap_or((text, 1));
     let bytes = digits.trim().parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0);
     bytes.ok_or_else(|| format!("{text:?} is not a size such as 512MiB or 2GiB"))
-}
-
-fn parse_placement(text: &str) -> Result<Placement, String> {
-    match text {
-        "apart" => Ok(Placement::Apart),
-        "shared" => Ok(Placement::Shared),
-        _ => Err(format!("{text:?} is neither `apart` nor `shared`")),
-    }
 }
 
 #[cfg(test)]
@@ -400,17 +355,7 @@ mod tests {
 
     #[test]
     fn values() {
-        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
-        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
-        assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
-        assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
-        assert_eq!(parse_share("5%"), Ok(0.05));
-        assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
         assert_eq!(parse_size("2GiB"), Ok(2 << 30));
         assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
-        assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
-        assert!(parse_assignment("a").is_err());
     }
 }

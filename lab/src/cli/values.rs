@@ -1,0 +1,124 @@
+//! Values as typed: what they must look like, and what they are.
+
+use std::time::Duration;
+
+use crate::arena::{Link, Net};
+use crate::manifest::Placement;
+
+pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not PARAM=VALUE"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `90`, `90s`, `15m`, `1h`, `30d`.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(format!("{text:?} is not a time such as 90s, 15m or 1h")),
+    };
+    let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
+    seconds
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
+}
+
+/// `5%` or `0.05`.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
+    match digits.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share / unit < 1.0 => Ok(share / unit),
+        _ => Err(format!("{text:?} is not a share such as 5% or 0.05")),
+    }
+}
+
+/// From 0.01 to 1000.
+pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
+    factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
+}
+
+pub(super) fn parse_placement(text: &str) -> Result<Placement, String> {
+    match text {
+        "apart" => Ok(Placement::Apart),
+        "shared" => Ok(Placement::Shared),
+        _ => Err(format!("{text:?} is neither `apart` nor `shared`")),
+    }
+}
+
+/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`, `veth,rate=100mbit,delay=50ms,loss=1%`.
+pub(super) fn parse_net(text: &str) -> Result<Net, String> {
+    let mut parts = text.split(',');
+    let kind = parts.next().unwrap_or("");
+    let mut options = parts.peekable();
+    match kind {
+        "loopback" | "host" if options.peek().is_some() => {
+            Err(format!("`{kind}` takes no options; `veth` does"))
+        }
+        "loopback" => Ok(Net::Loopback),
+        "host" => Ok(Net::Host),
+        "veth" => {
+            let mut link = Link::default();
+            for option in options {
+                match option.split_once('=') {
+                    Some(("mtu", n)) => {
+                        link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
+                    }
+                    Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
+                    Some(("delay", d)) => link.delay = parse_duration(d)?,
+                    Some(("loss", l)) => link.loss_ppm = (parse_share(l)? * 1e6).round() as u32,
+                    _ => return Err(format!("{option:?} is none of mtu=, rate=, delay= and loss=")),
+                }
+            }
+            Ok(Net::Veth(link))
+        }
+        _ => Err(format!(
+            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]`, `host`"
+        )),
+    }
+}
+
+/// `1gbit`, `100mbit`, as tc(8) writes rates.
+fn parse_rate(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] =
+        [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
+    let parsed =
+        UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
+    parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
+        assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
+        assert_eq!(parse_share("5%"), Ok(0.05));
+        assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
+        assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
+        assert!(parse_assignment("a").is_err());
+        assert_eq!(
+            parse_net("veth,mtu=9000,rate=1gbit"),
+            Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
+        );
+        assert_eq!(
+            parse_net("veth,delay=50ms,loss=1%"),
+            Ok(Net::Veth(Link { delay: Duration::from_millis(50), loss_ppm: 10_000, ..Link::default() }))
+        );
+        assert!(
+            ["veth,loss=x", "veth,delay=-1s", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
+                .iter()
+                .all(|t| parse_net(t).is_err())
+        );
+    }
+}
