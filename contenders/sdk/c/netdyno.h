@@ -153,16 +153,4 @@ void nd_tasks_start(void);
 /* Lets them end, for the result to be made without them. */
 void nd_tasks_stop(void);
 
-/* The same tasks on the caller's thread, for a contender that polls. */
-struct nd_polled_tasks {
-    uint32_t count, next;
-    uint32_t *states;
-    uint64_t *due_ns;
-    nd_counter *runs;
-};
-
-void nd_polled_tasks_init(struct nd_polled_tasks *tasks, uint32_t count, nd_counter *runs);
-/* Runs one task if one is due. */
-void nd_polled_tasks_run(struct nd_polled_tasks *tasks);
-
 #endif

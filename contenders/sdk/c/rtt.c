@@ -113,9 +113,8 @@ void nd_rtt_setup(struct nd_rtt *rtt) {
     }
 }
 
-void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version, bool threads) {
-    if (threads)
-        nd_tasks_prepare(rtt->tasks, &rtt->task_runs);
+void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version) {
+    nd_tasks_prepare(rtt->tasks, &rtt->task_runs);
     rtt->role = (struct nd_role){rtt, take_signal, take_start, read_values, histograms};
     nd_ready(name, version);
     nd_follow(&rtt->role);

@@ -6,7 +6,7 @@
  *
  * ping, with `lane` one of `rtt.lanes`:
  *
- *     nd_rtt_setup(&rtt); nd_rtt_ready(&rtt, name, version, true); nd_ping_open(&rtt);
+ *     nd_rtt_setup(&rtt); nd_rtt_ready(&rtt, name, version); nd_ping_open(&rtt);
  *     nd_rtt_await(&rtt, ND_PHASE_VERIFY), then nd_lane_begin(lane) and requests while nd_lane_verifying(lane), and
  *     nd_lane_verified(lane); nd_rtt_await(&rtt, ND_PHASE_WARMUP), then nd_lane_begin(lane) and requests for ever.
  *
@@ -80,9 +80,9 @@ struct nd_rtt {
 
 /* Reads the setup; another workload, an unknown role or parameter ends the process. */
 void nd_rtt_setup(struct nd_rtt *rtt);
-/* Prints `ready`, and takes the lab's lines from then on. With `threads`, the background tasks are threads, made here and
- * released by `start warmup`; else the contender runs `rtt.tasks` of them itself. */
-void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version, bool threads);
+/* Prints `ready`, and takes the lab's lines from then on. The background tasks are threads, made here and released by
+ * `start warmup`. */
+void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version);
 /* Returns once the lab has started this phase. */
 void nd_rtt_await(struct nd_rtt *rtt, enum nd_phase phase);
 /* The same, asked. */

@@ -73,27 +73,3 @@ void nd_tasks_start(void) {
 void nd_tasks_stop(void) {
     atomic_store_explicit(&state, STOPPED, memory_order_relaxed);
 }
-
-void nd_polled_tasks_init(struct nd_polled_tasks *tasks, uint32_t count, nd_counter *runs) {
-    *tasks = (struct nd_polled_tasks){
-        .count = count,
-        .states = calloc(count + 1, sizeof *tasks->states),
-        .due_ns = calloc(count + 1, sizeof *tasks->due_ns),
-        .runs = runs,
-    };
-    if (tasks->states == NULL || tasks->due_ns == NULL)
-        nd_failed("no memory for %u background tasks", count);
-    for (uint32_t i = 0; i < count; i++)
-        tasks->states[i] = i + 1;
-}
-
-void nd_polled_tasks_run(struct nd_polled_tasks *tasks) {
-    /* All wait equally long, so they fall due in the order in which they ran. */
-    uint32_t i = tasks->next;
-    if (tasks->count == 0 || nd_now_ns() < tasks->due_ns[i])
-        return;
-    tasks->states[i] = compute(tasks->states[i]);
-    nd_add(tasks->runs, 1, false);
-    tasks->due_ns[i] = nd_now_ns() + ND_NS_PER_MS;
-    tasks->next = i + 1 == tasks->count ? 0 : i + 1;
-}

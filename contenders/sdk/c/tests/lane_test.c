@@ -235,19 +235,6 @@ static void test_verify_is_one_lane_after_the_other(void) {
     }
 }
 
-static void test_polled_tasks(void) {
-    nd_counter runs = 0;
-    struct nd_polled_tasks tasks;
-    nd_polled_tasks_init(&tasks, 2, &runs);
-    uint64_t from_ns = nd_now_ns();
-    for (int i = 0; i < 2; i++)
-        nd_polled_tasks_run(&tasks);
-    CHECK(runs == 2, "both are due at first");
-    while (runs < 4)
-        nd_polled_tasks_run(&tasks);
-    CHECK(nd_now_ns() - from_ns >= ND_NS_PER_MS, "they do not wait");
-}
-
 int main(void) {
     test_echoes();
     test_verify_compares_every_byte();
@@ -258,6 +245,5 @@ int main(void) {
     test_late_lane();
     test_closed_loop();
     test_verify_is_one_lane_after_the_other();
-    test_polled_tasks();
     return 0;
 }
