@@ -1,11 +1,11 @@
 //! `netdyno check`: does a contender keep the protocol, and does it do the work?
 
-use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anstyle::AnsiColor;
 
+use super::lines::Lines;
 use super::{
     CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print,
 };
@@ -120,11 +120,14 @@ fn check(
 ) -> Result<bool, Box<dyn std::error::Error>> {
     print(&format!("{}\n", contender.id()));
     let workload = catalog.workload(&contender.workload)?;
+    let lines = Lines::stderr();
     let built = builder.build(contender, &mut |event| {
         if event == BuildEvent::Started {
-            let _ = writeln!(anstream::stderr(), "  building {} ...", contender.id());
+            lines.say(&format!("  building {} ...", contender.id()));
+            lines.doing(format!("building {}", contender.id()));
         }
     })?;
+    lines.doing(format!("checking {}", contender.id()));
     let arena = Arena::best(&ArenaSpec::local(args.net.clone()))?;
     let roles = alone(workload, &contender.name, &built, &arena)?;
     let params = params(workload)?;

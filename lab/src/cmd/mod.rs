@@ -6,6 +6,7 @@ pub mod completions;
 pub mod doctor;
 pub mod history;
 pub mod holder;
+mod lines;
 pub mod list;
 pub mod new;
 pub mod plot;

@@ -1,73 +1,86 @@
-//! What the user sees while a run goes on: one line that changes on a terminal, nothing elsewhere but failures.
+//! What the user sees while a run goes on: one line that changes on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::lines::Lines;
 use crate::build::BuildEvent;
 use crate::run::{Display, Position};
 use crate::trial;
 
-/// A spinner on stderr. Its own thread draws it a few times a second, too seldom to be felt by what is measured; while a
-/// window is measured it stands still.
-pub(super) struct Progress {
-    bar: ProgressBar,
+/// A window longer than this is announced with its length where there is no terminal: nothing is told while it is measured.
+const LONG_WINDOW: Duration = Duration::from_secs(5);
+
+/// A spinner on stderr, or lines. A thread of its own draws it a few times a second, too seldom to be felt by what is
+/// measured; while a window is measured nothing is drawn.
+pub(super) enum Progress {
+    Terminal(ProgressBar),
+    Plain(Lines),
 }
 
 impl Progress {
     pub(super) fn new() -> Progress {
         if !std::io::stderr().is_terminal() {
-            return Progress { bar: ProgressBar::hidden() };
+            return Progress::Plain(Lines::stderr());
         }
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress { bar }
+        Progress::Terminal(bar)
     }
 
-    fn say(&self, text: String) {
-        self.bar.set_message(text);
-        self.bar.tick();
-    }
-
-    /// A line that stays.
+    /// A line that stays, after which nothing goes on.
     fn note(&self, text: &str) {
-        if self.bar.is_hidden() {
-            eprintln!("{text}");
-        } else {
-            self.bar.println(text);
+        match self {
+            Progress::Terminal(bar) => {
+                bar.disable_steady_tick();
+                bar.println(text);
+            }
+            Progress::Plain(lines) => {
+                lines.rest();
+                lines.say(text);
+            }
         }
     }
 }
 
 impl Display for Progress {
     fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
-        let place = format!("build {} of {count} · {contender}", index + 1);
-        match event {
-            BuildEvent::Started => {
-                self.bar.enable_steady_tick(Duration::from_millis(200));
-                self.say(place);
+        let place = format!("build {} of {count}: {contender}", index + 1);
+        match (event, &*self) {
+            (BuildEvent::Finished { cached: false, seconds }, _) => {
+                self.note(&format!("{place}: built in {seconds:.0} s"));
             }
-            BuildEvent::Line(line) => self.say(format!("{place} · {line}")),
-            BuildEvent::Finished { cached: false, seconds } => {
-                self.bar.disable_steady_tick();
-                if !self.bar.is_hidden() {
-                    self.note(&format!("built {contender} in {seconds:.0} s"));
-                }
+            (BuildEvent::Finished { cached: true, .. }, Progress::Terminal(bar)) => {
+                show(bar, format!("{place}: from the cache"));
             }
-            BuildEvent::Finished { cached: true, .. } => self.say(format!("{place} · from the cache")),
+            (BuildEvent::Finished { cached: true, .. }, Progress::Plain(lines)) => lines.rest(),
+            (BuildEvent::Started, Progress::Terminal(bar)) => {
+                bar.enable_steady_tick(Duration::from_millis(200));
+                show(bar, place);
+            }
+            (BuildEvent::Line(line), Progress::Terminal(bar)) => show(bar, format!("{place}: {line}")),
+            (BuildEvent::Started, Progress::Plain(lines)) => {
+                lines.say(&place);
+                lines.doing(format!("building {contender}"));
+            }
+            // Before the start: it waits for another lab.
+            (BuildEvent::Line(line), Progress::Plain(lines)) if !lines.is_doing() => {
+                lines.say(&format!("{place}: {line}"));
+                lines.doing(line.clone());
+            }
+            (BuildEvent::Line(_), Progress::Plain(_)) => {}
         }
     }
 
     fn left_out(&mut self, contender: &str, reason: &str) {
-        self.bar.disable_steady_tick();
         self.note(&format!("{contender} is left out: {reason}"));
     }
 
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress) {
-        self.bar.disable_steady_tick();
         let doing = match progress {
             trial::Progress::Launching => "launching",
             trial::Progress::Connecting => "connecting",
@@ -76,16 +89,13 @@ impl Display for Progress {
             trial::Progress::Measuring => "measuring",
             trial::Progress::Stopping => "stopping",
         };
-        self.say(format!(
-            "{} {} of at most {} · {} of {} · {} · {doing} · at most {} left",
-            if at.in_duels { "session" } else { "block" },
-            at.block + 1,
-            at.max_blocks,
-            at.trial + 1,
-            at.trials,
-            at.label,
-            time_left(at.budget_s - at.elapsed_s)
-        ));
+        match self {
+            Progress::Terminal(bar) => {
+                bar.disable_steady_tick();
+                show(bar, format!("{} · {doing} · {}", place(at), time_left(at)));
+            }
+            Progress::Plain(lines) => tell(lines, at, progress, doing),
+        }
     }
 
     fn warning(&mut self, text: &str) {
@@ -97,14 +107,57 @@ impl Display for Progress {
     }
 
     fn end(&mut self) {
-        self.bar.finish_and_clear();
+        match self {
+            Progress::Terminal(bar) => bar.finish_and_clear(),
+            Progress::Plain(lines) => lines.rest(),
+        }
     }
 }
 
-fn time_left(seconds: f64) -> String {
-    let whole = seconds.max(0.0).round() as u64;
+fn show(bar: &ProgressBar, text: String) {
+    bar.set_message(text);
+    bar.tick();
+}
+
+/// A line at the begin of each block, of each trial that is long, and of any after a long silence.
+fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str) {
+    let begins = progress == trial::Progress::Launching;
+    if begins && at.trial == 0 {
+        lines.say(&format!(
+            "block {} of at most {}: {} to measure, {}",
+            at.block + 1,
+            at.max_blocks,
+            at.trials,
+            time_left(at)
+        ));
+    }
+    if begins && at.window > LONG_WINDOW {
+        lines.say(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
+    } else if lines.is_silent() {
+        lines.say(&format!("{} · {doing}", place(at)));
+    }
+    match progress {
+        // Nothing wakes up meanwhile.
+        trial::Progress::Measuring => lines.rest(),
+        _ => lines.doing(format!("{doing} {}", at.label)),
+    }
+}
+
+fn place(at: &Position<'_>) -> String {
+    format!(
+        "block {} of at most {} · {} of {} · {}",
+        at.block + 1,
+        at.max_blocks,
+        at.trial + 1,
+        at.trials,
+        at.label
+    )
+}
+
+fn time_left(at: &Position<'_>) -> String {
+    let whole = (at.budget_s - at.elapsed_s).max(0.0).round() as u64;
     match whole {
-        s if s >= 120 => format!("{} min", s.div_ceil(60)),
-        s => format!("{s} s"),
+        s if s >= 120 => format!("at most {} min left", s.div_ceil(60)),
+        s => format!("at most {s} s left"),
     }
 }

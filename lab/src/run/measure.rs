@@ -99,6 +99,7 @@ impl Engine<'_> {
                     max_blocks: settings.max_blocks,
                     trial: place as usize,
                     trials,
+                    window: window(run, with.workload, step),
                     elapsed_s,
                     budget_s: settings.budget_seconds,
                 };
@@ -244,6 +245,19 @@ fn elapsed(run: &Run) -> f64 {
     // Both sides of a session have its whole length.
     let share = |t: &TrialRecord| if t.turns.is_some() { t.seconds / 2.0 } else { t.seconds };
     run.trials.iter().filter(|t| t.outcome == Outcome::Ok).map(share).sum()
+}
+
+/// How long the window of a trial lasts, or all the turns of a session.
+fn window(run: &Run, workload: &Workload, step: Step) -> Duration {
+    let settings = &run.header.settings;
+    match step {
+        Step::Trial(cell) => trial::seconds(&run.cells[cell].params, "seconds"),
+        Step::Session { contender, .. } => {
+            let params = &run.cells[contender].params;
+            let turns = duels::turns(settings, workload, params);
+            turns.map_or(Duration::ZERO, |turns| turn_plan(turns, params, settings, contender, 0).length())
+        }
+    }
 }
 
 fn label(run: &Run, workload: &Workload, step: Step) -> String {

@@ -14,6 +14,8 @@ pub(crate) use cells::alone;
 pub use engine::{Ended, Engine, RunError};
 pub use request::{Request, Resolved};
 
+use std::time::Duration;
+
 use crate::build::BuildEvent;
 use crate::trial;
 
@@ -51,6 +53,8 @@ pub struct Position<'a> {
     pub trial: usize,
     /// Trials of the block.
     pub trials: usize,
+    /// How long this one measures.
+    pub window: Duration,
     /// Seconds of measuring so far.
     pub elapsed_s: f64,
     /// Seconds of measuring at the most.

@@ -323,7 +323,7 @@ pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
 }
 
 /// A parameter that is a length of time. Every workload has `seconds` and `warmup_seconds`.
-fn seconds(params: &Params, name: &str) -> Duration {
+pub(crate) fn seconds(params: &Params, name: &str) -> Duration {
     Duration::try_from_secs_f64(params.number(name).unwrap_or(0.0)).unwrap_or(Duration::ZERO)
 }
 

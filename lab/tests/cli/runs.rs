@@ -71,6 +71,21 @@ fn a_run_in_every_format_and_again_from_the_store() {
 }
 
 #[test]
+fn without_a_terminal_there_is_a_line_for_each_build_and_block() {
+    let seen = two().netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.2"]);
+    let at = |part: &str| seen.stderr.find(part).unwrap_or_else(|| panic!("no {part}: {seen:?}"));
+    let places = [
+        at("build 1 of 2: one\n"),
+        at("build 1 of 2: one: built in "),
+        at("build 2 of 2: two\n"),
+        at("build 2 of 2: two: built in "),
+        at("block 1 of at most 2: 2 to measure, at most "),
+        at("block 2 of at most 2: 2 to measure, at most "),
+    ];
+    assert!(places.is_sorted(), "{seen:?}");
+}
+
+#[test]
 fn a_matrix_and_a_sweep_have_all_cells() {
     let bench = two();
     let arguments =
