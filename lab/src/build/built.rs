@@ -32,7 +32,7 @@ pub struct Record {
     pub environment: BTreeMap<String, String>,
     /// The SHA-256 of the lock file, where there is one.
     pub lock_hash: Option<String>,
-    /// How long it took.
+    /// How long it took, without waiting for other labs.
     pub seconds: f64,
     /// When it was finished, in UTC.
     pub built_at: String,
@@ -102,9 +102,7 @@ fn shown(path: &Path) -> String {
 
 /// The record of a finished build with this key, if it is there and whole.
 pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Option<Record> {
-    let mut text = String::new();
-    File::open(entry.join("build.json")).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let record: Record = serde_json::from_str(&text).ok()?;
+    let record = read_any_record(entry)?;
     let whole = match contender.build.tool {
         Tool::Cargo | Tool::Cc | Tool::Go => entry.join("files").join(&contender.name).is_file(),
         Tool::Npm => entry.join("files/node_modules").is_dir() || contender.build.sdk.is_none(),
@@ -114,6 +112,13 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
         Tool::System => true,
     };
     (record.key == key && whole).then_some(record)
+}
+
+/// The record of a finished build, whatever became of the rest.
+pub(super) fn read_any_record(entry: &Path) -> Option<Record> {
+    let mut text = String::new();
+    File::open(entry.join("build.json")).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// Writes the record under another name and moves it into place: from then on the build is finished.

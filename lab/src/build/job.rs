@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::limits::{LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
 use super::process::{Stop, Stream, Watch, run};
@@ -26,6 +27,8 @@ pub(super) struct Job<'a> {
     pub(super) toolchain: &'a str,
     pub(super) watch: Watch<'a>,
     pub(super) events: &'a mut dyn FnMut(BuildEvent),
+    /// How long it waited for other labs.
+    pub(super) waited: Duration,
     pub(super) log: Log,
 }
 
@@ -81,8 +84,10 @@ impl Job<'_> {
 
     /// Takes a lock shared with other labs, which is held until the file is dropped.
     pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
-        let (watch, events) = (self.watch, &mut *self.events);
-        match wait_for_lock(path, watch, events) {
+        let begun = Instant::now();
+        let locked = wait_for_lock(path, self.watch, &mut *self.events);
+        self.waited += begun.elapsed();
+        match locked {
             Ok(file) => Ok(file),
             Err(LockError::Io(source)) => Err(BuildError::cache(path, source)),
             Err(LockError::Stop(stop)) => Err(self.stopped(stop)),

@@ -19,6 +19,7 @@ mod cargo;
 mod cc;
 mod ecosystem;
 mod error;
+mod expected;
 mod go;
 mod java;
 mod job;
@@ -38,7 +39,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use etcetera::BaseStrategy;
 
@@ -123,14 +124,18 @@ impl Builder {
         let inputs = self.inputs(contender)?;
         let node =
             (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
-        let name = format!("{}-{}", contender.name, &inputs.key[..16]);
-        let entry = self.cache.join("builds").join(&name);
+        let entry = self.entry(contender, &inputs.key);
         let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
             Some(record) => (record, true),
-            None => self.make(contender, &name, inputs, events)?,
+            None => self.make(contender, &entry, inputs, events)?,
         };
         events(BuildEvent::Finished { cached, seconds: record.seconds });
         Ok(Built { dir: entry.join("files"), record, cached, contender: contender.clone(), node })
+    }
+
+    /// Where the build of this key is, or will be.
+    fn entry(&self, contender: &Contender, key: &str) -> PathBuf {
+        self.cache.join("builds").join(format!("{}-{}", contender.name, &key[..16]))
     }
 
     fn probe<'a>(&'a self, contender: &'a Contender) -> Probe<'a> {
@@ -149,7 +154,7 @@ impl Builder {
     fn make(
         &self,
         contender: &Contender,
-        name: &str,
+        entry: &Path,
         inputs: Inputs,
         events: &mut dyn FnMut(BuildEvent),
     ) -> Result<(Record, bool), BuildError> {
@@ -157,30 +162,32 @@ impl Builder {
         for folder in [&builds, &logs, &work] {
             fs::create_dir_all(folder).map_err(|e| BuildError::cache(folder, e))?;
         }
-        let entry = builds.join(name);
+        let name = &*entry.file_name().unwrap_or_default().to_string_lossy();
         let sdk = self.sdk(contender);
         let mut job = Job {
             contender,
             sdk: sdk.as_deref(),
-            entry: &entry,
+            entry,
             work: &work,
             toolchain: &inputs.toolchain,
             watch: Watch::new(&self.cancel, BUILD_LIMIT),
             events,
+            waited: Duration::ZERO,
             log: Log::none(logs.join(format!("{name}.log"))),
         };
         let _lock = job.lock(&lock_path(&work, name))?;
-        if let Some(record) = built::read_record(&entry, &inputs.key, contender) {
+        if let Some(record) = built::read_record(entry, &inputs.key, contender) {
             return Ok((record, true));
         }
         sweep(&builds, &work, contender, name);
-        let cache_error = |e| BuildError::cache(&entry, e);
-        match fs::remove_dir_all(&entry) {
+        let cache_error = |e| BuildError::cache(entry, e);
+        match fs::remove_dir_all(entry) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
             _ => {}
         }
         fs::create_dir_all(job.files()).map_err(cache_error)?;
         job.log.open()?;
+        job.waited = Duration::ZERO;
         let begun = Instant::now();
         (job.events)(BuildEvent::Started);
         tracing::info!(contender = contender.id(), name, "build started");
@@ -199,11 +206,11 @@ impl Builder {
             flags: tool.flags().iter().map(|flag| (*flag).to_owned()).collect(),
             environment: inputs.environment,
             lock_hash: inputs.lock_hash,
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: begun.elapsed().saturating_sub(job.waited).as_secs_f64(),
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
         };
-        built::write_record(&entry, &record).map_err(cache_error)?;
+        built::write_record(entry, &record).map_err(cache_error)?;
         Ok((record, false))
     }
 }

@@ -101,6 +101,22 @@ fn a_build_is_made_once_for_each_state_of_its_sources() {
 }
 
 #[test]
+fn what_a_build_will_take_is_what_it_took_or_what_the_manifest_says() {
+    let mut repository = Repository::cargo("fn main() {}");
+    let expected = |repository: &Repository| repository.builder().expected_seconds(&repository.contender);
+    assert_eq!(expected(&repository), 60.0);
+    repository.contender.build.seconds = Some(7);
+    assert_eq!(expected(&repository), 7.0);
+    let built = repository.build().unwrap();
+    assert_eq!(expected(&repository), 0.0);
+    repository.write("contenders/w/tiny/contender.toml", "about = \"other words build nothing anew\"");
+    assert_eq!(expected(&repository), 0.0);
+    assert!(repository.build().unwrap().cached);
+    repository.write("contenders/w/tiny/src/main.rs", "fn main() { println!() }");
+    assert_eq!(expected(&repository), built.record.seconds);
+}
+
+#[test]
 fn a_local_package_is_a_source() {
     let repository = Repository::cargo("fn main() { println!(\"{}\", part::PART) }");
     repository.write(

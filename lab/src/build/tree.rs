@@ -36,6 +36,12 @@ impl Tree {
         Ok(tree)
     }
 
+    /// The same without this file.
+    pub(super) fn without(mut self, file: &str) -> Self {
+        self.files.retain(|f| f != file);
+        self
+    }
+
     /// How many files there are.
     pub(super) fn len(&self) -> usize {
         self.files.len()

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Placeholder;
+use super::limits::BUILD_SECONDS_MAX;
 use super::read::{Problems, is_name};
 
 /// How a contender is built.
@@ -23,6 +24,8 @@ pub struct BuildSpec {
     /// What must be installed beside the tool.
     #[serde(default)]
     pub needs: Vec<Need>,
+    /// About how long a build takes on two cores, from nothing: who is built sooner is measured sooner.
+    pub seconds: Option<u32>,
 }
 
 /// The tools that build.
@@ -93,6 +96,9 @@ impl BuildSpec {
             if let Some(name) = name {
                 problems.name(field, name);
             }
+        }
+        if self.seconds.is_some_and(|seconds| !(1..=BUILD_SECONDS_MAX).contains(&seconds)) {
+            problems.push("build.seconds", format!("must be from 1 to {BUILD_SECONDS_MAX}"));
         }
         problems.entries("build.sources", self.sources.len());
         problems.entries("build.needs", self.needs.len());

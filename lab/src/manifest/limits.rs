@@ -12,6 +12,8 @@ pub const FOLDERS_MAX: usize = 512;
 pub const BLOCKS_MAX: u32 = 100_000;
 /// The longest budget of a preset, in seconds: a week.
 pub const BUDGET_SECONDS_MAX: f64 = 7.0 * 24.0 * 3600.0;
+/// The longest that a build may be expected to take, in seconds.
+pub const BUILD_SECONDS_MAX: u32 = 3600;
 /// Marks a second where nothing says otherwise.
 pub const MARKS_HZ_DEFAULT: u32 = 10;
 /// The most marks a second.

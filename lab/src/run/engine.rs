@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::cells::{cannot, crowded, note_build};
 use super::measure::Measuring;
 use super::neighbours::Neighbours;
+use super::order::order;
 use super::{Display, Resolved};
 use crate::arena::{Arena, ArenaError, ArenaSpec, Awake, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Builder, Built};
@@ -229,10 +230,12 @@ impl Engine<'_> {
         workload: &Workload,
     ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
         let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
-        let mut names: Vec<String> =
-            run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values().cloned()).collect();
-        names.sort();
-        names.dedup();
+        let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values().cloned());
+        let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
+        let names = order(wanted, baseline, ceiling, |name| {
+            let contender = self.catalog.contender(&workload.name, name);
+            contender.map_or(0.0, |contender| self.builder.expected_seconds(contender))
+        });
         let mut builds = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
             let contender = self.catalog.contender(&workload.name, name)?;

@@ -8,6 +8,7 @@ mod cells;
 mod engine;
 mod measure;
 mod neighbours;
+mod order;
 mod request;
 
 pub(crate) use cells::alone;
