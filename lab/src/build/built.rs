@@ -49,6 +49,9 @@ pub struct Built {
     pub record: Record,
     /// Whether it was found in the cache.
     pub cached: bool,
+    /// Which of its sources are no release, if any: folders with their revisions, archives, commits. Not in the record: the
+    /// same files may have been committed since.
+    pub local: Option<String>,
     pub(super) contender: Contender,
     pub(super) node: Option<String>,
 }

@@ -68,8 +68,10 @@ impl Ecosystem for Cargo {
             step: "cargo metadata".to_owned(),
             reason,
         };
-        let mut found = BTreeSet::new();
+        let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
+        let mut found: BTreeSet<PathBuf> = patches.into_iter().collect();
         let mut queue = vec![fs::canonicalize(&probe.contender.dir).map_err(|e| bad(e.to_string()))?];
+        queue.extend(found.iter().cloned());
         while let Some(folder) = queue.pop() {
             let metadata: Metadata = serde_json::from_str(&probe.ask_in(&folder, "cargo", &args)?)
                 .map_err(|e| bad(e.to_string()))?;
@@ -88,6 +90,16 @@ impl Ecosystem for Cargo {
             }
         }
         Ok(found.into_iter().collect())
+    }
+
+    /// The commits that the lock file names.
+    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+        let lock = probe.file("Cargo.lock")?;
+        let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));
+        let mut commits: Vec<String> = sources.map(commit).collect();
+        commits.sort();
+        commits.dedup();
+        Ok(commits)
     }
 
     /// All contenders of one toolchain share a target folder, and so the dependencies that they have in common.
@@ -122,6 +134,25 @@ impl Ecosystem for Cargo {
         let to = job.files().join(&job.contender.name);
         fs::copy(binary, &to).map(drop).map_err(|e| BuildError::cache(&to, e))
     }
+}
+
+/// The folders that `[patch]` puts in the place of packages: `cargo metadata` does not tell them.
+fn patches(probe: &Probe<'_>) -> Result<Vec<PathBuf>, String> {
+    let text = probe.file("Cargo.toml").map_err(|e| e.to_string())?;
+    let manifest: toml::Table = text.parse().map_err(|e: toml::de::Error| e.message().to_owned())?;
+    let sources = manifest.get("patch").and_then(toml::Value::as_table).into_iter().flat_map(|t| t.values());
+    let packages = sources.filter_map(toml::Value::as_table).flat_map(|t| t.values());
+    let paths = packages.filter_map(|package| package.get("path")?.as_str());
+    paths
+        .map(|path| fs::canonicalize(probe.contender.dir.join(path)).map_err(|e| format!("{path}: {e}")))
+        .collect()
+}
+
+/// `https://example.org/lib?branch=main#0123..` in words.
+fn commit(source: &str) -> String {
+    let (place, revision) = source.split_once('#').unwrap_or((source, ""));
+    let place = place.split('?').next().unwrap_or(place);
+    format!("{place} (git {})", revision.get(..12).unwrap_or(revision))
 }
 
 /// What is read of `cargo metadata`.

@@ -24,6 +24,10 @@ pub(super) trait Ecosystem {
     fn local_folders(&self, _probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
         Ok(Vec::new())
     }
+    /// What else of it is no release, in words: archives beside it, commits.
+    fn unreleased(&self, _probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+        Ok(Vec::new())
+    }
     /// Builds into `job.files()` and beside it in `job.entry`.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError>;
 }
@@ -76,6 +80,21 @@ pub(super) struct Probe<'a> {
 }
 
 impl Probe<'_> {
+    /// One of the contender's own files; empty if it has none.
+    pub(super) fn file(&self, name: &str) -> Result<String, BuildError> {
+        match std::fs::read_to_string(self.contender.dir.join(name)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.source_error(name, format!("cannot be read: {e}")))
+            }
+            read => Ok(read.unwrap_or_default()),
+        }
+    }
+
+    /// The error for something about such a file.
+    pub(super) fn source_error(&self, name: &str, rule: String) -> BuildError {
+        BuildError::Source { contender: self.contender.id(), path: self.contender.dir.join(name), rule }
+    }
+
     /// What a tool prints on stdout.
     pub(super) fn ask(&self, program: &str, args: &[&str]) -> Result<String, BuildError> {
         self.ask_in(&self.contender.dir, program, args)

@@ -55,16 +55,16 @@ impl Ecosystem for Go {
 
     /// The folders that `replace` lines of go.mod name.
     fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let answer = probe.ask("go", &["mod", "edit", "-json"])?;
-        let module: Module = serde_json::from_str(&answer).map_err(|e| BuildError::Probe {
-            contender: probe.contender.id(),
-            step: "go mod edit".to_owned(),
-            reason: e.to_string(),
-        })?;
-        let paths = module.replace.into_iter().flatten().map(|r| r.new.path);
-        let local =
-            paths.filter(|path| path.starts_with("./") || path.starts_with("../") || path.starts_with('/'));
-        Ok(local.map(|path| probe.contender.dir.join(path)).collect())
+        let local = replaced(probe)?.into_iter().filter(Replace::is_local);
+        Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
+    }
+
+    /// The modules that stand in for others.
+    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+        let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
+        Ok(forks
+            .map(|Replace { old, new }| format!("{} {} for {}", new.path, new.version, old.path))
+            .collect())
     }
 
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
@@ -81,6 +81,17 @@ impl Ecosystem for Go {
     }
 }
 
+/// The `replace` lines of go.mod.
+fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
+    let answer = probe.ask("go", &["mod", "edit", "-json"])?;
+    let module: Module = serde_json::from_str(&answer).map_err(|e| BuildError::Probe {
+        contender: probe.contender.id(),
+        step: "go mod edit".to_owned(),
+        reason: e.to_string(),
+    })?;
+    Ok(module.replace.unwrap_or_default())
+}
+
 /// What is read of `go mod edit -json`.
 #[derive(Deserialize)]
 struct Module {
@@ -90,12 +101,22 @@ struct Module {
 
 #[derive(Deserialize)]
 struct Replace {
+    #[serde(rename = "Old")]
+    old: Target,
     #[serde(rename = "New")]
     new: Target,
+}
+
+impl Replace {
+    fn is_local(&self) -> bool {
+        ["./", "../", "/"].iter().any(|begin| self.new.path.starts_with(begin))
+    }
 }
 
 #[derive(Deserialize)]
 struct Target {
     #[serde(rename = "Path")]
     path: String,
+    #[serde(rename = "Version", default)]
+    version: String,
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::BuildError;
 use super::ecosystem::{Ecosystem, Probe, ecosystem};
 use super::tree::{Refused, Tree};
+use super::{BuildError, local};
 use crate::manifest::{Contender, hex};
 
 /// Changed when the layout of a build or the meaning of its key changes.
@@ -26,6 +26,8 @@ pub(super) struct Inputs {
     pub(super) toolchain: String,
     pub(super) environment: BTreeMap<String, String>,
     pub(super) lock_hash: Option<String>,
+    /// Which of them are no release, in words.
+    pub(super) local: Option<String>,
 }
 
 /// Reads and hashes the inputs of a contender's build. `root` is the repository.
@@ -43,7 +45,9 @@ pub(super) fn inputs(probe: &Probe<'_>, root: &Path, sdk: Option<&Path>) -> Resu
     let mut named = vec![contender.dir.clone()];
     named.extend(sdk.map(Path::to_owned));
     named.extend(contender.build.sources.iter().map(|folder| root.join(folder)));
-    named.extend(tool.local_folders(probe)?);
+    let theirs = tool.local_folders(probe)?;
+    let others = tool.unreleased(probe)?;
+    named.extend(theirs.iter().cloned());
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in named {
         let unreadable =
@@ -76,7 +80,9 @@ pub(super) fn inputs(probe: &Probe<'_>, root: &Path, sdk: Option<&Path>) -> Resu
         files += hash_input(folder, &mut hash).map_err(refused)?;
     }
     let key = hex(&hash.finalize());
-    Ok(Inputs { key, folders: names, files, toolchain, environment, lock_hash })
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let local = local::describe(probe, &root, &theirs, others);
+    Ok(Inputs { key, folders: names, files, toolchain, environment, lock_hash, local })
 }
 
 /// Hashes a folder's files, or a single file; returns how many there were.

@@ -25,6 +25,7 @@ mod java;
 mod job;
 mod key;
 pub mod limits;
+mod local;
 mod npm;
 mod pip;
 mod process;
@@ -125,12 +126,13 @@ impl Builder {
         let node =
             (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
         let entry = self.entry(contender, &inputs.key);
+        let local = inputs.local.clone();
         let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
             Some(record) => (record, true),
             None => self.make(contender, &entry, inputs, events)?,
         };
         events(BuildEvent::Finished { cached, seconds: record.seconds });
-        Ok(Built { dir: entry.join("files"), record, cached, contender: contender.clone(), node })
+        Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
     }
 
     /// Where the build of this key is, or will be.

@@ -6,6 +6,7 @@ use std::process::Command;
 use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
+use super::npm::is_below;
 
 /// The flags of every installation.
 pub(super) const FLAGS: &[&str] = &["--require-hashes"];
@@ -33,6 +34,13 @@ impl Ecosystem for Pip {
         ("requirements.txt", Some("pip-compile --generate-hashes"))
     }
 
+    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+        let file = self.lock_file().0;
+        let text = probe.file(file)?;
+        let refused = |rule| probe.source_error(file, rule);
+        text.lines().filter_map(local_path).map(|path| archive(probe, path).map_err(refused)).collect()
+    }
+
     /// A virtual environment cannot be moved, so it is made where it will stay.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
         job.copy(&job.contender.dir, &job.files())?;
@@ -41,6 +49,28 @@ impl Ecosystem for Pip {
         }
         environment(job, self.lock_file().0)
     }
+}
+
+/// The path of a requirement that is a file or folder of this host.
+fn local_path(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let editable = ["-e ", "--editable ", "--editable="].iter().find_map(|option| line.strip_prefix(option));
+    let place = editable.or_else(|| line.split_once(" @ ").map(|(_, place)| place)).unwrap_or(line);
+    let place = place.split_whitespace().next()?;
+    let file = place.strip_prefix("file://").or_else(|| place.strip_prefix("file:"));
+    file.or_else(|| place.starts_with(['.', '/', '~']).then_some(place))
+}
+
+/// A local requirement in words. Only an archive in the contender's own folder can be installed by its hash.
+fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
+    let outside = Path::new(path).components().any(|part| !is_below(part));
+    if outside || !probe.contender.dir.join(path).is_file() {
+        return Err(format!(
+            "{path} is no archive in this folder, and pip installs nothing else by its hash: \
+             `pip wheel --no-deps --wheel-dir . {path}`, then name ./THE.whl with the hash that `pip hash` prints of it"
+        ));
+    }
+    Ok(path.to_owned())
 }
 
 /// Makes the build's virtual environment and installs into it what a requirements file in `files` names.

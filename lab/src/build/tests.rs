@@ -138,6 +138,71 @@ fn a_local_package_is_a_source() {
     assert_eq!(output(&repository.build().unwrap()), "2\n");
 }
 
+/// A library in a git repository elsewhere, in the place of a release.
+#[test]
+fn a_library_that_is_no_release_is_named_with_its_revision() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let library = elsewhere.path().canonicalize().unwrap();
+    let write = |file: &str, text: &str| fs::write(library.join(file), text).unwrap();
+    fs::create_dir(library.join("src")).unwrap();
+    write("Cargo.toml", "[package]\nname = \"part\"\nversion = \"1.0.0\"\nedition = \"2024\"\n");
+    write("src/lib.rs", "pub const PART: u32 = 1;");
+    let git = |arguments: &str| {
+        let user = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let output = Command::new("git").args(user).args(arguments.split(' ')).current_dir(&library).output();
+        assert!(output.unwrap().status.success(), "git {arguments}");
+    };
+    git("init -q");
+    git("add .");
+    git("commit -qm one");
+    for how in ["[patch.crates-io]\npart", "[dependencies.part]\nversion = \"1\"\npath"] {
+        let repository = Repository::cargo("fn main() { println!(\"{}\", part::PART) }");
+        let (dependency, value) = match how.starts_with("[patch") {
+            true => ("[dependencies]\npart = \"1\"\n", format!("{{ path = {library:?} }}")),
+            false => ("", format!("{library:?}")),
+        };
+        let manifest = "[workspace]\n[package]\nname = \"w-tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+        repository.write("contenders/w/tiny/Cargo.toml", &format!("{manifest}{dependency}{how} = {value}\n"));
+        repository.write(
+            "contenders/w/tiny/Cargo.lock",
+            "version = 4\n[[package]]\nname = \"part\"\nversion = \"1.0.0\"\n\
+             [[package]]\nname = \"w-tiny\"\nversion = \"0.1.0\"\ndependencies = [\"part\"]\n",
+        );
+        let clean = repository.build().unwrap_or_else(|e| panic!("{e}"));
+        let said = clean.local.clone().unwrap();
+        assert!(said.starts_with(&format!("{} (git ", library.display())) && said.ends_with(')'), "{said}");
+        assert!(!said.contains("dirty"), "{said}");
+        write("src/lib.rs", "pub const PART: u32 = 2;");
+        let changed = repository.build().unwrap();
+        assert_eq!(output(&changed), "2\n");
+        assert_eq!(changed.local.unwrap(), said.replace(')', " dirty)"));
+        git("checkout -q .");
+    }
+}
+
+#[test]
+fn a_local_archive_is_named_and_what_cannot_be_built_is_refused_with_a_remedy() {
+    let package = "{\"name\": \"tiny\", \"version\": \"1.0.0\", \"dependencies\": {\"lib\": \"file:PATH\"}}";
+    let wheel = "lib @ file:PATH --hash=sha256:00";
+    let rows: [(&str, &str, &str); 2] =
+        [("npm", "package.json", package), ("pip", "requirements.txt", wheel)];
+    for (tool, file, text) in rows {
+        let build = format!("tool = \"{tool}\"");
+        let repository = Repository::new(&build, "[\"x\"]", &[("lib.tgz", ""), ("package-lock.json", "{}")]);
+        if !have(&repository, tool) {
+            continue;
+        }
+        let local = |path: &str| {
+            repository.write(&format!("contenders/w/tiny/{file}"), &text.replace("PATH", path));
+            repository.builder().inputs(&repository.contender).map(|inputs| inputs.local)
+        };
+        assert!(local("./lib.tgz").unwrap().unwrap().ends_with("./lib.tgz"));
+        let error = local("../../lib").unwrap_err().to_string();
+        let remedy = if tool == "npm" { "npm pack" } else { "pip wheel" };
+        assert!(error.contains("../../lib") && error.contains(remedy), "{error}");
+    }
+}
+
 #[test]
 fn an_interrupted_build_is_made_again() {
     let repository = Repository::cargo("fn main() { println!(\"whole\") }");
@@ -293,9 +358,17 @@ fn go_builds() {
     }
     let built = repository.build().unwrap();
     assert_eq!(output(&built), "go\n");
+    assert_eq!(built.local, None);
     assert!(built.record.toolchain.contains("CGO_ENABLED"));
     assert_eq!(built.record.lock_hash, None);
     assert!(repository.build().unwrap().cached);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().canonicalize().unwrap();
+    let replaced =
+        format!("module tiny\n\ngo 1.21\n\nreplace (\n\ta => {}\n\tb => c v1.2.3\n)\n", folder.display());
+    repository.write("contenders/w/tiny/go.mod", &replaced);
+    let local = repository.builder().inputs(&repository.contender).unwrap().local;
+    assert_eq!(local, Some(format!("{}; c v1.2.3 for b", folder.display())));
 }
 
 #[test]

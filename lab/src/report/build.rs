@@ -31,7 +31,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &missed, cells),
         verdicts,
-        warnings: run.header.warnings.clone(),
+        warnings: run.header.warnings.iter().cloned().chain(local_builds(run)).collect(),
     })
 }
 
@@ -156,6 +156,16 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         implementations: record.implementations.clone(),
         notes,
     }
+}
+
+/// What does not stand for the release that its version names.
+fn local_builds(run: &Run) -> BTreeSet<String> {
+    let builds = run.cells.iter().flat_map(|cell| &cell.builds);
+    builds
+        .filter_map(|(name, build)| {
+            Some(format!("{name} is local, not the release {}: {}", build.version, build.local.as_ref()?))
+        })
+        .collect()
 }
 
 fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {

@@ -79,11 +79,17 @@ fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'
 
 fn name(cell: &Cell) -> String {
     let version = cell.contender.is_some().then(|| cell.implementations.values().next()).flatten();
-    match version {
-        Some(v) if !cell.ceiling && is_tuned(cell) => format!("{} {} (tuned)", cell.label, v.version),
+    let mut name = match version {
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
         _ => cell.label.clone(),
+    };
+    if version.is_some() && !cell.ceiling && is_tuned(cell) {
+        name.push_str(" (tuned)");
     }
+    if cell.builds.values().any(|build| build.local.is_some()) {
+        name.push_str(" (local)");
+    }
+    name
 }
 
 /// Not used by the defaults of its documentation.

@@ -160,6 +160,9 @@ pub struct BuildRecord {
     pub version: String,
     /// Built by the defaults of its documentation, or tuned.
     pub tuning: String,
+    /// Which of its sources are no release of that version, if any: folders with their git revisions, archives, commits.
+    #[serde(default)]
+    pub local: Option<String>,
 }
 
 /// How a run stands.
