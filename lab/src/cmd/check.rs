@@ -32,7 +32,7 @@ const SEED: u64 = 20_260_101;
 /// # Errors
 /// When a name is unknown, or there is no checkout.
 pub fn run(args: &CheckArgs) -> Outcome {
-    let catalog = catalog()?;
+    let catalog = catalog(&args.contenders.iter().map(String::as_str).collect::<Vec<_>>())?;
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
     let contenders: Vec<&Contender> = if args.all {
@@ -91,7 +91,10 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
             Err(ManifestError::unknown("contender (it stands in several workloads)", name, ids))
         }
         (None, _) => {
-            Err(ManifestError::unknown("contender", name, catalog.contenders.values().map(|c| &c.name)))
+            let known = catalog.contenders.values().map(|c| &c.name);
+            Err(catalog
+                .broken_contender(name)
+                .unwrap_or_else(|| ManifestError::unknown("contender", name, known)))
         }
     }
 }

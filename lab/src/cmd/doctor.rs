@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 
-use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
+use super::{
+    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print, quiet_catalog,
+};
 use crate::arena::{ArenaSpec, Net};
 use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
@@ -27,7 +29,7 @@ pub fn run(args: &DoctorArgs) -> Outcome {
     if args.self_test {
         return self_test(&cancel);
     }
-    let catalog = catalog()?;
+    let catalog = quiet_catalog()?;
     let builder = builder(&catalog, &cancel)?;
     let mut bad = false;
     for f in findings(&catalog, &builder) {
@@ -57,7 +59,7 @@ fn verdict(good: bool, what: &str, found: &str) -> bool {
 
 /// Whether an effect of known size is found again with its size, in each workload that can put one in.
 fn resolution(cancel: &Arc<AtomicBool>) -> bool {
-    let catalog = match catalog() {
+    let catalog = match catalog(&[]) {
         Ok(catalog) => catalog,
         // The rest of the self-test needs no checkout.
         Err(e) => {

@@ -16,7 +16,7 @@ use crate::report::{grid, markdown_table};
 /// # Errors
 /// When there is no checkout, or no such workload.
 pub fn run(args: &ListArgs) -> Outcome {
-    let catalog = catalog()?;
+    let catalog = catalog(&args.workload.as_deref().into_iter().collect::<Vec<_>>())?;
     let builder = builder(&catalog, &Arc::new(AtomicBool::new(false)))?;
     let workloads: Vec<&Workload> = match &args.workload {
         Some(name) => vec![catalog.workload(name)?],

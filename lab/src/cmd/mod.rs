@@ -53,13 +53,24 @@ pub(crate) fn print(text: &str) {
     let _ = write!(anstream::stdout(), "{text}");
 }
 
-/// Reads the repository. Broken manifests are told, and do not stop the others.
-pub(crate) fn catalog() -> Result<Catalog, ManifestError> {
-    let catalog = Catalog::load(&find_root()?)?;
-    for problem in &catalog.problems {
+/// Reads the repository. Broken manifests are told, and do not stop the others; those that were `named` on the command
+/// line are left to the error that they become.
+pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, ManifestError> {
+    let catalog = quiet_catalog()?;
+    for problem in catalog.problems_beside(named) {
         let _ = writeln!(anstream::stderr(), "warning: {problem}");
     }
     Ok(catalog)
+}
+
+/// The same, for a verb that tells of broken manifests itself.
+pub(crate) fn quiet_catalog() -> Result<Catalog, ManifestError> {
+    let root = find_root()?;
+    if root.is_compiled_in {
+        let path = root.path.display();
+        let _ = writeln!(anstream::stderr(), "using the checkout at {path}, where this program was built");
+    }
+    Catalog::load(&root.path)
 }
 
 pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {

@@ -10,7 +10,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::{GOOD, Outcome, catalog, print};
 use crate::cli::NewArgs;
-use crate::manifest::{Catalog, Contender, ManifestError};
+use crate::manifest::{Catalog, Contender, ManifestError, find_root};
 
 /// Files of a template at the most.
 const FILES_MAX: usize = 100;
@@ -20,7 +20,16 @@ const FILES_MAX: usize = 100;
 /// # Errors
 /// When the workload or the template is unknown, the name is taken or not allowed, or the folder cannot be written.
 pub fn run(args: &NewArgs) -> Outcome {
-    let catalog = catalog()?;
+    let root = find_root()?;
+    if root.is_compiled_in {
+        let path = root.path.display();
+        return Err(format!(
+            "there is no checkout here or above, and `new` writes into one: run it in your checkout, or set \
+             NETDYNO_ROOT={path}, where this program was built"
+        )
+        .into());
+    }
+    let catalog = catalog(&[&args.workload])?;
     let workload = catalog.workload(&args.workload)?;
     let template = template(&catalog, &args.language, &workload.name)?;
     let folder = catalog.root.join("contenders").join(&workload.name).join(&args.name);

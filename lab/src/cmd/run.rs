@@ -14,7 +14,7 @@ use crate::store::Store;
 /// # Errors
 /// When the request makes no sense, or the environment does not let a run begin.
 pub fn run(args: &RunArgs) -> Outcome {
-    let catalog = catalog()?;
+    let catalog = catalog(&named(args))?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
@@ -48,6 +48,12 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Ok(INTERRUPTED);
     }
     Ok(code_of(&report))
+}
+
+/// Every name on the command line.
+fn named(args: &RunArgs) -> Vec<&str> {
+    let one = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
+    one.chain(&args.contenders).map(String::as_str).collect()
 }
 
 fn casting(args: &RunArgs) -> Casting {

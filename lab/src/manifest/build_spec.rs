@@ -12,7 +12,8 @@ use super::read::{Problems, is_name};
 pub struct BuildSpec {
     /// The ecosystem's tool.
     pub tool: Tool,
-    /// The contender of the same workload whose sources and lock file it is built from, where it is a variant of it.
+    /// The contender of the same workload whose sources and lock file it is built from, where it is a variant of it. What
+    /// a variant does not say here is as its sibling's.
     pub from: Option<String>,
     /// The folder of `contenders/sdk` that it uses.
     pub sdk: Option<String>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::limits::FOLDERS_MAX;
-use super::read::{is_name, read_text};
+use super::read::{self, is_name, read_text};
 use super::{Contender, ManifestError, Workload};
 
 /// The folder of `contenders/` that holds helpers, not a workload's contenders.
@@ -77,8 +77,28 @@ impl Catalog {
         self.contenders.values().filter(move |c| c.workload == workload)
     }
 
+    /// What is wrong with the contender of this name, in whatever workload, or with `<workload>/<name>`.
+    pub fn broken_contender(&self, name: &str) -> Option<ManifestError> {
+        let folder = self.problems.iter().filter_map(|p| p.file()).find(|file| {
+            file.parent().is_some_and(|folder| folder.starts_with("contenders") && folder.ends_with(name))
+        });
+        self.problem_of(folder?)
+    }
+
+    /// What is wrong with manifests other than those of these workloads and contenders.
+    pub fn problems_beside<'a>(&'a self, named: &'a [&str]) -> impl Iterator<Item = &'a ManifestError> {
+        let is_named = |file: &Path| {
+            // The folder of a contender, the file of a workload.
+            let is_contender = file.ends_with(MANIFEST);
+            let own = if is_contender { file.with_file_name("") } else { file.with_extension("") };
+            named.iter().any(|name| own.ends_with(name))
+        };
+        self.problems.iter().filter(move |problem| !problem.file().is_some_and(is_named))
+    }
+
     fn problem_of(&self, file: &Path) -> Option<ManifestError> {
-        self.problems.iter().find(|problem| problem.file() == Some(file)).cloned()
+        let mut all: Vec<_> = self.problems.iter().filter(|p| p.file() == Some(file)).cloned().collect();
+        if all.len() > 1 { Some(ManifestError::Broken(all)) } else { all.pop() }
     }
 
     fn load_workload(&mut self, stem: &str) {
@@ -108,32 +128,40 @@ impl Catalog {
         }
     }
 
-    /// A variant shares its sibling's folder: that must be a contender of its own, built by the same tool and SDK.
-    fn can_be_built_from(&self, file: &Path, from: &str, contender: &Contender) -> Result<(), String> {
+    /// The sibling whose folder a variant shares, and its manifest: that must be a contender of its own.
+    fn sibling(&self, file: &Path, from: &str) -> Result<(Contender, String), String> {
         let folder = file.parent().unwrap_or(Path::new("")).with_file_name(from);
         let text = read_text(&self.root, &folder.join(MANIFEST))
             .map_err(|_| format!("there is no contender \"{from}\" beside it"))?;
-        let sibling = Contender::parse(&folder.join(MANIFEST), &text)
-            .map_err(|_| format!("the contender \"{from}\" is broken itself"))?;
-        if sibling.build.from.is_some() {
+        if read::build_of(&text).is_some_and(|build| build.contains_key("from")) {
             return Err(format!("\"{from}\" is a variant itself: name the one that it is built from"));
         }
-        if (sibling.build.tool, &sibling.build.sdk) != (contender.build.tool, &contender.build.sdk) {
-            return Err(format!("\"{from}\" is built by another tool or SDK"));
+        let sibling = Contender::parse(&folder.join(MANIFEST), &text)
+            .map_err(|_| format!("the contender \"{from}\" is broken itself"))?;
+        Ok((sibling, text))
+    }
+
+    /// A variant: what its `[build]` does not say is as its sibling's.
+    fn parse_variant(&self, file: &Path, text: &str, from: &str) -> Result<Contender, Vec<ManifestError>> {
+        let broken = |rule| {
+            let (file, field) = (file.to_owned(), "build.from".to_owned());
+            vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]
+        };
+        let (sibling, inherited) = self.sibling(file, from).map_err(broken)?;
+        let variant = Contender::parse_variant(file, text, &inherited)?;
+        if (sibling.build.tool, &sibling.build.sdk) != (variant.build.tool, &variant.build.sdk) {
+            return Err(broken(format!("\"{from}\" is built by another tool or SDK")));
         }
-        Ok(())
+        Ok(variant)
     }
 
     fn read_contender(&self, workload: &str, file: &Path) -> Result<Contender, Vec<ManifestError>> {
         let text = read_text(&self.root, file).map_err(|e| vec![e])?;
-        let contender = Contender::parse(file, &text)?;
-        if let Some(from) = &contender.build.from
-            && let Err(rule) = self.can_be_built_from(file, from, &contender)
-        {
-            let field = "build.from".to_owned();
-            let file = file.to_owned();
-            return Err(vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]);
-        }
+        let build = read::build_of(&text).unwrap_or_default();
+        let contender = match build.get("from").and_then(toml::Value::as_str) {
+            Some(from) => self.parse_variant(file, &text, from)?,
+            None => Contender::parse(file, &text)?,
+        };
         match self.workload(workload) {
             Ok(workload) => contender.check_against(workload, file, &text)?,
             // A broken workload has said so itself.
@@ -149,22 +177,34 @@ impl Catalog {
     }
 }
 
+/// Where the repository is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The folder.
+    pub path: PathBuf,
+    /// Nobody named it, and it is not here: it is the one that this program was compiled in.
+    pub is_compiled_in: bool,
+}
+
 /// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and
 /// `contenders/`, else the one that this program was compiled in.
-pub fn find_root() -> Result<PathBuf, ManifestError> {
+pub fn find_root() -> Result<Root, ManifestError> {
     if let Some(root) = std::env::var_os("NETDYNO_ROOT").filter(|root| !root.is_empty()) {
         let file = PathBuf::from(root);
         if is_root(&file) {
-            return std::path::absolute(&file).map_err(|e| ManifestError::unreadable(&file, &e));
+            let path = std::path::absolute(&file).map_err(|e| ManifestError::unreadable(&file, &e))?;
+            return Ok(Root { path, is_compiled_in: false });
         }
         let reason = "NETDYNO_ROOT names it, but it has no workloads/ and contenders/".to_owned();
         return Err(ManifestError::Unreadable { file, reason });
     }
     let here = std::env::current_dir().unwrap_or_default();
+    if let Some(path) = here.ancestors().find(|dir| is_root(dir)) {
+        return Ok(Root { path: path.to_owned(), is_compiled_in: false });
+    }
     let compiled_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let compiled_in = compiled_in.canonicalize().unwrap_or(compiled_in);
-    let mut candidates = here.ancestors().chain(std::iter::once(compiled_in.as_path()));
-    candidates.find(|dir| is_root(dir)).map(Path::to_owned).ok_or(ManifestError::NoRoot)
+    let path = compiled_in.canonicalize().unwrap_or(compiled_in);
+    if is_root(&path) { Ok(Root { path, is_compiled_in: true }) } else { Err(ManifestError::NoRoot) }
 }
 
 fn is_root(dir: &Path) -> bool {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::read::{Problems, decode};
+use super::read::{Problems, decode, decode_variant};
 use super::{BuildSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
 
 /// A contender, valid by construction.
@@ -80,7 +80,15 @@ impl Contender {
     /// Parses and validates a contender by itself; errors name `file`, which is `<dir>/contender.toml`. What
     /// depends on its workload is checked by [`Contender::check_against`].
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
-        let mut contender: Self = decode(file, text).map_err(|e| vec![e])?;
+        Self::checked(decode(file, text).map_err(|e| vec![e])?, file, text)
+    }
+
+    /// The same of a variant; `sibling` is the manifest of the contender that it is built from.
+    pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Result<Self, Vec<ManifestError>> {
+        Self::checked(decode_variant(file, text, sibling).map_err(|e| vec![e])?, file, text)
+    }
+
+    fn checked(mut contender: Self, file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         contender.dir = file.parent().unwrap_or(Path::new("")).to_owned();
         let mut problems = Problems::new(file, text);
         contender.check(&mut problems);
@@ -107,12 +115,12 @@ impl Contender {
                 found => {
                     let kind = if bound { "a whole number" } else { "true or false" };
                     let fault = if found.is_none() { "missing" } else { "of the wrong type" };
-                    let rule = format!("{fault}; workload {} needs it as {kind}", workload.name);
-                    problems.push_near(
-                        at,
-                        rule,
-                        nearest(capability, self.capabilities.keys()).filter(|_| found.is_none()),
-                    );
+                    let mut rule = format!("{fault}; workload {} needs it as {kind}", workload.name);
+                    let near = nearest(capability, self.capabilities.keys()).filter(|_| found.is_none());
+                    if let Some(near) = near {
+                        rule.push_str(&format!(" ({near} stands there instead)"));
+                    }
+                    problems.push(at, rule);
                 }
             }
         }

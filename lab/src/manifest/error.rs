@@ -30,6 +30,9 @@ pub enum ManifestError {
         /// The known name nearest to an unknown one.
         nearest: Option<String>,
     },
+    /// A manifest breaks several rules.
+    #[error("{}", Lines(.0))]
+    Broken(Vec<ManifestError>),
     /// No such workload, contender, preset or parameter.
     #[error("unknown {what} \"{name}\"{}; known: {}", Meant(nearest), List(known))]
     Unknown {
@@ -85,6 +88,7 @@ impl ManifestError {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { file, .. } | Self::Invalid { file, .. } => Some(file),
+            Self::Broken(all) => all.first().and_then(Self::file),
             Self::Unknown { .. } | Self::ContenderForWorkload { .. } | Self::Value { .. } | Self::NoRoot => {
                 None
             }
@@ -135,6 +139,15 @@ struct Meant<'a>(&'a Option<String>);
 impl fmt::Display for Meant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean \"{name}\"?"))
+    }
+}
+
+struct Lines<'a>(&'a [ManifestError]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n  "))
     }
 }
 

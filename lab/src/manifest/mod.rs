@@ -19,7 +19,7 @@ mod tests;
 mod workload;
 
 pub use build_spec::{BuildSpec, Need, Tool};
-pub use catalog::{Catalog, find_root};
+pub use catalog::{Catalog, Root, find_root};
 pub use contender::{Contender, Implementation, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub(crate) use gate::hex;

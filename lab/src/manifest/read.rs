@@ -121,6 +121,40 @@ pub(super) fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, 
     })
 }
 
+/// The same of a variant: what its `[build]` does not say is taken from its sibling's manifest.
+pub(super) fn decode_variant<T: DeserializeOwned>(
+    file: &Path,
+    text: &str,
+    sibling: &str,
+) -> Result<T, ManifestError> {
+    let mut whole: toml::Table = decode(file, text)?;
+    if let Some(build) = whole.get_mut("build").and_then(toml::Value::as_table_mut) {
+        for (field, value) in build_of(sibling).unwrap_or_default() {
+            build.entry(field).or_insert(value);
+        }
+    }
+    serde_path_to_error::deserialize(toml::Value::Table(whole)).map_err(|error| {
+        let field = error.path().to_string();
+        let (rule, nearest) = explain(error.inner().message());
+        ManifestError::Invalid {
+            file: file.to_owned(),
+            line: line_of_field(text, &field),
+            field,
+            rule,
+            nearest,
+        }
+    })
+}
+
+/// The table `[build]` of a manifest that may be broken elsewhere.
+pub(super) fn build_of(text: &str) -> Option<toml::Table> {
+    let mut whole: toml::Table = text.parse().ok()?;
+    match whole.remove("build")? {
+        toml::Value::Table(build) => Some(build),
+        _ => None,
+    }
+}
+
 /// Adds the nearest name to serde's "unknown field `x`, expected one of `y`, `z`".
 fn explain(message: &str) -> (String, Option<String>) {
     let message = message.trim().replace('\n', " ");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::manifest::Metric;
 use crate::store::fixture::{Contender, run};
-use crate::store::{CellStatus, Run};
+use crate::store::{BuildRecord, CellStatus, Run};
 
 fn made_up() -> Run {
     let ok = CellStatus::Ok;
@@ -95,4 +95,28 @@ fn a_contender_cannot_write_into_the_page() {
     assert!(!text.contains("<script>") && text.contains("&lt;script>\\|\\`x\\`"), "{text}");
     let text = terminal(&report, &metrics());
     assert!(!text.contains("\u{1b}[2J"), "{text}");
+}
+
+#[test]
+fn what_is_no_release_is_marked_as_local() {
+    let mut run = made_up();
+    let build = BuildRecord {
+        key: String::new(),
+        toolchain: String::new(),
+        flags: Vec::new(),
+        lock_hash: String::new(),
+        version: "1.2".to_owned(),
+        tuning: "defaults".to_owned(),
+        local: Some("/home/me/lib (git 0123456789ab dirty)".to_owned()),
+    };
+    let rival = run.cells.iter_mut().find(|c| c.contender() == Some("rival")).unwrap();
+    rival.builds.insert("rival".to_owned(), build);
+    let report = super::build(&run).unwrap();
+    for text in [terminal(&report, &metrics()), markdown(&report, &metrics())] {
+        assert_eq!(text.matches("(local)").count(), 1, "{text}");
+        assert!(
+            text.contains("rival is local, not the release 1.2: /home/me/lib (git 0123456789ab dirty)"),
+            "{text}"
+        );
+    }
 }

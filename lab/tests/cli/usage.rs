@@ -1,6 +1,6 @@
 //! What is wrong with a request or with the machine is said with its remedy.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Seen};
 
 fn check(bench: &Bench, arguments: &[&str], code: i32, part: &str) {
     let seen = bench.netdyno(arguments);
@@ -56,6 +56,26 @@ fn a_broken_manifest_hides_no_other() {
     assert_eq!(seen.code, 0, "{seen:?}");
     assert!(seen.stderr.contains("contenders/dummy/broken/contender.toml"), "{seen:?}");
     check(&bench, &["doctor"], 2, "contenders/dummy/broken/contender.toml");
+    for arguments in [&["run", "dummy", "broken"][..], &["check", "broken"], &["check", "dummy/broken"]] {
+        let seen = bench.netdyno(arguments);
+        assert_eq!(seen.code, 2, "{seen:?}");
+        let told = seen.stderr.matches("contenders/dummy/broken/contender.toml").count();
+        assert!(told == 1 && !seen.stderr.contains("known"), "{arguments:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn outside_a_checkout_nothing_is_written_and_the_one_that_is_read_is_named() {
+    let bench = Bench::new(&[]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        Seen::of(&command.env_remove("NETDYNO_ROOT").current_dir(elsewhere.path()).output().unwrap())
+    };
+    let seen = outside(&["new", "--workload", "datachannel", "--language", "rust", "never-made"]);
+    assert!(seen.code == 2 && seen.stderr.contains("or set NETDYNO_ROOT="), "{seen:?}");
+    let seen = outside(&["list", "nonsense"]);
+    assert!(seen.code == 2 && seen.stderr.starts_with("using the checkout at /"), "{seen:?}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn one_broken_manifest_hides_no_other() {
     let variant = |from: &str| {
         CONTENDER
             .replace("\"pion\"", "\"variant\"")
-            .replace("[build]", &format!("[build]\nfrom = \"{from}\""))
+            .replace("[build]\ntool = \"go\"", &format!("[build]\nfrom = \"{from}\""))
     };
     write("contenders/w/variant/contender.toml", &variant("pion"));
     write("contenders/w/lost/contender.toml", &variant("nobody").replace("\"variant\"", "\"lost\""));
@@ -30,6 +30,9 @@ fn one_broken_manifest_hides_no_other() {
     assert_eq!(catalog.contenders_of("w").count(), 2);
     assert_eq!(catalog.problems.len(), 4, "{:?}", catalog.problems);
     assert_eq!(catalog.contender("w", "variant").unwrap().dir, dir.path().join("contenders/w/pion"));
+    let (variant, pion) =
+        (catalog.contender("w", "variant").unwrap(), catalog.contender("w", "pion").unwrap());
+    assert_eq!((variant.build.tool, &variant.build.needs), (pion.build.tool, &pion.build.needs));
     assert!(catalog.contender("w", "lost").unwrap_err().to_string().contains("no contender \"nobody\""));
     assert_eq!(catalog.contender("w", "pion").unwrap().dir, dir.path().join("contenders/w/pion"));
     let error = |name| catalog.contender("w", name).unwrap_err().to_string();
@@ -38,13 +41,34 @@ fn one_broken_manifest_hides_no_other() {
     assert!(
         catalog.workload("x").unwrap_err().to_string().starts_with("workloads/x.toml:1: name: invalid type")
     );
+    assert_eq!(catalog.broken_contender("bad"), catalog.contender("w", "bad").err());
+    assert_eq!(catalog.broken_contender("w/bad"), catalog.broken_contender("bad"));
+    assert_eq!((catalog.broken_contender("ad"), catalog.broken_contender("w/pion")), (None, None));
+    let beside = |named: &[&str]| catalog.problems_beside(named).count();
+    assert_eq!(
+        [beside(&[]), beside(&["bad"]), beside(&["x", "w/lost", "variant"]), beside(&["w"])],
+        [4, 3, 2, 4]
+    );
     assert!(Catalog::load(&dir.path().join("none")).is_err());
+}
+
+#[test]
+fn all_that_is_wrong_with_one_manifest_is_one_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["workloads", "contenders/w/pion"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    std::fs::write(dir.path().join("workloads/w.toml"), WORKLOAD).unwrap();
+    let text = CONTENDER.replace("{bin}", "{binn}").replace("tuning = \"defaults\"", "tuning = \"peak\"");
+    std::fs::write(dir.path().join("contenders/w/pion/contender.toml"), text).unwrap();
+    let error = Catalog::load(dir.path()).unwrap().contender("w", "pion").unwrap_err().to_string();
+    assert!(error.contains("{binn}") && error.contains("tuned: must list"), "{error}");
 }
 
 #[test]
 fn the_repositorys_own_manifests_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let root = if root.join("workloads").is_dir() { root } else { find_root().unwrap() };
+    let root = if root.join("workloads").is_dir() { root } else { find_root().unwrap().path };
     let catalog = Catalog::load(&root).unwrap();
     let problems: Vec<String> = catalog.problems.iter().map(ManifestError::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));

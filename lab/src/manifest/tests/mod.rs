@@ -251,7 +251,7 @@ fn a_broken_contender_says_where_and_why() {
         "max_length = 500",
         "max_lenght = 500",
         "contenders/w/pion/contender.toml:17: capabilities.max_length: missing; workload w needs it as a whole number \
-         (did you mean max_lenght?)",
+         (max_lenght stands there instead)",
     );
     check(
         "program = \"cmake\", ",
