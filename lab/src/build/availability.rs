@@ -1,5 +1,6 @@
 //! Whether a contender can be built here: asked before any build begins.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use super::ecosystem::{Missing, Probe, Remedy, ecosystem};
@@ -46,6 +47,27 @@ fn unmet(need: &Need, probe: &Probe<'_>) -> Option<Missing> {
     }
 }
 
+const APT: &str = "apt-get install ";
+
+/// One command that installs what several remedies name, and the pages that they name after it; none where one remedy
+/// says it all.
+#[must_use]
+pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let installs = |remedy: &&str| remedy.starts_with(APT) || remedy.starts_with("https://");
+    let remedies: BTreeSet<&str> = remedies.into_iter().filter(installs).collect();
+    let (mut packages, mut pages) = (BTreeSet::new(), BTreeSet::new());
+    for part in remedies.iter().flat_map(|remedy| remedy.split("; ")) {
+        match part.strip_prefix(APT) {
+            Some(names) => packages.extend(names.split(' ')),
+            None => drop(pages.insert(part.to_owned())),
+        }
+    }
+    let packages: Vec<&str> = packages.into_iter().collect();
+    let command = (!packages.is_empty()).then(|| format!("{APT}{}", packages.join(" ")));
+    let parts: Vec<String> = command.into_iter().chain(pages).collect();
+    (remedies.len() > 1).then(|| parts.join("; "))
+}
+
 /// One command for all packages, and what is not a package after it.
 fn remedy(missing: Vec<Missing>) -> String {
     let (mut packages, mut others) = (Vec::new(), Vec::new());
@@ -59,8 +81,27 @@ fn remedy(missing: Vec<Missing>) -> String {
     packages.dedup();
     let mut parts = Vec::new();
     if !packages.is_empty() {
-        parts.push(format!("apt-get install {}", packages.join(" ")));
+        parts.push(format!("{APT}{}", packages.join(" ")));
     }
     parts.extend(others);
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_command_installs_what_all_remedies_name() {
+        let all = [
+            "apt-get install clang libssl-dev",
+            "apt-get install libjansson-dev libssl-dev; https://go.dev/dl",
+        ];
+        let others = ["", "give it a second CPU", "apt-get install clang libssl-dev"];
+        assert_eq!(
+            install_all(all.into_iter().chain(others)).as_deref(),
+            Some("apt-get install clang libjansson-dev libssl-dev; https://go.dev/dl")
+        );
+        assert_eq!(install_all(others), None);
+    }
 }

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 
 use etcetera::BaseStrategy;
 
-pub use availability::Availability;
+pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
 use ecosystem::{Probe, ecosystem};
 pub use error::BuildError;

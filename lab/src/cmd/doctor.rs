@@ -10,6 +10,7 @@ use super::{
     CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print, quiet_catalog,
 };
 use crate::arena::{ArenaSpec, Net};
+use crate::build::install_all;
 use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
@@ -32,7 +33,8 @@ pub fn run(args: &DoctorArgs) -> Outcome {
     let catalog = quiet_catalog()?;
     let builder = builder(&catalog, &cancel)?;
     let mut bad = false;
-    for f in findings(&catalog, &builder) {
+    let findings = findings(&catalog, &builder);
+    for f in &findings {
         bad |= f.grade == Grade::Bad;
         let (word, style) = match f.grade {
             Grade::Good => ("good", AnsiColor::Green.on_default()),
@@ -43,6 +45,9 @@ pub fn run(args: &DoctorArgs) -> Outcome {
         if !f.remedy.is_empty() {
             print(&format!("      remedy: {}\n", f.remedy));
         }
+    }
+    if let Some(command) = install_all(findings.iter().map(|f| f.remedy.as_str())) {
+        print(&format!("all that is not installed: {command}\n"));
     }
     Ok(if bad { super::USAGE } else { GOOD })
 }

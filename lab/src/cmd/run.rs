@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::progress::Progress;
 use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
+use crate::build::install_all;
 use crate::cli::{RunArgs, UNFINISHED};
 use crate::plan::Casting;
 use crate::run::{Ended, Engine, Request};
@@ -42,6 +43,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     };
     let (report, text) = render(&store.load(&id)?, args.format)?;
     print(&text);
+    if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
+        let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
+    }
     if ended == Ended::Interrupted {
         let _ =
             writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");

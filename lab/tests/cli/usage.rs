@@ -46,6 +46,15 @@ fn nothing_that_can_run() {
     );
     check(&bench, &["run", "dummy"], 4, "apt-get install netdyno");
     check(&bench, &["list"], 0, "no-such-thing not found");
+    bench.write(
+        "contenders/dummy/other/contender.toml",
+        &text
+            .replace("\"absent\"", "\"other\"")
+            .replace("program = \"netdyno\", apt = \"netdyno\"", "program = \"no-such\", apt = \"other\""),
+    );
+    let both = "apt-get install netdyno other\n";
+    check(&bench, &["run", "dummy"], 4, &format!("to measure also what was skipped: {both}"));
+    check(&bench, &["doctor"], 0, "all that is not installed: apt-get install ");
 }
 
 #[test]
