@@ -13,8 +13,11 @@ pub const MAX_LINES_PER_SECOND: u32 = 65_536;
 /// Most bytes a contender may print on stdout in one trial: 10,000 descriptions of 2 KiB, three times over.
 pub const MAX_STDOUT_BYTES: u64 = 64 << 20;
 
-/// What is kept of a contender's stderr: its end.
-pub const STDERR_TAIL_BYTES: usize = 64 << 10;
+/// What is kept of a contender's stderr: its beginning, where most runtimes say why they end, ...
+pub const STDERR_HEAD_BYTES: usize = 16 << 10;
+
+/// ... and its end.
+pub const STDERR_TAIL_BYTES: usize = 48 << 10;
 
 /// Longest line between lab and agent: a contender's line in which every byte was escaped (`\u0000`), and its frame.
 pub const MAX_CONTROL_LINE_BYTES: usize = 6 * MAX_LINE_BYTES + 4096;

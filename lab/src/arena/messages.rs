@@ -116,8 +116,8 @@ pub struct Exit {
     pub usage: Option<Usage>,
     /// How many processes it left running, which have been killed.
     pub left_behind: u32,
-    /// The last part of its stderr.
-    pub stderr_tail: String,
+    /// Its stderr: all of it, or its first and its last part.
+    pub stderr: String,
 }
 
 /// Who ended a contender.

@@ -153,7 +153,10 @@ impl Dummy {
         match (phase, self.fault) {
             (Phase::Verify, _) if self.sink => self.verify(),
             (Phase::Warmup, _) if self.sink => self.spin(),
-            (Phase::Measure, Some(Fault::Crash)) => std::process::abort(),
+            (Phase::Measure, Some(Fault::Crash)) => {
+                eprintln!("dummy: crashes as asked");
+                std::process::abort()
+            }
             (Phase::Measure, Some(Fault::Quit)) => return Some(ExitCode::from(3)),
             (Phase::Measure, Some(Fault::Flood)) => flood(),
             (Phase::Measure, Some(Fault::Chatter)) => say(&ContenderMessage::Connected { setup_ns: vec![] }),

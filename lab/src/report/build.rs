@@ -6,7 +6,7 @@ use super::format;
 use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 use crate::load::{self, Load};
-use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Workload};
+use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
 use crate::metrics;
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
@@ -132,6 +132,9 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
     notes.sort();
     notes.dedup();
     let load = load::of_cell(workload, &record.params, &trials);
+    let metrics: BTreeMap<String, MetricValue> =
+        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect();
+    let shared = run.header.settings.placement == Placement::Shared;
     Cell {
         contender: record.contender().map(str::to_owned),
         roles: record.contenders.clone(),
@@ -140,15 +143,11 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         ceiling: record.ceiling,
         status: record.status,
         reason: record.reason.clone(),
+        stderr: stderr(&trials),
         remedy: record.remedy.clone(),
         trials: u32::try_from(good).unwrap_or(u32::MAX),
-        metrics: workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect(),
-        bottleneck: bottleneck(
-            workload,
-            &trials,
-            load.as_ref(),
-            run.header.settings.placement == Placement::Shared,
-        ),
+        bottleneck: bottleneck(workload, &trials, load.as_ref(), shared) + &events(workload, &metrics),
+        metrics,
         load,
         turns: in_turns::of_cell(run, workload, index, &trials),
         curves: curves(&trials),
@@ -166,6 +165,26 @@ fn local_builds(run: &Run) -> BTreeSet<String> {
             Some(format!("{name} is local, not the release {}: {}", build.version, build.local.as_ref()?))
         })
         .collect()
+}
+
+/// What the role at fault printed, of the trial that ended the cell.
+fn stderr(trials: &[&TrialRecord]) -> String {
+    let failed = trials.iter().rev().find_map(|t| match &t.outcome {
+        Outcome::Failed { stderr, .. } => Some(stderr.clone()),
+        _ => None,
+    });
+    failed.unwrap_or_default()
+}
+
+/// What happened in spite of all: counts that nobody wants and that have no column of their own, where there were any.
+fn events(workload: &Workload, metrics: &BTreeMap<String, MetricValue>) -> String {
+    let unwanted =
+        |m: &&Metric| matches!(m.from, Source::Count { .. }) && !m.column && m.better == Better::Lower;
+    let counted = |m: &Metric| {
+        let n = metrics.get(&m.name)?.value.filter(|n| *n > 0.0)?;
+        Some(format!(", {n:.0} {}", m.label))
+    };
+    workload.metrics.iter().filter(unwanted).filter_map(counted).collect()
 }
 
 fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {

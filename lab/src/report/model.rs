@@ -97,6 +97,9 @@ pub struct Cell {
     pub status: CellStatus,
     /// Why it failed or was skipped; empty otherwise.
     pub reason: String,
+    /// What the role that failed printed on stderr: all of it, or the first 16 and the last 48 KiB; empty otherwise.
+    #[serde(default)]
+    pub stderr: String,
     /// The command that would make it run; empty where there is none.
     pub remedy: String,
     /// Good trials.

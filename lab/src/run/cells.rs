@@ -79,14 +79,34 @@ pub(super) fn note_outcome(
         Outcome::Failed { role, reason, stderr } => {
             cell.status = CellStatus::Failed;
             cell.reason = if role.is_empty() { reason.clone() } else { format!("the {role}: {reason}") };
-            let last: Vec<&str> = stderr.lines().rev().filter(|l| !l.trim().is_empty()).take(3).collect();
-            for line in last.iter().rev() {
+            for line in excerpt(stderr) {
                 cell.reason.push_str("\n      ");
-                cell.reason.push_str(line);
+                cell.reason.push_str(&line);
             }
         }
         Outcome::Interrupted => {}
     }
+}
+
+/// The first and the last lines of what a role printed when it failed: some runtimes say why at the beginning, before the
+/// frames, others at the end. The report has all of it.
+fn excerpt(stderr: &str) -> Vec<String> {
+    const HEAD: usize = 5;
+    const TAIL: usize = 3;
+    const LINE_CHARS_MAX: usize = 240;
+    let lines: Vec<&str> = stderr.lines().filter(|l| !l.trim().is_empty()).collect();
+    let short = |line: &&str| match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => (*line).to_owned(),
+    };
+    // A line that says that one line is left out would be as long as that line.
+    if lines.len() <= HEAD + TAIL + 1 {
+        return lines.iter().map(short).collect();
+    }
+    let left_out = lines.len() - HEAD - TAIL;
+    let between = format!("... {left_out} lines left out: netdyno show --format json has them as `stderr`");
+    let (head, tail) = (&lines[..HEAD], &lines[lines.len() - TAIL..]);
+    head.iter().map(short).chain([between]).chain(tail.iter().map(short)).collect()
 }
 
 /// How the roles of a cell are started.
@@ -149,4 +169,50 @@ fn role_spec(
         freezing: Freezing::default(),
     };
     Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO: &str = "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\n\
+        main.receive(0xc000012345)\n\t/src/main.go:41 +0x1d\nmain.main()\n\t/src/main.go:12 +0x2a\nexit status 2\n";
+    const NODE: &str = "/src/main.js:7\n  channel.send(undefined.length);\n                         ^\n\n\
+        TypeError: Cannot read properties of undefined (reading 'length')\n    at run (/src/main.js:7:26)\n    \
+        at Socket.emit (node:events:519:28)\n    at addChunk (node:internal/streams/readable:559:12)\n    \
+        at process.processTicksAndRejections (node:internal/process/task_queues:95:5)\n\nNode.js v20.20.2\n";
+    const PYTHON: &str = "Traceback (most recent call last):\n  File \"/src/main.py\", line 30, in <module>\n    main()\n  \
+        File \"/src/main.py\", line 21, in main\n    run(channel)\n  File \"/src/main.py\", line 9, in run\n    \
+        return 1 / 0\nZeroDivisionError: division by zero\n";
+    const RUST: &str = "\nthread 'main' panicked at src/main.rs:4:10:\ncalled `Option::unwrap()` on a `None` value\n\
+        stack backtrace:\n   0: rust_begin_unwind\n   1: core::panicking::panic_fmt\n   2: main::receive\n   3: main::main\n\
+        note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
+
+    /// Node says why behind the place, the line and a caret: these are three lines already.
+    #[test]
+    fn the_cause_of_a_crash_stands_in_the_excerpt() {
+        for (stderr, cause) in [
+            (GO, "panic: runtime error: index out of range [5] with length 3"),
+            (NODE, "TypeError: Cannot read properties of undefined (reading 'length')"),
+            (PYTHON, "ZeroDivisionError: division by zero"),
+            (RUST, "called `Option::unwrap()` on a `None` value"),
+        ] {
+            let lines = excerpt(stderr);
+            assert!(lines.iter().any(|l| l == cause), "{lines:#?}");
+            assert!(lines.len() <= 9 && lines.iter().all(|l| !l.trim().is_empty()), "{lines:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let many: String = (0..100).map(|i| format!("line {i}\n")).collect();
+        let lines = excerpt(&many);
+        assert_eq!((lines[4].as_str(), lines[6].as_str(), lines.len()), ("line 4", "line 97", 9));
+        assert!(
+            lines[5].starts_with("... 92 lines left out") && lines[5].contains("--format json"),
+            "{lines:?}"
+        );
+        assert_eq!(excerpt("\n one\n\ntwo"), [" one", "two"]);
+        assert_eq!(excerpt(&"é".repeat(1000)), [format!("{} ...", "é".repeat(240))]);
+    }
 }

@@ -214,7 +214,7 @@ pub enum Outcome {
         role: String,
         /// What went wrong.
         reason: String,
-        /// The last of that role's stderr.
+        /// That role's stderr: all of it, or its first and its last part.
         stderr: String,
     },
     /// The user stopped it.

@@ -16,7 +16,7 @@ pub struct Probed {
     pub code: Option<i32>,
     /// How it ended, in words; none if it did not end in time.
     pub ended: Option<String>,
-    /// The last of its stderr.
+    /// Its stderr.
     pub stderr: String,
 }
 
@@ -51,7 +51,7 @@ pub fn probe(
             AgentEvent::Exited(exit) => {
                 probed.code = exit.code;
                 probed.ended = Some(exit.reason);
-                probed.stderr = exit.stderr_tail;
+                probed.stderr = exit.stderr;
                 break;
             }
             AgentEvent::Failed { reason } | AgentEvent::Flood { reason } => {

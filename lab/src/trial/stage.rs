@@ -58,7 +58,7 @@ struct Role {
     freezing: bool,
     /// A memory limit was asked for.
     memory_limit: bool,
-    /// It ended: in words, and the last of its stderr.
+    /// It ended: in words, and its stderr.
     ended: Option<(String, String)>,
 }
 
@@ -215,7 +215,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends everything because of what a role did, and gives the last of its stderr with the reason.
+    /// Ends everything because of what a role did, and gives its stderr with the reason.
     pub(super) fn fail(&mut self, role: &str, reason: String) -> Halt {
         self.end_all();
         let ended = self.roles.iter().find(|r| r.name == role).and_then(|r| r.ended.as_ref());
@@ -355,7 +355,7 @@ impl<'a> Stage<'a> {
                 if let Some(usage) = &exit.usage {
                     self.collected.usage(&role.name, usage, now);
                 }
-                role.ended = Some((exit.reason.clone(), exit.stderr_tail));
+                role.ended = Some((exit.reason.clone(), exit.stderr));
             }
             AgentEvent::Failed { reason } => {
                 role.meter = None;

@@ -24,7 +24,7 @@ fn lines_go_both_ways_and_the_exit_is_told() {
     assert_eq!(trial.line(), "unfinished");
     let exit = trial.exit();
     assert_eq!((exit.code, exit.signal, exit.by), (Some(7), None, EndedBy::Itself), "{exit:?}");
-    assert_eq!(exit.stderr_tail, "oops\n");
+    assert_eq!(exit.stderr, "oops\n");
     assert!(exit.usage.is_some_and(|usage| usage.max_rss_bytes > 0 && usage.cpu_ns > 0));
     trial.finish();
 }

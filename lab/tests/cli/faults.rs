@@ -57,6 +57,11 @@ fn named_and_the_run_goes_on(faults: &[Named], with_good: bool, more: &[&str]) {
         assert!(cell["metrics"]["throughput"]["value"].is_null(), "no figure of a failed cell: {cell}");
         assert!(seen.stdout.contains(fault), "{fault} is shown: {}", seen.stdout);
     }
+    if faults.iter().any(|(fault, _, _)| *fault == "crash") {
+        let crash = cell(&report, "crash");
+        assert_eq!(crash["stderr"], "dummy: crashes as asked\n");
+        assert!(crash["reason"].as_str().unwrap().ends_with("\n      dummy: crashes as asked"));
+    }
     if with_good {
         assert_eq!(cell(&report, "good")["status"], "ok");
         assert!(cell(&report, "good")["metrics"]["throughput"]["value"].as_f64().unwrap() > 0.0);

@@ -9,10 +9,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::contender::Contender;
 use super::send;
-use super::stream::{FloodGuard, LineBuffer, LineTooLong, Read, Tail};
+use super::stream::{FloodGuard, HeadAndTail, LineBuffer, LineTooLong, Read};
 use crate::arena::cgroup::Cgroup;
 use crate::arena::freezer::Freezer;
-use crate::arena::limits::{DRAIN_TIME, KILL_TIME, MAX_LINE_BYTES, READ_BYTES, STDERR_TAIL_BYTES};
+use crate::arena::limits::{
+    DRAIN_TIME, KILL_TIME, MAX_LINE_BYTES, READ_BYTES, STDERR_HEAD_BYTES, STDERR_TAIL_BYTES,
+};
 use crate::arena::messages::{AgentEvent, EndedBy, Exit, LabCommand, Report};
 use crate::meter::Meter;
 
@@ -24,7 +26,7 @@ pub(super) struct Agent {
     commands: LineBuffer,
     lines: LineBuffer,
     guard: FloodGuard,
-    stderr: Tail,
+    stderr: HeadAndTail,
     lab_is_there: bool,
     ended_by: EndedBy,
     memory_limit_bytes: Option<u64>,
@@ -58,7 +60,7 @@ impl Agent {
             commands,
             lines: LineBuffer::new(MAX_LINE_BYTES),
             guard: FloodGuard::new(),
-            stderr: Tail::new(STDERR_TAIL_BYTES),
+            stderr: HeadAndTail::new(STDERR_HEAD_BYTES, STDERR_TAIL_BYTES),
             lab_is_there: true,
             ended_by: EndedBy::Itself,
             memory_limit_bytes,
@@ -254,7 +256,7 @@ impl Agent {
             (EndedBy::Itself, None, Some(signal)) => format!("ended by {}", signal_name(signal)),
             (EndedBy::Itself, None, None) => "ended together with its supervisor".to_owned(),
         };
-        Exit { code, signal, by, reason, usage, left_behind, stderr_tail: self.stderr.text() }
+        Exit { code, signal, by, reason, usage, left_behind, stderr: self.stderr.text() }
     }
 }
 

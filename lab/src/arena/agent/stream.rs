@@ -95,27 +95,39 @@ impl FloodGuard {
     }
 }
 
-/// The last bytes of a stream.
+/// The first and the last bytes of a stream.
 #[derive(Debug)]
-pub(crate) struct Tail {
-    bytes: VecDeque<u8>,
-    limit: usize,
+pub(crate) struct HeadAndTail {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    head_most: usize,
+    tail_most: usize,
+    left_out: u64,
 }
 
-impl Tail {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: VecDeque::new(), limit }
+impl HeadAndTail {
+    pub(crate) fn new(head_most: usize, tail_most: usize) -> Self {
+        Self { head: Vec::new(), tail: VecDeque::new(), head_most, tail_most, left_out: 0 }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) {
-        let chunk = &chunk[chunk.len().saturating_sub(self.limit)..];
-        let surplus = (self.bytes.len() + chunk.len()).saturating_sub(self.limit);
-        self.bytes.drain(..surplus);
-        self.bytes.extend(chunk);
+        let (first, rest) = chunk.split_at(chunk.len().min(self.head_most - self.head.len()));
+        self.head.extend(first);
+        let last = &rest[rest.len().saturating_sub(self.tail_most)..];
+        let surplus = (self.tail.len() + last.len()).saturating_sub(self.tail_most);
+        self.tail.drain(..surplus);
+        self.tail.extend(last);
+        self.left_out += (rest.len() - last.len() + surplus) as u64;
     }
 
-    pub(crate) fn text(&mut self) -> String {
-        String::from_utf8_lossy(self.bytes.make_contiguous()).into_owned()
+    /// All of it, or both parts and how much is missing between them.
+    pub(crate) fn text(&self) -> String {
+        let mut bytes = self.head.clone();
+        if self.left_out > 0 {
+            bytes.extend(format!("\n... {} bytes left out ...\n", self.left_out).into_bytes());
+        }
+        bytes.extend(&self.tail);
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
@@ -208,13 +220,17 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_the_end() {
-        let mut tail = Tail::new(4);
-        for chunk in ["ab", "", "cde", "f"] {
-            tail.push(chunk.as_bytes());
+    fn head_and_tail_are_kept_and_what_is_missing_is_counted() {
+        for (chunks, text) in [
+            (&["ab", "", "cde", "fgh"][..], "abcdefgh"),
+            (&["abcdefg", "h"], "abcdefgh"),
+            (&["abcdefgh", "ij"], "abcd\n... 2 bytes left out ...\nghij"),
+            (&["a", "bcdefghij"], "abcd\n... 2 bytes left out ...\nghij"),
+            (&["abcdefgh", "0123456789"], "abcd\n... 10 bytes left out ...\n6789"),
+        ] {
+            let mut kept = HeadAndTail::new(4, 4);
+            chunks.iter().for_each(|chunk| kept.push(chunk.as_bytes()));
+            assert_eq!(kept.text(), text);
         }
-        assert_eq!(tail.text(), "cdef");
-        tail.push(b"0123456789");
-        assert_eq!(tail.text(), "6789");
     }
 }
