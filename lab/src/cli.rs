@@ -334,13 +334,20 @@ pub struct DummyArgs {
     pub fault: Option<crate::dummy::Fault>,
 }
 
-/// `512MiB`, `2GiB`, or bytes.
+/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
 fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let (digits, unit) =
-        UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n))).unwrap_or((text, 1));
-    let bytes = digits.trim().parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0);
-    bytes.ok_or_else(|| format!("{text:?} is not a size such as 512MiB or 2GiB"))
+    const LEAST_BYTES: u64 = 1 << 20;
+    if text.parse::<u64>().is_ok() {
+        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
+    }
+    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
+    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
+    match bytes {
+        Some(n) if n >= LEAST_BYTES => Ok(n),
+        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
+    }
 }
 
 #[cfg(test)]
@@ -356,6 +363,17 @@ mod tests {
     #[test]
     fn values() {
         assert_eq!(parse_size("2GiB"), Ok(2 << 30));
-        assert!(["", "0", "99999999999GiB", "2GB"].iter().all(|t| parse_size(t).is_err()));
+        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
+        for (text, part) in [
+            ("", "such as 512MiB"),
+            ("99999999999GiB", "such as 512MiB"),
+            ("2GB", "such as 512MiB"),
+            ("10", "write 10MiB or 10GiB"),
+            ("0MiB", "at least 1MiB"),
+            ("10KiB", "at least 1MiB"),
+        ] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::{GOOD, Outcome, builder, catalog, print};
 use crate::build::{Availability, Builder};
 use crate::cli::{Format, ListArgs};
 use crate::manifest::{Catalog, Contender, Workload};
-use crate::report::{grid, markdown_table};
+use crate::report::{columns, grid, markdown_table, wrapped};
 
 /// Lists workloads and contenders, or tells all of one workload.
 ///
@@ -38,43 +38,81 @@ pub fn run(args: &ListArgs) -> Outcome {
 
 const HEAD: [&str; 6] = ["contender", "version", "language", "tuning", "here", "about"];
 
+/// Why one cannot run here stands below what it is: reasons are long.
 fn row(builder: &Builder, c: &Contender) -> Vec<String> {
-    let here = match builder.availability(c) {
-        Availability::Available => "yes".to_owned(),
-        Availability::Unavailable { reason, remedy } => format!("no: {reason}; {remedy}"),
+    let (here, about) = match builder.availability(c) {
+        Availability::Available => ("yes", c.about.clone()),
+        Availability::Unavailable { reason, remedy } => {
+            ("no", format!("{}\nnot here: {reason}; {remedy}", c.about))
+        }
     };
     let name = if c.ceiling { format!("{} (the bound)", c.name) } else { c.name.clone() };
     let tuning = format!("{:?}", c.tuning).to_lowercase();
-    vec![name, c.implementation.version.clone(), c.language.clone(), tuning, here, c.about.clone()]
+    vec![name, c.implementation.version.clone(), c.language.clone(), tuning, here.to_owned(), about]
 }
 
 fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
     let rows: Vec<Vec<String>> = catalog.contenders_of(&w.name).map(|c| row(builder, c)).collect();
     let head = HEAD.map(str::to_owned);
+    let width = columns();
     let table = match args.format {
         Format::Markdown => markdown_table(&head, &rows),
-        Format::Table | Format::Json => format!("{}\n", grid(&head, rows.iter())),
+        Format::Table | Format::Json => format!("{}\n", grid(&head, &rows, width)),
     };
-    let mut out = format!("{}: {} - {}\n{table}", w.name, w.title, w.about);
+    let title = format!("{}: {} - {}", w.name, w.title, w.about);
+    let mut out = format!("{}\n{table}", wrapped(&title, width, "", "  "));
     if args.workload.is_none() {
         return out;
     }
     out.push_str(&format!("\nroles: {}\n\nparameters (--set NAME=VALUE):\n", w.roles.join(", ")));
     for (name, spec) in &w.params {
         let unit = spec.unit.as_deref().map_or(String::new(), |u| format!(" {u}"));
-        out.push_str(&format!("  {name:18} {} [default: {}{unit}]\n", spec.about, spec.default));
+        entry(&mut out, name, &format!("{} [default: {}{unit}]", spec.about, spec.default), width);
     }
     out.push_str("\npresets (--preset NAME):\n");
     for (name, preset) in &w.presets {
-        out.push_str(&format!("  {name:18} {}\n", preset.about));
+        entry(&mut out, name, &preset.about, width);
     }
     out.push_str("\nmetrics:\n");
     for m in &w.metrics {
         let primary = if m.primary { " (verdicts are of this one)" } else { "" };
-        out.push_str(&format!("  {:18} {}, {:?} is better{primary}\n", m.name, m.unit, m.better));
+        entry(
+            &mut out,
+            &m.name,
+            &format!("{}, {:?} is better{primary}", m.unit, m.better).to_lowercase(),
+            width,
+        );
     }
-    out.push_str(&format!("\ncontract:\n{}\n", w.contract.trim()));
+    out.push_str(&format!("\ncontract:\n{}\n", reflowed(w.contract.trim(), width)));
     out
+}
+
+/// A name and what it is, in a column of its own.
+fn entry(out: &mut String, name: &str, text: &str, width: usize) {
+    const NAME_COLUMNS: usize = 18;
+    let text = wrapped(text, width, &format!("  {name:NAME_COLUMNS$} "), &" ".repeat(NAME_COLUMNS + 3));
+    out.push_str(&format!("{text}\n"));
+}
+
+/// Paragraphs and points of a list in lines of another width.
+fn reflowed(text: &str, width: usize) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match parts.last_mut() {
+            Some(part) if !part.is_empty() && !line.is_empty() && !line.starts_with("- ") => {
+                // What goes on at the margin after a point is a paragraph of its own.
+                if part.starts_with("- ") && !line.starts_with(' ') {
+                    parts.push(line.to_owned());
+                } else {
+                    part.push(' ');
+                    part.push_str(line.trim());
+                }
+            }
+            _ => parts.push(line.to_owned()),
+        }
+    }
+    let rest = |part: &String| if part.starts_with("- ") { "  " } else { "" };
+    parts.iter().map(|part| wrapped(part, width, "", rest(part))).collect::<Vec<_>>().join("\n")
 }
 
 fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Value {

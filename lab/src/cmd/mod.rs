@@ -94,7 +94,7 @@ pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), Stor
     let report = report::build(run)?;
     let metrics = run.header.parsed_workload()?.metrics;
     let text = match format {
-        Format::Table => report::terminal(&report, &metrics),
+        Format::Table => report::terminal(&report, &metrics, report::columns()),
         Format::Json => report::json(&report),
         Format::Markdown => report::markdown(&report, &metrics),
     };

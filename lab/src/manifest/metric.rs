@@ -29,9 +29,13 @@ pub struct Metric {
     /// Whether its intervals, too, must be as narrow as was asked for before a run stops; the primary's must in any case.
     #[serde(default)]
     pub decides: bool,
-    /// Whether the terminal's table has a column for it.
+    /// Whether the tables have a column for it.
     #[serde(default = "yes")]
     pub column: bool,
+    /// Whether its column stands beside the primary one's where there is little room: on a narrow terminal, and in
+    /// Markdown before the fold that has the whole table.
+    #[serde(default)]
+    pub headline: bool,
     /// How it is computed.
     pub from: Source,
 }
@@ -155,6 +159,10 @@ impl Metric {
         problems.name(&format!("{at}.name"), &self.name);
         problems.not_empty(&format!("{at}.label"), &self.label);
         problems.not_empty(&format!("{at}.unit"), &self.unit);
+        if self.headline && !self.column {
+            problems
+                .push(format!("{at}.headline"), "it has no column: leave `column = false` out".to_owned());
+        }
         let (kind, quantile) = match &self.from {
             Source::Rate { .. } => ("rate", None),
             Source::Count { .. } => ("count", None),

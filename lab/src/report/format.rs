@@ -16,9 +16,23 @@ pub fn value(value: f64, unit: &str) -> String {
 /// The parts of a sum without a unit of their own, in the scale of `whole`: `12 + 30`.
 #[must_use]
 pub(super) fn parts(parts: &[f64], unit: &str, whole: f64) -> String {
-    let steps: &[f64] = if matches!(unit, "B" | "B/s" | "ns") { &[1e9, 1e6, 1e3, 1.0] } else { &[1.0] };
+    let steps: &[f64] = match unit {
+        "B" | "B/s" | "ns" => &[1e9, 1e6, 1e3, 1.0],
+        "1/s" => &[1e6, 1e3, 1.0],
+        _ => &[1.0],
+    };
     let step = steps.iter().copied().find(|s| whole.abs() >= *s).unwrap_or(1.0);
     parts.iter().map(|p| digits(p / step)).collect::<Vec<_>>().join(" + ")
+}
+
+/// Two values in the scale of the greater: `118 - 131 MB/s`.
+#[must_use]
+pub(super) fn range(low: f64, high: f64, unit: &str) -> String {
+    let high_text = value(high, unit);
+    match high_text.split_once(' ') {
+        Some(_) => format!("{} - {high_text}", parts(&[low], unit, high)),
+        None => format!("{} - {high_text}", value(low, unit)),
+    }
 }
 
 /// A number of bytes as a parameter: `64 B`, `1 KiB`.
@@ -47,12 +61,15 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// A ratio with enough digits that its interval shows: `4.1`, `0.98`.
+/// A ratio with enough digits that its interval shows: `4.12`, `0.98`, `0.0033`.
 pub(super) fn ratio(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
+        v if v >= 0.0995 || v == 0.0 => format!("{v:.2}"),
+        v if v >= 0.00995 => format!("{v:.3}"),
+        v if v >= 0.000_995 => format!("{v:.4}"),
+        v => format!("{v:.1e}"),
     }
 }
 
@@ -76,8 +93,34 @@ mod tests {
             assert_eq!(value(number, unit), text);
         }
         assert_eq!(parts(&[12e6, 30e6], "B", 42e6), "12.0 + 30.0");
+        assert_eq!(parts(&[800.0], "1/s", 1500.0), "0.80");
+        for (low, high, unit, text) in [
+            (118e6, 131.4e6, "B/s", "118 - 131 MB/s"),
+            (0.9e6, 131.4e6, "B/s", "0.90 - 131 MB/s"),
+            (900.0, 1100.0, "ns", "0.90 - 1.10 us"),
+            (1.0, 12.0, "1", "1.00 - 12.0"),
+        ] {
+            assert_eq!(range(low, high, unit), text);
+        }
         assert_eq!(bytes(1024), "1 KiB");
         assert_eq!(bytes(1200), "1200 B");
         assert_eq!(bytes(1 << 20), "1 MiB");
+    }
+
+    #[test]
+    fn ratios_keep_significant_digits() {
+        for (number, text) in [
+            (214.0, "214"),
+            (11.06, "11.1"),
+            (1.0, "1.00"),
+            (0.982, "0.98"),
+            (0.0996, "0.10"),
+            (0.0512, "0.051"),
+            (0.00332, "0.0033"),
+            (0.000_12, "1.2e-4"),
+            (0.0, "0.00"),
+        ] {
+            assert_eq!(ratio(number), text);
+        }
     }
 }

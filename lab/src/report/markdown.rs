@@ -1,60 +1,85 @@
 //! The report as Markdown, for a README or an issue.
 
+use std::ops::Range;
+
+use super::layout::plain;
 use super::model::{Cell, Report};
-use super::table::{sentence, tables, verdict_of};
+use super::table::{Table, sentence, tables, verdict_of};
 use crate::manifest::Metric;
 
-/// Writes the report; `metrics` are the workload's.
+/// Writes the report: first what says the most, then, behind a fold, all columns, the verdicts and the machine. `metrics`
+/// are the workload's.
 #[must_use]
 pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
-    let columns: Vec<&Metric> = metrics.iter().filter(|m| m.column).collect();
-    let mut out = vec![format!("**{}**", escape(&report.run.headline)), String::new()];
-    for t in tables(report, &columns) {
-        if !t.title.is_empty() {
-            out.extend([format!("### {}", escape(&t.title)), String::new()]);
+    let tables = tables(report, metrics);
+    let mut out = vec![format!("**{}**\n", escape(&report.run.headline))];
+    for t in &tables {
+        out.extend(headed(t, t.foremost));
+        out.extend(t.missing.iter().map(|cell| missing(cell)));
+        if !t.to_come.is_empty() {
+            out.push(format!("- not measured yet: {}", escape(&t.to_come.join(", "))));
         }
-        if !t.rows.is_empty() {
-            let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
-            out.push(table(&t.head, &rows));
-        }
-        if let Some(primary) = metrics.iter().find(|m| m.primary) {
-            let found = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
-            let verdicts: Vec<String> = found
-                .map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin))))
-                .collect();
-            if !verdicts.is_empty() {
-                out.extend(verdicts);
-                out.push(String::new());
-            }
-        }
-        for cell in &t.missing {
-            out.push(missing(cell));
-        }
-        if !t.missing.is_empty() {
+        if !(t.missing.is_empty() && t.to_come.is_empty()) {
             out.push(String::new());
         }
     }
     out.extend(report.warnings.iter().map(|w| format!("> {}\n", escape(w))));
-    out.push(format!(
-        "Host: {}. Run {}, seed {}.",
-        escape(&report.host.headline()),
-        report.run.id,
-        report.run.seed
-    ));
-    out.push(String::new());
+    out.push("<details>\n<summary>All columns, verdicts and the machine</summary>\n".to_owned());
+    for t in &tables {
+        out.extend(headed(t, t.head.len()));
+        out.extend(verdicts(report, metrics, t));
+    }
+    let (host, run) = (escape(&report.host.headline()), &report.run);
+    out.push(format!("Host: {host}. Run {}, seed {}.\n\n</details>\n", run.id, run.seed));
     out.join("\n")
 }
 
+/// The first columns of a table, below its title.
+fn headed(t: &Table<'_>, columns: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    if !t.title.is_empty() {
+        out.push(format!("### {}\n", escape(&t.title)));
+    }
+    if !t.rows.is_empty() {
+        let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row[..columns].to_vec()).collect();
+        // The last column of the whole table is a text, that of a part a number.
+        let numbers = if columns == t.head.len() { columns - 1 } else { columns };
+        out.push(aligned(&t.head[..columns], &rows, 1..numbers));
+    }
+    out
+}
+
+fn verdicts(report: &Report, metrics: &[Metric], t: &Table<'_>) -> Vec<String> {
+    let Some(primary) = metrics.iter().find(|m| m.primary) else { return Vec::new() };
+    let found = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
+    let mut lines: Vec<String> =
+        found.map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin)))).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// Below the reason stands, as it is, what the contender printed.
 fn missing(cell: &Cell) -> String {
     let status = format!("{:?}", cell.status).to_lowercase();
     let remedy = if cell.remedy.is_empty() { String::new() } else { format!(" Remedy: `{}`", cell.remedy) };
-    format!("- {} {status}: {}{remedy}", escape(&cell.label), escape(&cell.reason))
+    let reason = plain(&cell.reason);
+    let (why, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
+    let printed: Vec<String> = printed.lines().map(|l| format!("\n      {}", l.trim())).collect();
+    let printed = if printed.is_empty() { String::new() } else { format!("\n{}\n", printed.concat()) };
+    format!("- {} {status}: {}{remedy}{printed}", escape(&cell.label), escape(why))
 }
 
-/// A Markdown table, ending in a newline: the first and the last column to the left, the others to the right.
+/// A Markdown table of texts, ending in a newline.
 #[must_use]
 pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
-    let rules = (0..head.len()).map(|i| if i == 0 || i + 1 == head.len() { "---" } else { "---:" });
+    aligned(head, rows, 0..0)
+}
+
+/// A Markdown table with these columns to the right and the others to the left, ending in a newline.
+fn aligned(head: &[String], rows: &[Vec<String>], numbers: Range<usize>) -> String {
+    let rules = (0..head.len()).map(|i| if numbers.contains(&i) { "---:" } else { "---" });
     let rules = format!("|{}|", rules.collect::<Vec<_>>().join("|"));
     let body = rows.iter().map(|r| row(r));
     let mut lines: Vec<String> = [row(head), rules].into_iter().chain(body).collect();

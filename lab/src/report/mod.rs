@@ -5,6 +5,7 @@
 mod build;
 mod format;
 mod in_turns;
+mod layout;
 mod markdown;
 mod model;
 pub mod plot;
@@ -16,9 +17,10 @@ mod tests;
 
 pub use build::build;
 pub use format::{bytes, value};
+pub use layout::{columns, grid, plain, wrapped};
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
-pub use terminal::{grid, plain, terminal};
+pub use terminal::terminal;
 
 /// The JSON Schema of a report.
 #[must_use]

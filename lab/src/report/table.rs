@@ -5,23 +5,27 @@ use std::collections::BTreeMap;
 use super::build::differing;
 use super::format;
 use super::model::{Cell, Report, Verdict, VerdictKind};
-use crate::manifest::Metric;
+use crate::manifest::{Better, Metric};
 use crate::store::CellStatus;
 
 /// The table of the cells that share their parameters.
 pub(super) struct Table<'a> {
     /// In what these parameters differ from the other tables'; empty if there is one table.
     pub(super) title: String,
-    /// Column heads.
+    /// Column heads, the most important first.
     pub(super) head: Vec<String>,
+    /// How many of the columns say the most: all that a glance needs.
+    pub(super) foremost: usize,
     /// One row a measured cell, best first, the ceiling last.
     pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
-    /// The cells without figures.
+    /// The cells without figures that have a reason.
     pub(super) missing: Vec<&'a Cell>,
+    /// The labels of those that the run has not come to.
+    pub(super) to_come: Vec<&'a str>,
 }
 
-/// The tables of a report; `columns` are the metrics that have one.
-pub(super) fn tables<'a>(report: &'a Report, columns: &[&Metric]) -> Vec<Table<'a>> {
+/// The tables of a report; `metrics` are the workload's.
+pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a>> {
     let mut groups: Vec<(&BTreeMap<String, serde_json::Value>, Vec<&Cell>)> = Vec::new();
     for cell in &report.cells {
         match groups.iter_mut().find(|(params, _)| **params == cell.params) {
@@ -30,51 +34,68 @@ pub(super) fn tables<'a>(report: &'a Report, columns: &[&Metric]) -> Vec<Table<'
         }
     }
     let all: Vec<_> = groups.iter().map(|(params, _)| *params).collect();
-    groups.iter().map(|(params, cells)| table(report, columns, differing(&all, params), cells)).collect()
+    groups.iter().map(|(params, cells)| table(report, metrics, differing(&all, params), cells)).collect()
 }
 
-fn table<'a>(report: &'a Report, columns: &[&Metric], title: String, cells: &[&'a Cell]) -> Table<'a> {
+/// What stands in a column.
+enum Column<'a> {
+    Figure(&'a Metric),
+    /// The ratio of the primary metric to the baseline.
+    Versus(&'a str),
+    /// The range of the trials of the primary metric, where there is nothing to compare with.
+    Spread,
+    OfCeiling,
+    Bottleneck,
+}
+
+fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a Cell]) -> Table<'a> {
     let primary = &report.run.primary;
     let mut measured: Vec<&Cell> = cells.iter().copied().filter(|c| c.status == CellStatus::Ok).collect();
+    sort(&mut measured, primary, metrics);
+    let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
+    let shown = metrics.iter().filter(|m| m.column);
+    let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
+    columns.push(baseline.map_or(Column::Spread, Column::Versus));
+    if measured.iter().any(|c| c.ceiling) {
+        columns.push(Column::OfCeiling);
+    }
+    columns.extend(shown.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
+    let foremost = 1 + columns.len();
+    columns.extend(shown.filter(|m| !m.headline && !m.primary).map(Column::Figure));
+    columns.push(Column::Bottleneck);
+    let roles = &report.run.roles;
+    let text = |cell: &Cell, column: &Column<'_>| match column {
+        Column::Figure(metric) => figure(cell, metric, roles),
+        Column::Versus(baseline) => versus(report, cell, primary, baseline),
+        Column::Spread => spread(cell, primary),
+        Column::OfCeiling => of_ceiling(cell, primary),
+        Column::Bottleneck => cell.bottleneck.clone(),
+    };
+    let head = columns.iter().map(|column| match column {
+        Column::Figure(metric) => head_of(metric, roles),
+        Column::Versus(baseline) => format!("vs {baseline}"),
+        Column::Spread => "least - most of trials".to_owned(),
+        Column::OfCeiling => "of ceiling".to_owned(),
+        Column::Bottleneck => "bottleneck".to_owned(),
+    });
+    let head = [String::new()].into_iter().chain(head).collect();
+    let row = |cell: &Cell| [name(cell)].into_iter().chain(columns.iter().map(|c| text(cell, c))).collect();
+    let rows = measured.into_iter().map(|cell| (cell, row(cell))).collect();
+    let without = cells.iter().copied().filter(|c| c.status != CellStatus::Ok);
+    let (to_come, missing): (Vec<&Cell>, _) =
+        without.partition(|c| c.status == CellStatus::Planned && c.reason.is_empty());
+    let to_come = to_come.into_iter().map(|c| c.label.as_str()).collect();
+    Table { title, head, foremost, rows, missing, to_come }
+}
+
+/// Best first, the ceiling last.
+fn sort(cells: &mut [&Cell], primary: &str, metrics: &[Metric]) {
     let key = |c: &Cell| c.metrics.get(primary).and_then(|m| m.value).unwrap_or(0.0);
-    let higher = columns.iter().any(|m| m.primary && m.better == crate::manifest::Better::Higher);
-    measured.sort_by(|a, b| {
+    let higher = metrics.iter().any(|m| m.primary && m.better == Better::Higher);
+    cells.sort_by(|a, b| {
         let order = key(a).total_cmp(&key(b));
         a.ceiling.cmp(&b.ceiling).then(if higher { order.reverse() } else { order })
     });
-    let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
-    let has_ceiling = measured.iter().any(|c| c.ceiling);
-    let mut head = vec![String::new()];
-    for metric in columns {
-        head.push(head_of(metric, &report.run.roles));
-        if metric.primary {
-            head.push(baseline.map_or("vs baseline".to_owned(), |b| format!("vs {b}")));
-        }
-    }
-    if has_ceiling {
-        head.push("of ceiling".to_owned());
-    }
-    head.push("bottleneck".to_owned());
-    let rows = measured
-        .into_iter()
-        .map(|cell| {
-            let mut row = vec![name(cell)];
-            for metric in columns {
-                row.push(figure(cell, metric, &report.run.roles));
-                if metric.primary {
-                    row.push(versus(report, cell, primary, baseline));
-                }
-            }
-            if has_ceiling {
-                let share = cell.metrics.get(primary).and_then(|m| m.of_ceiling);
-                row.push(share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s)));
-            }
-            row.push(cell.bottleneck.clone());
-            (cell, row)
-        })
-        .collect();
-    let missing = cells.iter().copied().filter(|c| c.status != CellStatus::Ok).collect();
-    Table { title, head, rows, missing }
 }
 
 fn name(cell: &Cell) -> String {
@@ -122,12 +143,27 @@ pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> O
     report.verdicts.iter().find(is)
 }
 
-fn versus(report: &Report, cell: &Cell, metric: &str, baseline: Option<&str>) -> String {
+fn spread(cell: &Cell, metric: &str) -> String {
+    let Some(m) = cell.metrics.get(metric) else { return String::new() };
+    let least = m.samples.iter().copied().reduce(f64::min);
+    let most = m.samples.iter().copied().reduce(f64::max);
+    match least.zip(most) {
+        Some((least, most)) => format!("{} of {}", format::range(least, most, &m.unit), m.samples.len()),
+        None => String::new(),
+    }
+}
+
+fn of_ceiling(cell: &Cell, metric: &str) -> String {
+    let share = cell.metrics.get(metric).and_then(|m| m.of_ceiling);
+    share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s))
+}
+
+fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String {
     if cell.ceiling {
         return "the bound".to_owned();
     }
     let Some(v) = verdict_of(report, cell, metric) else {
-        return if baseline == Some(cell.label.as_str()) { "baseline".to_owned() } else { String::new() };
+        return if baseline == cell.label { "baseline".to_owned() } else { String::new() };
     };
     match v.ratio {
         Some(ratio) => format!("{}x  {}", format::ratio(ratio), interval(v)),

@@ -3,51 +3,54 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::format;
+use super::layout::{blocks, plain, wrapped};
 use super::model::{Cell, Report, VerdictKind};
-use super::table::{self, sentence, verdict_of};
+use super::table::{self, Table, sentence, verdict_of};
 use crate::manifest::Metric;
 use crate::store::CellStatus;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
+/// Columns of the longest bar, where there is room for it ...
 const BAR_COLUMNS: usize = 40;
+/// ... and what is too short to compare.
+const BAR_COLUMNS_LEAST: usize = 10;
 
-/// Writes the report; `metrics` are the workload's.
+/// Writes the report in lines of `width`; `metrics` are the workload's.
 #[must_use]
-pub fn terminal(report: &Report, metrics: &[Metric]) -> String {
-    let columns: Vec<&Metric> = metrics.iter().filter(|m| m.column).collect();
+pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
     let primary = metrics.iter().find(|m| m.primary);
     let mut out = String::new();
-    line(&mut out, &format!("{BOLD}{}{BOLD:#}", report.run.headline));
-    for t in table::tables(report, &columns) {
+    line(&mut out, &format!("{BOLD}{}{BOLD:#}", wrapped(&report.run.headline, width, "", "  ")));
+    for t in table::tables(report, metrics) {
         if !t.title.is_empty() {
             line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", t.title));
         }
-        if !t.rows.is_empty() {
-            line(&mut out, &grid(&t.head, t.rows.iter().map(|(_, row)| row)));
-        }
+        figures(&mut out, &t, width);
         if let Some(primary) = primary {
             let cells: Vec<&Cell> = t.rows.iter().map(|(c, _)| *c).filter(|c| !c.ceiling).collect();
-            bars(&mut out, &cells, primary);
-            verdicts(&mut out, report, &cells, primary);
+            bars(&mut out, &cells, primary, width);
+            verdicts(&mut out, report, &cells, primary, width);
         }
-        missing(&mut out, &t.missing);
+        missing(&mut out, &t.missing, width);
+        if !t.to_come.is_empty() {
+            line(
+                &mut out,
+                &wrapped(&format!("not measured yet: {}", t.to_come.join(", ")), width, "  ", "    "),
+            );
+        }
     }
     for warning in &report.warnings {
         let style = AnsiColor::Yellow.on_default();
-        line(&mut out, &format!("{style}warning:{style:#} {warning}"));
+        let text = wrapped(&format!("warning: {}", plain(warning)), width, "", "  ");
+        line(&mut out, &text.replacen("warning:", &format!("{style}warning:{style:#}"), 1));
     }
-    let host = format!(
-        "{DIM}{}\nrun {} · seed {} · netdyno show {}{DIM:#}",
-        report.host.headline(),
-        report.run.id,
-        report.run.seed,
-        report.run.id
-    );
-    line(&mut out, &host);
+    let run = &report.run;
+    let foot = format!("run {} · seed {} · netdyno show {}", run.id, run.seed, run.id);
+    let foot = [report.host.headline(), foot].map(|text| wrapped(&text, width, "", "  "));
+    line(&mut out, &format!("{DIM}{}{DIM:#}", foot.join("\n")));
     out
 }
 
@@ -56,50 +59,47 @@ fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// Aligned columns: the first and the last to the left, the others to the right.
-#[must_use]
-pub fn grid<'a>(head: &[String], rows: impl Iterator<Item = &'a Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(head.iter().map(String::as_str));
-    for row in rows {
-        table.add_row(row.iter().map(|cell| plain(cell)));
+/// The rows, in as many blocks as the width asks for.
+fn figures(out: &mut String, t: &Table<'_>, width: usize) {
+    if t.rows.is_empty() {
+        return;
     }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        let last = i + 1 == head.len();
-        column.set_cell_alignment(if i == 0 || last { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    table.lines().map(|l| format!(" {}", l.trim_end())).collect::<Vec<_>>().join("\n")
+    let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
+    let labels: Vec<String> = t.rows.iter().map(|(cell, _)| cell.label.clone()).collect();
+    line(out, &blocks(&t.head, &rows, &labels, width).join("\n\n"));
 }
 
 /// One bar a cell, the longest for the greatest value.
-fn bars(out: &mut String, cells: &[&Cell], primary: &Metric) {
+fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
+    const FIGURE_COLUMNS: usize = 14;
     let value = |c: &Cell| c.metrics.get(&primary.name).and_then(|m| m.value);
     let greatest = cells.iter().filter_map(|c| value(c)).fold(0.0, f64::max);
     if greatest <= 0.0 || cells.len() < 2 {
         return;
     }
-    let width = cells.iter().map(|c| c.label.chars().count()).max().unwrap_or(0);
+    let names = cells.iter().map(|c| c.label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(names + FIGURE_COLUMNS).min(BAR_COLUMNS);
+    if room < BAR_COLUMNS_LEAST {
+        return;
+    }
     line(out, "");
     for cell in cells {
         let Some(v) = value(cell) else { continue };
         let style = AnsiColor::Cyan.on_default();
-        let bar = bar(v / greatest);
-        line(
-            out,
-            &format!("  {:width$}  {style}{bar}{style:#} {}", cell.label, format::value(v, &primary.unit)),
-        );
+        let bar = bar(v / greatest, room);
+        let value = format::value(v, &primary.unit);
+        line(out, &format!("  {:names$}  {style}{bar}{style:#} {value}", cell.label));
     }
 }
 
-/// A share of [`BAR_COLUMNS`] in eighths of a column.
-fn bar(share: f64) -> String {
+/// A share of so many columns, in eighths of one.
+fn bar(share: f64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (share.clamp(0.0, 1.0) * (BAR_COLUMNS * 8) as f64).round() as usize;
+    let eighths = (share.clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric) {
+fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric, width: usize) {
     let found: Vec<_> = cells.iter().filter_map(|c| verdict_of(report, c, &primary.name)).collect();
     if found.is_empty() {
         return;
@@ -111,27 +111,30 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
             VerdictKind::Worse => AnsiColor::Red.on_default(),
             VerdictKind::NoDifference | VerdictKind::Undecided => AnsiColor::Yellow.on_default(),
         };
-        line(out, &format!("  {style}{}{style:#}", sentence(v, &primary.label, report.run.margin)));
+        let text = wrapped(&sentence(v, &primary.label, report.run.margin), width, "  ", "    ");
+        line(out, &format!("{style}{text}{style:#}"));
     }
     line(out, "");
 }
 
-/// Without the control characters by which a contender could write elsewhere on the terminal.
-#[must_use]
-pub fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
-}
-
-fn missing(out: &mut String, cells: &[&Cell]) {
+/// What has no figures, each with its reason. The lines below the first of a reason are what the contender printed.
+fn missing(out: &mut String, cells: &[&Cell], width: usize) {
     for cell in cells {
         let (word, style) = match cell.status {
             CellStatus::Failed => ("failed", AnsiColor::Red.on_default()),
             CellStatus::Skipped => ("skipped", AnsiColor::Yellow.on_default()),
             CellStatus::Planned | CellStatus::Ok => ("not measured", AnsiColor::Yellow.on_default()),
         };
-        line(out, &format!("  {} {style}{word}{style:#}: {}", cell.label, plain(&cell.reason)));
+        let reason = plain(&cell.reason);
+        let (why, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
+        let text = wrapped(&format!("{} {word}: {why}", cell.label), width, "  ", "    ");
+        line(out, &text.replacen(&format!(" {word}:"), &format!(" {style}{word}{style:#}:"), 1));
+        for text in printed.lines() {
+            line(out, &wrapped(text.trim_end(), width, "", "        "));
+        }
         if !cell.remedy.is_empty() {
-            line(out, &format!("    {DIM}remedy:{DIM:#} {}", cell.remedy));
+            let text = wrapped(&format!("remedy: {}", plain(&cell.remedy)), width, "    ", "      ");
+            line(out, &text.replacen("remedy:", &format!("{DIM}remedy:{DIM:#}"), 1));
         }
     }
 }

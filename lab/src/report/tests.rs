@@ -52,7 +52,7 @@ fn the_report_says_what_the_samples_say() {
 #[test]
 fn a_failed_cell_is_shown_with_its_reason() {
     let report = build(&made_up()).unwrap();
-    for text in [terminal(&report, &metrics()), markdown(&report, &metrics())] {
+    for text in [terminal(&report, &metrics(), 100), markdown(&report, &metrics())] {
         assert!(text.contains("liar") && text.contains("wrong digest"), "{text}");
         assert!(text.contains("absent") && text.contains("apt-get install it"), "{text}");
         assert!(text.contains("this run is made up"), "{text}");
@@ -62,13 +62,117 @@ fn a_failed_cell_is_shown_with_its_reason() {
 #[test]
 fn the_table_is_in_order_and_aligned() {
     let report = build(&made_up()).unwrap();
-    let text = anstream::adapter::strip_str(&terminal(&report, &metrics())).to_string();
+    let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 100)).to_string();
     let line = |name: &str| text.lines().position(|l| l.trim_start().starts_with(name)).unwrap();
     assert!(line("rival") < line("base") && line("base") < line("top"), "{text}");
     assert!(text.contains("rival: better, counted 2.00x that of base (1."), "{text}");
     assert!(text.contains("equal: no difference to base beyond 2 %"), "{text}");
     assert!(text.contains("25.0 %"), "share of the ceiling: {text}");
     assert!(text.contains("6.00 MB (3.00 + 3.00)"), "{text}");
+}
+
+/// The longest line: colour taken out, characters counted.
+fn widest(text: &str) -> usize {
+    text.lines().map(|l| l.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
+    let mut made_up = made_up();
+    let words = "a reason of very many words ".repeat(20);
+    made_up.cells[3].reason = format!("the sink: {words}\n      panic: {words}\n      the last line");
+    made_up.header.warnings = vec![words.clone()];
+    let report = build(&made_up).unwrap();
+    let cells: Vec<Vec<String>> =
+        table::tables(&report, &metrics())[0].rows.iter().map(|r| r.1.clone()).collect();
+    for width in [60, 80, 100, 120, 200] {
+        let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), width)).to_string();
+        assert!(widest(&text) <= width, "{width}: {text}");
+        for cell in cells.iter().flatten() {
+            assert!(text.contains(cell.as_str()), "{width}: {cell} in {text}");
+        }
+        assert!(text.contains("\n      panic: a reason") && text.contains("\n      the last line"), "{text}");
+        let all: Vec<&str> = text.split_whitespace().collect();
+        assert!(all.join(" ").contains(words.trim()), "{text}");
+    }
+    let text = terminal(&report, &metrics(), 120);
+    assert_eq!(text.matches("6.00 MB (3.00 + 3.00)").count(), 4, "one line a contender: {text}");
+}
+
+#[test]
+fn one_contender_alone_shows_how_far_its_trials_lie_apart() {
+    let ok = CellStatus::Ok;
+    let rates = [1000, 1300, 900, 1000];
+    let run = run(&[Contender { name: "base", status: ok, rates: &rates, sink_cpu_percent: 99 }], None);
+    let report = build(&run).unwrap();
+    for text in [terminal(&report, &metrics(), 120), markdown(&report, &metrics())] {
+        assert!(text.contains("0.90 - 1.30 k/s of 4"), "{text}");
+        assert!(!text.contains("vs "), "{text}");
+    }
+}
+
+#[test]
+fn what_the_run_has_not_come_to_stands_in_one_line() {
+    let mut made_up = made_up();
+    for cell in &mut made_up.cells[3..5] {
+        (cell.status, cell.reason, cell.remedy) = (CellStatus::Planned, String::new(), String::new());
+    }
+    let report = build(&made_up).unwrap();
+    for text in [terminal(&report, &metrics(), 80), markdown(&report, &metrics())] {
+        assert!(text.contains("not measured yet: liar, absent\n"), "{text}");
+    }
+}
+
+#[test]
+fn what_was_lost_stands_in_the_table() {
+    let mut made_up = made_up();
+    let metric = "[[metrics]]\nname = \"gone\"\nlabel = \"lost\"\nunit = \"1\"\nbetter = \"lower\"\n\
+                  column = false\nfrom = { count = { role = \"source\", counter = \"messages\" } }\n\n[presets";
+    made_up.header.manifest = made_up.header.manifest.replacen("[presets", metric, 1);
+    let metrics = made_up.header.parsed_workload().unwrap().metrics;
+    let report = build(&made_up).unwrap();
+    let cell = report.cells.iter().find(|c| c.label == "rival").unwrap();
+    assert_eq!(cell.bottleneck, "waiting (source 50 %, sink 40 %), 8005 lost");
+    assert!(terminal(&report, &metrics, 200).contains(", 8005 lost"));
+    // A good thing is none of these, nor is what has a column.
+    for (from, to) in [("better = \"lower\"\ncolumn", "better = \"higher\"\ncolumn"), ("column = false", "")]
+    {
+        let mut other = made_up.clone();
+        other.header.manifest = other.header.manifest.replacen(from, to, 1);
+        assert!(!build(&other).unwrap().cells[0].bottleneck.contains("lost"));
+    }
+}
+
+#[test]
+fn what_a_crashed_role_printed_is_in_the_json() {
+    let mut made_up = made_up();
+    let mut trial = made_up.trials[0].clone();
+    let (role, reason, stderr) = ("sink".to_owned(), "died".to_owned(), "panic: oh\n".repeat(50));
+    (trial.cell, trial.outcome) = (3, crate::store::Outcome::Failed { role, reason, stderr: stderr.clone() });
+    made_up.trials.push(trial);
+    let report = build(&made_up).unwrap();
+    assert_eq!(report.cells[3].stderr, stderr);
+    assert!(report.cells.iter().enumerate().all(|(i, c)| i == 3 || c.stderr.is_empty()));
+}
+
+#[test]
+fn markdown_begins_with_what_says_the_most() {
+    let mut metrics = metrics();
+    metrics[1].headline = true;
+    let text = markdown(&build(&made_up()).unwrap(), &metrics);
+    let (first, rest) = text.split_once("<details>").unwrap();
+    assert!(
+        first.contains("|  | counted | vs base | of ceiling | CPU/msg |\n|---|---:|---:|---:|---:|\n"),
+        "{text}"
+    );
+    assert!(first.contains("liar failed") && !first.contains("Host:"), "{text}");
+    assert!(
+        rest.contains("peak RSS (source + sink) | bottleneck |\n|---|---:|---:|---:|---:|---:|---|\n"),
+        "{text}"
+    );
+    for part in ["- rival: better", "Host: ", "\n\n</details>\n"] {
+        assert!(rest.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]
@@ -89,11 +193,15 @@ fn json_keeps_its_schema() {
 #[test]
 fn a_contender_cannot_write_into_the_page() {
     let mut made_up = made_up();
-    made_up.cells[3].reason = "<script>|`x`\u{1b}[2J".to_owned();
+    made_up.cells[3].reason = "<script>|`x`\u{1b}[2J\n      </details>\n# x".to_owned();
     let report = build(&made_up).unwrap();
     let text = markdown(&report, &metrics());
     assert!(!text.contains("<script>") && text.contains("&lt;script>\\|\\`x\\`"), "{text}");
-    let text = terminal(&report, &metrics());
+    assert!(
+        text.contains("\n\n      </details>\n      # x\n"),
+        "what was printed stands in a block of code: {text}"
+    );
+    let text = terminal(&report, &metrics(), 100);
     assert!(!text.contains("\u{1b}[2J"), "{text}");
 }
 

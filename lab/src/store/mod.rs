@@ -205,7 +205,7 @@ impl Store {
         Ok(())
     }
 
-    /// The runs, newest first.
+    /// The runs with their cells, without their trials, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -223,7 +223,9 @@ impl Store {
             .map_err(|e| self.fail(e))?;
         rows.map(|row| {
             let (header, status, why) = row.map_err(|e| self.fail(e))?;
-            run_of(&header, &status, why)
+            let mut run = run_of(&header, &status, why)?;
+            run.cells = self.load_cells(&run.header.id)?;
+            Ok(run)
         })
         .collect()
     }
@@ -293,13 +295,14 @@ impl Store {
             .map_err(|e| self.fail(e))?
             .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
         let mut loaded = run_of(&header, &status, why)?;
-        loaded.cells = self
-            .strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?
-            .iter()
-            .map(|text| from_json(text))
-            .collect::<Result<_, _>>()?;
+        loaded.cells = self.load_cells(run)?;
         loaded.trials = self.load_trials(run)?;
         Ok(loaded)
+    }
+
+    fn load_cells(&self, run: &str) -> Result<Vec<CellRecord>, StoreError> {
+        let records = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?;
+        records.iter().map(|text| from_json(text)).collect()
     }
 
     fn load_trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {

@@ -64,6 +64,7 @@ fn runs_are_found_by_the_start_of_their_id() {
     assert!(matches!(store.find("%"), Err(StoreError::NoRun(_))), "no pattern");
     assert_eq!(store.runs(10).unwrap().len(), 2);
     assert_eq!(store.runs(1).unwrap()[0].header.id, run.header.id);
+    assert_eq!(store.runs(1).unwrap()[0].cells.len(), run.cells.len());
 }
 
 #[test]
