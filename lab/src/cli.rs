@@ -50,7 +50,7 @@ pub enum Verb {
     New(NewArgs),
     /// Show a stored run again, computed anew from its samples
     Show(ShowArgs),
-    /// Draw a stored run: a metric against a parameter, or latency curves
+    /// Draw a stored run: who is how far from the baseline, a metric against a parameter, or latency curves
     Plot(PlotArgs),
     /// List the stored runs
     History(HistoryArgs),
@@ -239,11 +239,13 @@ pub struct ShowArgs {
 /// `plot`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  netdyno plot last                           each contender's ratio to the baseline, with its interval
+  netdyno plot last --y cpu_per_message -o cpu.svg
   netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
   netdyno plot last --x tasks c-epoll tokio
   netdyno plot last --curve ping.latency --where rate=1000
 
-Lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load
+With --x, lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load
 that was asked for.")]
 pub struct PlotArgs {
     /// A run's id, the start of one, or `last`
@@ -254,8 +256,8 @@ pub struct PlotArgs {
     /// The parameter along the x axis
     #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
     pub x: Option<String>,
-    /// The metric along the y axis [default: the primary one]
-    #[arg(long, value_name = "METRIC", requires = "x")]
+    /// The metric: along the y axis with --x, else what contenders are ranked by [default: the primary one]
+    #[arg(long, value_name = "METRIC", conflicts_with = "curve")]
     pub y: Option<String>,
     /// Latency curves instead: a role and its histogram
     #[arg(long, value_name = "ROLE.HISTOGRAM")]
@@ -267,7 +269,7 @@ pub struct PlotArgs {
     #[arg(long)]
     pub title: Option<String>,
     /// The SVG file to write [default: RUN.svg]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = parse_picture)]
     pub output: Option<PathBuf>,
 }
 
@@ -350,6 +352,18 @@ fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A file that does not claim to be another kind of picture.
+fn parse_picture(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    match file.extension().map(|e| e.to_string_lossy().into_owned()) {
+        Some(kind) if !kind.eq_ignore_ascii_case("svg") => Err(format!(
+            "pictures are SVG, not {kind}: name it {}; browsers and editors of pictures turn SVG into others",
+            file.with_extension("svg").display()
+        )),
+        _ => Ok(file),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,5 +389,8 @@ mod tests {
             let error = parse_size(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
+        assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
+        assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));
+        assert!(parse_picture("a/x.png").unwrap_err().contains("name it a/x.svg"));
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::PlotArgs;
 use crate::report::{self, plot};
 use crate::store::Store;
 
-/// Draws a metric against a parameter, or latency curves, into an SVG file.
+/// Draws who is how far from the baseline, a metric against a parameter, or latency curves, into an SVG file.
 ///
 /// # Errors
 /// When there is no such run, there is nothing to plot, or the file cannot be written.
@@ -17,19 +17,34 @@ pub fn run(args: &PlotArgs) -> Outcome {
     let workload = run.header.parsed_workload()?;
     let report = report::build(&run)?;
     let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
-    let mut drawing = match (&args.x, &args.curve) {
-        (Some(x), _) => {
-            let y = args.y.clone().unwrap_or_else(|| report.run.primary.clone());
-            plot::against(&report, &workload, x, &y, &selection)?
-        }
-        (None, Some(curve)) => plot::curves(&report, &workload, curve, &selection)?,
-        (None, None) => return Err("what to plot? Name --x PARAM, or --curve ROLE.HISTOGRAM".into()),
+    let metric = args.y.clone().unwrap_or_else(|| report.run.primary.clone());
+    let drawing = match (&args.x, &args.curve) {
+        (Some(x), _) => Drawing::Lines(plot::against(&report, &workload, x, &metric, &selection)?),
+        (None, Some(curve)) => Drawing::Lines(plot::curves(&report, &workload, curve, &selection)?),
+        (None, None) => Drawing::Ranking(plot::ranking(&report, &workload, &metric, &selection)?),
     };
-    if let Some(title) = &args.title {
-        drawing.title.clone_from(title);
-    }
+    let svg = drawing.svg(args.title.as_deref())?;
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.svg", report.run.id)));
-    std::fs::write(&file, plot::svg(&drawing)?).map_err(|e| format!("{}: {e}", file.display()))?;
+    std::fs::write(&file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
     print(&format!("{}\n", file.display()));
     Ok(GOOD)
+}
+
+enum Drawing {
+    Lines(plot::Plot),
+    Ranking(plot::Ranking),
+}
+
+impl Drawing {
+    fn svg(mut self, title: Option<&str>) -> Result<String, String> {
+        if let Some(wanted) = title {
+            let (Self::Lines(plot::Plot { title, .. }) | Self::Ranking(plot::Ranking { title, .. })) =
+                &mut self;
+            wanted.clone_into(title);
+        }
+        match &self {
+            Self::Lines(plot) => plot::svg(plot),
+            Self::Ranking(ranking) => plot::ranking_svg(ranking),
+        }
+    }
 }

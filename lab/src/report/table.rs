@@ -51,7 +51,9 @@ enum Column<'a> {
 fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a Cell]) -> Table<'a> {
     let primary = &report.run.primary;
     let mut measured: Vec<&Cell> = cells.iter().copied().filter(|c| c.status == CellStatus::Ok).collect();
-    sort(&mut measured, primary, metrics);
+    if let Some(metric) = metrics.iter().find(|m| m.primary) {
+        sort(&mut measured, metric);
+    }
     let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
     let shown = metrics.iter().filter(|m| m.column);
     let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
@@ -89,16 +91,19 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
 }
 
 /// Best first, the ceiling last.
-fn sort(cells: &mut [&Cell], primary: &str, metrics: &[Metric]) {
-    let key = |c: &Cell| c.metrics.get(primary).and_then(|m| m.value).unwrap_or(0.0);
-    let higher = metrics.iter().any(|m| m.primary && m.better == Better::Higher);
+pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
+    let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);
     cells.sort_by(|a, b| {
         let order = key(a).total_cmp(&key(b));
-        a.ceiling.cmp(&b.ceiling).then(if higher { order.reverse() } else { order })
+        a.ceiling.cmp(&b.ceiling).then(match metric.better {
+            Better::Higher => order.reverse(),
+            Better::Lower => order,
+        })
     });
 }
 
-fn name(cell: &Cell) -> String {
+/// The label, its version, and whether it is tuned.
+pub(super) fn name(cell: &Cell) -> String {
     let version = cell.contender.is_some().then(|| cell.implementations.values().next()).flatten();
     let mut name = match version {
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),

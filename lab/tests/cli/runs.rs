@@ -63,6 +63,20 @@ fn a_run_in_every_format_and_again_from_the_store() {
     assert!(!table.stdout.contains('\u{1b}'), "no colour into a pipe");
     let history = bench.netdyno(&["history"]);
     assert!(history.stdout.contains(report["run"]["id"].as_str().unwrap()), "{history:?}");
+    assert!(history.stdout.contains("one, two"), "{history:?}");
+    for columns in ["80", "120", ""] {
+        for arguments in [&["show", "last"][..], &["history"], &["list", "dummy"], &["list"]] {
+            // Without COLUMNS it is a log of 100 columns.
+            let output = bench.command(arguments).env("COLUMNS", columns).output().unwrap();
+            let (text, width) = (String::from_utf8(output.stdout).unwrap(), columns.parse().unwrap_or(100));
+            let longest = text.lines().map(|l| l.chars().count()).max();
+            assert!(longest <= Some(width), "{columns} {arguments:?}: {text}");
+        }
+    }
+    let file = bench.path("ranking.svg");
+    let plot = bench.netdyno(&["plot", "last", "-o", file.to_str().unwrap()]);
+    assert_eq!(plot.code, 0, "{plot:?}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("vs one"));
     let validator = {
         let schema = bench.netdyno(&["schema", "report"]);
         jsonschema::validator_for(&serde_json::from_str(&schema.stdout).unwrap()).unwrap()

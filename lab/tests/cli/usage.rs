@@ -28,6 +28,8 @@ fn names_and_values() {
         (&["check", "bad"], "unknown contender"),
         (&["show"], "no run"),
         (&["plot", "last", "--x", "streams"], "no run"),
+        (&["plot", "last", "-o", "x.png"], "name it x.svg"),
+        (&["run", "dummy", "--memory-limit", "10"], "write 10MiB or 10GiB"),
         (&["run", "dummy", "--against", "god"], "did you mean \"good\"?"),
         (&["new", "--workload", "dummy", "--language", "cobol", "x"], "unknown language"),
     ] {

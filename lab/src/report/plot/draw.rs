@@ -4,10 +4,13 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{Plot, Point, Series};
-use crate::report::format;
+use crate::report::{format, plain};
 
 /// Size of the whole, in px.
-const SIZE: (u32, u32) = (960, 520);
+const SIZE: (u32, u32) = (960, 560);
+/// Room for the footer, and the height of its lines.
+const FOOTER_HEIGHT: i32 = 40;
+const FOOTER_LINE: i32 = 15;
 /// Room for the names at the right.
 const NAMES_WIDTH: u32 = 210;
 /// Least distance of two names, in px.
@@ -43,13 +46,18 @@ fn draw(plot: &Plot, root: DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) 
     root.fill(&WHITE)?;
     let title = ("sans-serif", 17).into_font();
     root.draw(&Text::new(plot.title.clone(), (14, 12), title))?;
+    let foot = ("sans-serif", 11).into_font().color(&RGBColor(90, 90, 90));
+    for (i, text) in (0..).zip(&plot.footer) {
+        let y = SIZE.1 as i32 - FOOTER_HEIGHT + 4 + i * FOOTER_LINE;
+        root.draw(&Text::new(plain(text), (14, y), foot.clone()))?;
+    }
     let (low, high) = y_range(plot);
     let (first, last) = (plot.x_ticks.first().map_or(0.0, |t| t.0), plot.x_ticks.last().map_or(1.0, |t| t.0));
     let mut chart = ChartBuilder::on(&root)
         .margin_top(44)
         .margin_left(10)
         .margin_right(NAMES_WIDTH)
-        .margin_bottom(10)
+        .margin_bottom(10 + FOOTER_HEIGHT)
         .x_label_area_size(46)
         .y_label_area_size(78)
         .build_cartesian_2d(first - 0.2..last + 0.2, (low..high).log_scale())?;
@@ -134,7 +142,7 @@ fn draw_names(
 
 /// Heights in order, moved apart to at least [`NAME_STEP`] and back into the picture.
 fn spread(mut heights: Vec<i32>) -> Vec<i32> {
-    let bottom = SIZE.1 as i32 - 20;
+    let bottom = SIZE.1 as i32 - FOOTER_HEIGHT - 20;
     for i in 1..heights.len() {
         heights[i] = heights[i].max(heights[i - 1] + NAME_STEP);
     }

@@ -1,7 +1,9 @@
-//! Plots of a stored run, as SVG: a metric against a parameter, or latency curves. Nothing is drawn that the report does
-//! not hold.
+//! Plots of a stored run, as SVG: who is how far from the baseline, a metric against a parameter, or latency curves.
+//! Nothing is drawn that the report does not hold.
 
 mod draw;
+mod ranking;
+mod ranking_svg;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +14,8 @@ use crate::manifest::{ManifestError, Metric, ParamSpec, Source, Workload};
 use crate::store::CellStatus;
 
 pub use draw::svg;
+pub use ranking::{Ranking, ranking};
+pub use ranking_svg::ranking_svg;
 
 /// Lines of one picture at the most: as many names as stand beside it.
 pub const SERIES_MAX: usize = 24;
@@ -40,6 +44,8 @@ pub struct Plot {
     pub unit: String,
     /// One a contender.
     pub series: Vec<Series>,
+    /// The machine, the run and its date.
+    pub footer: Vec<String>,
 }
 
 /// The points of one contender, in rising x.
@@ -75,6 +81,9 @@ pub enum PlotError {
     /// Several cells of a contender would stand at one place.
     #[error("cells differ in {0} too: choose one with --where {0}=VALUE")]
     Ambiguous(String),
+    /// One row a contender is not enough.
+    #[error("cells differ in {0}: draw it along the axis with --x {0}, or choose one with --where {0}=VALUE")]
+    Several(String),
     /// Nothing is left.
     #[error("no measured cell has a value above 0 here: choose another metric, or less with --where")]
     Empty,
@@ -137,6 +146,7 @@ pub fn against(
         y_label: metric.label.clone(),
         unit: metric.unit.clone(),
         series: in_order(series, true),
+        footer: footer(report),
     })
 }
 
@@ -174,6 +184,7 @@ pub fn curves(
         y_label: name.to_owned(),
         unit: unit_of_histogram(workload, name),
         series: in_order(series, false),
+        footer: footer(report),
     })
 }
 
@@ -206,6 +217,13 @@ fn unit_of_histogram(workload: &Workload, name: &str) -> String {
 fn title(report: &Report, what: &str, selection: &Selection) -> String {
     let chosen = selection.only.iter().map(|(name, value)| format!(", {name}={value}"));
     format!("{}: {what}{}", report.run.workload, chosen.collect::<String>())
+}
+
+/// Without these a picture is worth nothing a month later.
+fn footer(report: &Report) -> Vec<String> {
+    let run = &report.run;
+    let date = run.started_at.get(..10).unwrap_or(&run.started_at);
+    vec![report.host.headline(), format!("run {} · {date} · netdyno {}", run.id, run.lab_version)]
 }
 
 fn held(cell: &Cell) -> bool {
@@ -255,15 +273,28 @@ fn selected<'a>(
 
 /// Two cells of a contender may differ in `x` alone, and in how long was measured.
 fn no_other_difference(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
+    other_difference(cells, x)?.map_or(Ok(()), |name| Err(PlotError::Ambiguous(name)))
+}
+
+/// Cells that share their place, each contender once.
+fn several_at_one_place(cells: &[&Cell]) -> Result<(), PlotError> {
+    if let Some(name) = other_difference(cells, None)? {
+        return Err(PlotError::Several(name));
+    }
+    let twice = |(i, cell): (usize, &&Cell)| cells[..i].iter().any(|c| c.label == cell.label);
+    if cells.iter().enumerate().any(twice) { Err(PlotError::Twice) } else { Ok(()) }
+}
+
+fn other_difference(cells: &[&Cell], x: Option<&str>) -> Result<Option<String>, PlotError> {
     const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
     let first = cells.first().ok_or(PlotError::Empty)?;
     for (name, value) in &first.params {
         let differs = cells.iter().any(|c| c.params.get(name) != Some(value));
         if differs && Some(name.as_str()) != x && !EFFORT.contains(&name.as_str()) {
-            return Err(PlotError::Ambiguous(name.clone()));
+            return Ok(Some(name.clone()));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Where a value stands among the others. What means "no limit" stands above all.

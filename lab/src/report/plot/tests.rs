@@ -34,6 +34,32 @@ fn a_line_a_contender_and_what_has_no_limit_at_the_end() {
     assert_eq!(base.points[0], Point { x: 0.0, y: 1000.0, range: (900.0, 1100.0), held: true });
     let text = svg(&plot).unwrap();
     assert!(text.starts_with("<svg") && text.contains("flat out") && text.contains("rival"), "{text}");
+    let texts = texts(&text);
+    assert!(texts.contains(&report.host.headline()), "{texts:?}");
+    assert!(texts.contains("run 20260101-120000-0007 · 2026-01-01 · netdyno 0.0.0"), "{texts:?}");
+}
+
+/// All that a picture says. Panics where it is no XML.
+fn texts(svg: &str) -> String {
+    let document = roxmltree::Document::parse(svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
+    let nodes = document.descendants().filter(|n| n.has_tag_name("text") || n.has_tag_name("title"));
+    let of = |n: roxmltree::Node<'_, '_>| {
+        let parts: Vec<&str> =
+            n.descendants().filter(roxmltree::Node::is_text).filter_map(|t| t.text()).collect();
+        parts.concat()
+    };
+    nodes.map(of).collect::<Vec<_>>().join("\n")
+}
+
+fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) -> (Report, Workload) {
+    let contender = |(name, rates): &(&'static str, &'static [u64])| Contender {
+        name,
+        status: CellStatus::Ok,
+        rates,
+        sink_cpu_percent: 50,
+    };
+    let contenders: Vec<_> = contenders.iter().map(contender).collect();
+    (super::super::build(&run(&contenders, ceiling)).unwrap(), crate::doctor::self_test::workload())
 }
 
 #[test]
@@ -104,4 +130,98 @@ fn shares_become_nines() {
     for (quantile, place) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0), (0.999_999_99, 5.0)] {
         assert!((nines(quantile) - place).abs() < 1e-9, "{quantile}");
     }
+}
+
+#[test]
+fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
+    let (report, workload) = ranked(
+        &[
+            ("base", &[1000, 1010, 990, 1000]),
+            ("rival", &[2000, 2010, 1990, 2005]),
+            ("equal", &[1000, 1010, 990, 1001]),
+            ("slow", &[101, 99, 100, 100]),
+            ("wild", &[3000, 90, 5000, 700]),
+            ("top", &[8000, 8080, 7920, 8000]),
+        ],
+        Some("top"),
+    );
+    let mut report = report;
+    report.cells[4].label = "<b>&\u{1b}\"wild".to_owned();
+    report.verdicts.iter_mut().filter(|v| v.cell == 4).for_each(|v| v.contender = "x".to_owned());
+    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    let rows: Vec<(&str, &str)> = ranking.rows.iter().map(|r| (r.label.as_str(), r.word)).collect();
+    assert_eq!(
+        rows,
+        [
+            ("rival", "better"),
+            ("<b>&\u{1b}\"wild", "undecided"),
+            ("equal", "no difference"),
+            ("base", "baseline"),
+            ("slow", "worse"),
+            ("top", "the bound")
+        ]
+    );
+    assert_eq!(ranking.ceiling, Some(8.0));
+    assert_eq!(ranking.rows[3].at, Some(1.0));
+    let svg = ranking_svg(&ranking).unwrap();
+    assert_eq!(svg, ranking_svg(&ranking).unwrap());
+    let texts = texts(&svg);
+    for part in [
+        "The lab itself: counted, more is better",
+        "vs base",
+        "logarithmic scale",
+        "2.00 k/s",
+        "2.00x (",
+        "<b>&\"wild",
+        "ceiling",
+        "run 20260101-120000-0007",
+        "95 % of runs",
+        "0.1x",
+        "1x",
+    ] {
+        assert!(texts.contains(part), "{part}: {texts}");
+    }
+    assert!(svg.contains("@media (prefers-color-scheme: dark)") && !svg.contains("<b>"), "{svg}");
+    // Marks stand between the names and the values, whatever an interval says.
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let number = |n: roxmltree::Node<'_, '_>, name: &str| n.attribute(name)?.parse::<f64>().ok();
+    let marks = document.descendants().filter(|n| n.has_tag_name("circle") || n.has_tag_name("line"));
+    for x in marks
+        .filter(|n| n.attribute("class") != Some("rule"))
+        .flat_map(|n| ["x1", "x2", "cx"].map(|a| number(n, a)))
+    {
+        assert!(x.is_none_or(|x| (100.0..540.0).contains(&x)), "{x:?}");
+    }
+}
+
+#[test]
+fn without_a_baseline_a_ranking_is_of_values() {
+    let (report, workload) = ranked(&[("base", &[1000, 1300, 900, 1000]), ("top", &[8000; 4])], Some("top"));
+    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    let row = &ranking.rows[0];
+    assert_eq!((row.at, row.range), (Some(1000.0), Some((Some(900.0), Some(1300.0)))));
+    assert_eq!(row.detail, "0.90 - 1.30 k/s");
+    let texts = texts(&ranking_svg(&ranking).unwrap());
+    assert!(
+        texts.contains("2.00 k/s") && texts.contains("least to greatest") && !texts.contains("vs "),
+        "{texts}"
+    );
+}
+
+#[test]
+fn what_cannot_be_ranked_says_why_and_what_has_no_figures_is_named() {
+    let (report, workload) = made_up();
+    let fails = |metric: &str, only: &[(&str, &str)]| {
+        let only = only.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let selection = Selection { only, contenders: Vec::new() };
+        ranking(&report, &workload, metric, &selection).map(|r| r.rows.len())
+    };
+    let error = fails("throughput", &[]).unwrap_err().to_string();
+    assert!(error.contains("--x streams") && error.contains("--where streams=VALUE"), "{error}");
+    assert!(fails("throughputs", &[]).unwrap_err().to_string().contains("did you mean \"throughput\"?"));
+    assert_eq!(fails("cpu_per_message", &[("streams", "4")]), Ok(2));
+    let (mut report, workload) = ranked(&[("base", &[1000; 3]), ("liar", &[2000; 3])], None);
+    report.cells[1].status = CellStatus::Failed;
+    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    assert!(ranking.footer[0].contains("liar (failed)"), "{:?}", ranking.footer);
 }

@@ -1,0 +1,284 @@
+//! A [`Ranking`] as SVG that follows the reader's light or dark mode. Sizes are in px at the width of a README.
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
+use serde::Serialize;
+
+use super::ranking::{Kind, Ranking, Row};
+use crate::report::format;
+use crate::report::layout::{plain, wrapped};
+
+const TEMPLATE: &str = include_str!("ranking.svg.j2");
+const WIDTH: f64 = 880.0;
+const PAD: f64 = 16.0;
+const ROW: f64 = 27.0;
+const LINE: f64 = 16.0;
+/// Of a letter of a name, about.
+const LETTER: f64 = 8.0;
+/// Of a letter of small text.
+const SMALL_LETTER: f64 = 6.1;
+/// Right edge of the marks: then come value, ratio and word.
+const MARKS_END: f64 = 538.0;
+const VALUE_END: f64 = 616.0;
+const DETAIL_AT: f64 = 630.0;
+const WORD_AT: f64 = 780.0;
+const NAMES_LEAST: f64 = 120.0;
+const NAMES_MOST: f64 = 340.0;
+/// Least distance of two labels on the axis.
+const TICK_STEP: f64 = 42.0;
+/// An interval may widen the picture by this factor on each side; the rest of it is an arrow.
+const WIDEN_MOST: f64 = 2.5;
+
+/// Where a value stands.
+struct Scale {
+    low: f64,
+    high: f64,
+    left: f64,
+}
+
+impl Scale {
+    fn of(ranking: &Ranking, left: f64) -> Scale {
+        let places = || ranking.rows.iter().filter_map(|r| r.at).chain(ranking.ceiling);
+        let (low, high) = places().fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+        let ranges = || ranking.rows.iter().filter_map(|r| r.range);
+        let least = ranges().filter_map(|r| r.0).fold(low, f64::min).max(low / WIDEN_MOST);
+        let most = ranges().filter_map(|r| r.1).fold(high, f64::max).min(high * WIDEN_MOST);
+        // Air at both sides, and no picture of noise where all are equal.
+        let air = (most / least).powf(0.04).max(1.05);
+        Scale { low: least / air, high: most * air, left }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        let share = (value / self.low).ln() / (self.high / self.low).ln();
+        self.left + share.clamp(0.0, 1.0) * (MARKS_END - self.left)
+    }
+
+    fn has(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Round values whose labels stand apart: as many as there is room for.
+    fn ticks(&self) -> Vec<f64> {
+        let steps: [(&[f64], usize); 6] =
+            [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
+        let even = (self.high / self.low < 3.0).then(|| self.even_ticks());
+        let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+        let of = |(steps, every): (&[f64], usize)| -> Vec<f64> {
+            let decades = decades.clone().step_by(every);
+            let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
+            all.filter(|v| self.has(*v)).collect()
+        };
+        let apart = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
+        even.into_iter().chain(steps.map(of)).find(apart).unwrap_or_default()
+    }
+
+    /// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
+    fn even_ticks(&self) -> Vec<f64> {
+        let rough = (self.high - self.low) / 4.0;
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
+        let first = (self.low / step).ceil() as u32;
+        (first..first + 10).map(|i| f64::from(i) * step).filter(|v| self.has(*v)).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct Text {
+    x: String,
+    y: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Mark {
+    x: String,
+    y: String,
+    label: String,
+    more: String,
+    value: String,
+    detail: String,
+    word: &'static str,
+    class: &'static str,
+    has_dot: bool,
+    range: Option<Range>,
+    rule: String,
+}
+
+/// A line with an end at either side: a stroke where it ends, an arrow where it goes on.
+#[derive(Serialize)]
+struct Range {
+    x1: String,
+    x2: String,
+    left: String,
+    right: String,
+}
+
+#[derive(Serialize)]
+struct Picture {
+    width: String,
+    height: String,
+    title: String,
+    heads: Vec<(Text, &'static str)>,
+    subtitle: Vec<Text>,
+    ticks: Vec<Text>,
+    top: String,
+    bottom: String,
+    names: String,
+    rules_end: String,
+    value_end: String,
+    detail_at: String,
+    word_at: String,
+    one: Option<String>,
+    ceiling: Option<(Text, &'static str)>,
+    axis: Text,
+    rows: Vec<Mark>,
+    footer: Vec<Text>,
+}
+
+/// Draws it.
+///
+/// # Errors
+/// In words; the template is ours, and has all that it names.
+pub fn ranking_svg(ranking: &Ranking) -> Result<String, String> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let values = Serde(picture(ranking));
+    let text = environment.render_str(TEMPLATE, values).map_err(|e| e.to_string())?;
+    // A statement of the template leaves an empty line.
+    Ok(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
+}
+
+fn picture(ranking: &Ranking) -> Picture {
+    let names = ranking.rows.iter().map(|r| width_of(r)).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
+    let scale = Scale::of(ranking, PAD + names + 14.0);
+    let mut y = 34.0;
+    let subtitle = lines(&ranking.subtitle, &mut y);
+    let heads_y = y + 24.0;
+    let top = heads_y + 8.0;
+    let rows: Vec<Mark> =
+        (0..).zip(&ranking.rows).map(|(i, row)| mark(row, &scale, top, f64::from(i))).collect();
+    let bottom = top + ROW * ranking.rows.len() as f64;
+    let tick = |v: f64| Text {
+        x: px(scale.x(v)),
+        y: px(bottom + 16.0),
+        text: match &ranking.unit {
+            Some(unit) => format::value(v, unit),
+            None => format!("{}x", (v * 1e6).round() / 1e6),
+        },
+    };
+    let middle = f64::midpoint(scale.left, MARKS_END);
+    let axis = Text { x: px(middle), y: px(bottom + 34.0), text: plain(&ranking.axis) };
+    let mut y = bottom + 44.0;
+    let mut footer = lines(&ranking.legend, &mut y);
+    y += 4.0;
+    footer.extend(ranking.footer.iter().flat_map(|text| lines(text, &mut y)));
+    let head = |x: f64, text: &str| Text { x: px(x), y: px(heads_y), text: plain(text) };
+    Picture {
+        width: px(WIDTH),
+        height: px(y + PAD),
+        title: plain(&ranking.title),
+        heads: vec![(head(VALUE_END, &ranking.metric), "end"), (head(DETAIL_AT, &ranking.versus), "start")],
+        subtitle,
+        ticks: scale.ticks().into_iter().map(tick).collect(),
+        top: px(top),
+        bottom: px(bottom),
+        names: px(PAD),
+        rules_end: px(WIDTH - PAD),
+        value_end: px(VALUE_END),
+        detail_at: px(DETAIL_AT),
+        word_at: px(WORD_AT),
+        one: (ranking.unit.is_none()).then(|| px(scale.x(1.0))),
+        ceiling: ranking.ceiling.map(|c| ceiling(&scale, c, heads_y)),
+        axis,
+        rows,
+        footer,
+    }
+}
+
+/// The line of the bound, and its name where it does not run into the heads beside it.
+fn ceiling(scale: &Scale, at: f64, y: f64) -> (Text, &'static str) {
+    let x = scale.x(at);
+    let anchor = if x > f64::midpoint(scale.left, MARKS_END) { "end" } else { "start" };
+    (Text { x: px(x), y: px(y), text: "ceiling".to_owned() }, anchor)
+}
+
+fn mark(row: &Row, scale: &Scale, top: f64, index: f64) -> Mark {
+    let range = row.range.map(|(low, high)| {
+        let ends = |end: Option<f64>| match end {
+            Some(v) if scale.has(v) => "stop",
+            _ => "arrow",
+        };
+        Range {
+            x1: px(low.map_or(scale.left, |v| scale.x(v))),
+            x2: px(high.map_or(MARKS_END, |v| scale.x(v))),
+            left: ends(low).to_owned(),
+            right: ends(high).to_owned(),
+        }
+    });
+    Mark {
+        x: px(row.at.map_or(0.0, |v| scale.x(v))),
+        y: px(top + ROW * (index + 0.5)),
+        label: plain(&row.label),
+        more: plain(&row.more),
+        value: row.value.clone(),
+        detail: row.detail.clone(),
+        word: row.word,
+        class: match row.kind {
+            Kind::Better => "better",
+            Kind::Worse => "worse",
+            Kind::Same => "same",
+            Kind::Open => "open",
+            Kind::Baseline => "base",
+            Kind::Bound => "bound",
+        },
+        has_dot: row.at.is_some(),
+        range,
+        rule: px(top + ROW * (index + 1.0)),
+    }
+}
+
+fn width_of(row: &Row) -> f64 {
+    LETTER * row.label.chars().count() as f64 + SMALL_LETTER * (row.more.chars().count() + 1) as f64
+}
+
+/// Small text in as many lines as it needs; `y` moves on.
+fn lines(text: &str, y: &mut f64) -> Vec<Text> {
+    let columns = ((WIDTH - 2.0 * PAD) / SMALL_LETTER) as usize;
+    let line = |text: &str| {
+        *y += LINE;
+        Text { x: px(PAD), y: px(*y), text: text.to_owned() }
+    };
+    wrapped(&plain(text), columns, "", "").lines().map(line).collect()
+}
+
+/// One digit behind the point is enough, and the same on every machine.
+fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_an_axis_are_round_and_apart() {
+        for (low, high, wanted) in [
+            (0.04, 12.0, &[0.1, 0.3, 1.0, 3.0, 10.0][..]),
+            (0.4, 6.0, &[0.5, 1.0, 2.0, 5.0]),
+            (0.97, 1.21, &[1.0, 1.1, 1.2]),
+            (1e-4, 1e4, &[1e-4, 1e-2, 1.0, 100.0, 1e4]),
+        ] {
+            let found = Scale { low, high, left: 250.0 }.ticks();
+            assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_one_digit_at_the_most() {
+        for (value, text) in [(12.0, "12"), (12.34, "12.3"), (0.04, "0")] {
+            assert_eq!(px(value), text);
+        }
+    }
+}
