@@ -7,6 +7,10 @@ use crate::report::model::{Cell, Report, Verdict, VerdictKind};
 use crate::report::table::{self, verdict_of};
 use crate::store::CellStatus;
 
+/// A bound that would make the axis more than this many times as long is not on it.
+const AXIS_MOST: f64 = 2.5;
+/// Longer names of a baseline do not fit above their column.
+const HEAD_CHARS_MAX: usize = 32;
 /// Bounds further apart than this are not worth their digits.
 const INTERVAL_MOST: f64 = 1e4;
 
@@ -29,7 +33,7 @@ pub struct Ranking {
     pub unit: Option<String>,
     /// Best first, the bound last.
     pub rows: Vec<Row>,
-    /// Where the bound lies, if it was measured.
+    /// Where the bound lies, if it was measured and leaves room for the others.
     pub ceiling: Option<f64>,
     /// What has no figures, and the machine.
     pub footer: Vec<String>,
@@ -112,23 +116,41 @@ pub fn ranking(
         Some(baseline) => format!("{} as a multiple of {baseline}'s", metric.label),
         None => metric.label.clone(),
     };
-    let rows = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
+    let rows: Vec<Row> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
+    let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
     Ok(Ranking {
         title: format!("{}: {}, {direction}", report.run.title, metric.label),
         subtitle: report.run.headline.clone(),
         metric: metric.label.clone(),
-        versus: baseline.map_or(String::new(), |b| format!("vs {b}")),
+        versus: match baseline {
+            Some(baseline) if baseline.chars().count() <= HEAD_CHARS_MAX => format!("vs {baseline}"),
+            Some(_) => "vs the baseline".to_owned(),
+            None => String::new(),
+        },
         axis: format!("{axis}, logarithmic scale"),
-        legend: legend(report, baseline.is_some(), ceiling.is_some()),
+        legend: legend(report, baseline.is_some(), ceiling.is_some(), on_axis.is_some()),
         unit: baseline.is_none().then(|| metric.unit.clone()),
         rows,
-        ceiling,
+        ceiling: on_axis,
         footer: missing(report, cells[0]).into_iter().chain(footer(report)).collect(),
     })
 }
 
-fn legend(report: &Report, ratios: bool, ceiling: bool) -> String {
-    let bound = if ceiling { "; dashed: the ceiling, a bound and no rival" } else { "" };
+/// Whether the others can still be told apart on an axis that reaches to the bound.
+fn leaves_room(ceiling: f64, rows: &[Row]) -> bool {
+    const LEAST_SPAN: f64 = 3.0;
+    let places = rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
+    let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+    let span = (high / low).max(LEAST_SPAN).ln();
+    (high.max(ceiling) / low.min(ceiling)).ln() <= AXIS_MOST * span
+}
+
+fn legend(report: &Report, ratios: bool, ceiling: bool, on_axis: bool) -> String {
+    let bound = match (ceiling, on_axis) {
+        (true, true) => "; dashed: the ceiling, a bound and no rival",
+        (true, false) => "; the ceiling lies beyond the axis",
+        (false, _) => "",
+    };
     if !ratios {
         return format!("Dot: median of the trials; line: least to greatest trial{bound}.");
     }

@@ -37,8 +37,10 @@ struct Scale {
 
 impl Scale {
     fn of(ranking: &Ranking, left: f64) -> Scale {
-        let places = || ranking.rows.iter().filter_map(|r| r.at).chain(ranking.ceiling);
-        let (low, high) = places().fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+        let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
+        let one = ranking.unit.is_none().then_some(1.0);
+        let places = rows.chain(ranking.ceiling).chain(one);
+        let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
         let ranges = || ranking.rows.iter().filter_map(|r| r.range);
         let least = ranges().filter_map(|r| r.0).fold(low, f64::min).max(low / WIDEN_MOST);
         let most = ranges().filter_map(|r| r.1).fold(high, f64::max).min(high * WIDEN_MOST);
@@ -99,6 +101,8 @@ struct Mark {
     word: &'static str,
     class: &'static str,
     has_dot: bool,
+    /// Where it is beyond the axis, and an arrow that points there.
+    beyond: Option<(String, &'static str)>,
     range: Option<Range>,
     rule: String,
 }
@@ -108,8 +112,8 @@ struct Mark {
 struct Range {
     x1: String,
     x2: String,
-    left: String,
-    right: String,
+    left: &'static str,
+    right: &'static str,
 }
 
 #[derive(Serialize)]
@@ -204,15 +208,15 @@ fn ceiling(scale: &Scale, at: f64, y: f64) -> (Text, &'static str) {
 
 fn mark(row: &Row, scale: &Scale, top: f64, index: f64) -> Mark {
     let range = row.range.map(|(low, high)| {
-        let ends = |end: Option<f64>| match end {
-            Some(v) if scale.has(v) => "stop",
-            _ => "arrow",
+        let end = |end: Option<f64>, left: bool| match end {
+            Some(v) if scale.has(v) => "M0-5V5",
+            _ => arrow(left),
         };
         Range {
             x1: px(low.map_or(scale.left, |v| scale.x(v))),
             x2: px(high.map_or(MARKS_END, |v| scale.x(v))),
-            left: ends(low).to_owned(),
-            right: ends(high).to_owned(),
+            left: end(low, true),
+            right: end(high, false),
         }
     });
     Mark {
@@ -231,10 +235,16 @@ fn mark(row: &Row, scale: &Scale, top: f64, index: f64) -> Mark {
             Kind::Baseline => "base",
             Kind::Bound => "bound",
         },
-        has_dot: row.at.is_some(),
+        has_dot: row.at.is_some_and(|v| scale.has(v)),
+        beyond: row.at.filter(|v| !scale.has(*v)).map(|v| (px(scale.x(v)), arrow(v < scale.low))),
         range,
         rule: px(top + ROW * (index + 1.0)),
     }
+}
+
+/// The path of an arrow whose point is at 0.
+fn arrow(left: bool) -> &'static str {
+    if left { "M5-4L0 0L5 4" } else { "M-5-4L0 0L-5 4" }
 }
 
 fn width_of(row: &Row) -> f64 {

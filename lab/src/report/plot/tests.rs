@@ -225,3 +225,22 @@ fn what_cannot_be_ranked_says_why_and_what_has_no_figures_is_named() {
     let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
     assert!(ranking.footer[0].contains("liar (failed)"), "{:?}", ranking.footer);
 }
+
+#[test]
+fn a_bound_far_away_and_one_contender_leave_the_axis_legible() {
+    let (report, workload) =
+        ranked(&[("base", &[1000; 4]), ("rival", &[1500; 4]), ("top", &[90_000; 4])], Some("top"));
+    let all = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    assert_eq!((all.ceiling, all.rows[2].at), (None, Some(90.0)));
+    let svg = ranking_svg(&all).unwrap();
+    assert!(
+        texts(&svg).contains("the ceiling lies beyond the axis") && svg.contains("d=\"M-5-4L0 0L-5 4\""),
+        "{svg}"
+    );
+    assert!(!svg.contains("class=\"dot bound\""), "{svg}");
+    // The baseline is not drawn, but its line is.
+    let selection = Selection { only: Vec::new(), contenders: vec!["rival".to_owned()] };
+    let one = ranking(&report, &workload, "throughput", &selection).unwrap();
+    let texts = texts(&ranking_svg(&one).unwrap());
+    assert!(texts.contains("\n1x\n") && texts.contains("vs base"), "{texts}");
+}
