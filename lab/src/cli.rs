@@ -28,7 +28,7 @@ the same conditions, proves that each did the work, and says which is faster, by
 
 Exit codes: 0 good, 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
 Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
-NO_COLOR, NETDYNO_LOG (log filter: error, warn, info, debug).")]
+NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

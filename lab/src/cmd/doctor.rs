@@ -15,8 +15,11 @@ use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
 use crate::doctor::{Grade, findings};
+use crate::report::{columns, wrapped};
 use crate::stats::Verdict;
 
+/// Below the text of a line, which stands beside its grade.
+const INDENT: &str = "      ";
 const COST_SECONDS: f64 = 5.0;
 const MARKS_PAIRS: u32 = 25;
 const MARKS_TRIALS: u32 = 6;
@@ -43,7 +46,7 @@ pub fn run(args: &DoctorArgs) -> Outcome {
         };
         line(word, style, &f.what, &f.found);
         if !f.remedy.is_empty() {
-            print(&format!("      remedy: {}\n", f.remedy));
+            print(&format!("{}\n", wrapped(&format!("remedy: {}", f.remedy), columns(), INDENT, INDENT)));
         }
     }
     if let Some(command) = install_all(findings.iter().map(|f| f.remedy.as_str())) {
@@ -53,7 +56,8 @@ pub fn run(args: &DoctorArgs) -> Outcome {
 }
 
 fn line(word: &str, style: Style, what: &str, found: &str) {
-    print(&format!("{style}{word}{style:#}  {what}: {found}\n"));
+    let text = wrapped(&format!("{what}: {found}"), columns(), INDENT, INDENT);
+    print(&format!("{style}{word}{style:#}  {}\n", text.trim_start()));
 }
 
 fn verdict(good: bool, what: &str, found: &str) -> bool {

@@ -153,7 +153,7 @@ pub fn ranking_svg(ranking: &Ranking) -> Result<String, String> {
 }
 
 fn picture(ranking: &Ranking) -> Picture {
-    let names = ranking.rows.iter().map(|r| width_of(r)).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
+    let names = ranking.rows.iter().map(width_of).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
     let scale = Scale::of(ranking, PAD + names + 14.0);
     let mut y = 34.0;
     let subtitle = lines(&ranking.subtitle, &mut y);
