@@ -4,6 +4,7 @@
 mod draw;
 mod ranking;
 mod ranking_svg;
+mod scale;
 
 use std::collections::BTreeMap;
 

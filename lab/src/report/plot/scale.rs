@@ -1,0 +1,83 @@
+//! The axis of a ranking: logarithmic, as wide as its dots ask for, with round labels.
+
+use super::ranking::{Kind, Ranking};
+
+/// Least distance of two labels on the axis.
+const TICK_STEP: f64 = 42.0;
+/// An interval may widen the picture by this factor on each side; the rest of it is an arrow.
+const WIDEN_MOST: f64 = 2.5;
+
+/// Where a value stands.
+pub(super) struct Scale {
+    pub(super) low: f64,
+    high: f64,
+    pub(super) left: f64,
+    right: f64,
+}
+
+impl Scale {
+    pub(super) fn of(ranking: &Ranking, left: f64, right: f64) -> Scale {
+        let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
+        let one = ranking.unit.is_none().then_some(1.0);
+        let places = rows.chain(ranking.ceiling).chain(one);
+        let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+        let ranges = || ranking.rows.iter().filter_map(|r| r.range);
+        let least = ranges().filter_map(|r| r.0).fold(low, f64::min).max(low / WIDEN_MOST);
+        let most = ranges().filter_map(|r| r.1).fold(high, f64::max).min(high * WIDEN_MOST);
+        // Air at both sides, and no picture of noise where all are equal.
+        let air = (most / least).powf(0.04).max(1.05);
+        Scale { low: least / air, high: most * air, left, right }
+    }
+
+    pub(super) fn x(&self, value: f64) -> f64 {
+        let share = (value / self.low).ln() / (self.high / self.low).ln();
+        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
+    }
+
+    pub(super) fn has(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Round values whose labels stand apart: as many as there is room for.
+    pub(super) fn ticks(&self) -> Vec<f64> {
+        let steps: [(&[f64], usize); 6] =
+            [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
+        let even = (self.high / self.low < 3.0).then(|| self.even_ticks());
+        let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+        let of = |(steps, every): (&[f64], usize)| -> Vec<f64> {
+            let decades = decades.clone().step_by(every);
+            let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
+            all.filter(|v| self.has(*v)).collect()
+        };
+        let apart = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
+        even.into_iter().chain(steps.map(of)).find(apart).unwrap_or_default()
+    }
+
+    /// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
+    fn even_ticks(&self) -> Vec<f64> {
+        let rough = (self.high - self.low) / 4.0;
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
+        let first = (self.low / step).ceil() as u32;
+        (first..first + 10).map(|i| f64::from(i) * step).filter(|v| self.has(*v)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_an_axis_are_round_and_apart() {
+        for (low, high, wanted) in [
+            (0.04, 12.0, &[0.1, 0.3, 1.0, 3.0, 10.0][..]),
+            (0.4, 6.0, &[0.5, 1.0, 2.0, 5.0]),
+            (0.97, 1.21, &[1.0, 1.1, 1.2]),
+            (1e-4, 1e4, &[1e-4, 1e-2, 1.0, 100.0, 1e4]),
+        ] {
+            let found = Scale { low, high, left: 250.0, right: 538.0 }.ticks();
+            assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
+        }
+    }
+}
