@@ -14,7 +14,7 @@ const RUNS_MAX: usize = 1 << 24;
 /// # Errors
 /// When there is no checkout, or the store or the cache cannot be read or written.
 pub fn run(args: &PruneArgs) -> Outcome {
-    let catalog = catalog()?;
+    let catalog = catalog(&[])?;
     let mut store = Store::open(&Store::default_path())?;
     let runs = store.runs(RUNS_MAX)?;
     // It needs its builds until its end.

@@ -220,7 +220,7 @@ fn what_is_no_release_is_marked_as_local() {
     let rival = run.cells.iter_mut().find(|c| c.contender() == Some("rival")).unwrap();
     rival.builds.insert("rival".to_owned(), build);
     let report = super::build(&run).unwrap();
-    for text in [terminal(&report, &metrics()), markdown(&report, &metrics())] {
+    for text in [terminal(&report, &metrics(), 100), markdown(&report, &metrics())] {
         assert_eq!(text.matches("(local)").count(), 1, "{text}");
         assert!(
             text.contains("rival is local, not the release 1.2: /home/me/lib (git 0123456789ab dirty)"),

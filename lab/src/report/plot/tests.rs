@@ -59,7 +59,7 @@ fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) 
         sink_cpu_percent: 50,
     };
     let contenders: Vec<_> = contenders.iter().map(contender).collect();
-    (super::super::build(&run(&contenders, ceiling)).unwrap(), crate::doctor::self_test::workload())
+    (super::super::build(&run(&contenders, ceiling)).unwrap(), crate::dummy::workload())
 }
 
 #[test]
