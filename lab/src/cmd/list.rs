@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{GOOD, Outcome, builder, catalog, print};
 use crate::build::{Availability, Builder};
 use crate::cli::{Format, ListArgs};
-use crate::manifest::{Catalog, Contender, Workload};
+use crate::manifest::{Catalog, Contender, Metric, ParamSpec, Workload};
 use crate::report::{columns, grid, markdown_table, wrapped};
 
 /// Lists workloads and contenders, or tells all of one workload.
@@ -65,33 +65,32 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
         return out;
     }
     out.push_str(&format!("\nroles: {}\n\nparameters (--set NAME=VALUE):\n", w.roles.join(", ")));
-    for (name, spec) in &w.params {
+    let param = |(name, spec): (&String, &ParamSpec)| {
         let unit = spec.unit.as_deref().map_or(String::new(), |u| format!(" {u}"));
-        entry(&mut out, name, &format!("{} [default: {}{unit}]", spec.about, spec.default), width);
-    }
+        (name.clone(), format!("{} [default: {}{unit}]", spec.about, spec.default))
+    };
+    entries(&mut out, w.params.iter().map(param), width);
     out.push_str("\npresets (--preset NAME):\n");
-    for (name, preset) in &w.presets {
-        entry(&mut out, name, &preset.about, width);
-    }
+    entries(&mut out, w.presets.iter().map(|(name, preset)| (name.clone(), preset.about.clone())), width);
     out.push_str("\nmetrics:\n");
-    for m in &w.metrics {
+    let metric = |m: &Metric| {
+        let better = format!("{:?}", m.better).to_lowercase();
         let primary = if m.primary { " (verdicts are of this one)" } else { "" };
-        entry(
-            &mut out,
-            &m.name,
-            &format!("{}, {:?} is better{primary}", m.unit, m.better).to_lowercase(),
-            width,
-        );
-    }
+        (m.name.clone(), format!("{}, {better} is better{primary}", m.unit))
+    };
+    entries(&mut out, w.metrics.iter().map(metric), width);
     out.push_str(&format!("\ncontract:\n{}\n", reflowed(w.contract.trim(), width)));
     out
 }
 
-/// A name and what it is, in a column of its own.
-fn entry(out: &mut String, name: &str, text: &str, width: usize) {
-    const NAME_COLUMNS: usize = 18;
-    let text = wrapped(text, width, &format!("  {name:NAME_COLUMNS$} "), &" ".repeat(NAME_COLUMNS + 3));
-    out.push_str(&format!("{text}\n"));
+/// Names, and beside them what they are.
+fn entries(out: &mut String, entries: impl Iterator<Item = (String, String)>, width: usize) {
+    let entries: Vec<(String, String)> = entries.collect();
+    let names = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, text) in entries {
+        let text = wrapped(&text, width, &format!("  {name:names$}  "), &" ".repeat(names + 4));
+        out.push_str(&format!("{text}\n"));
+    }
 }
 
 /// Paragraphs and points of a list in lines of another width.
