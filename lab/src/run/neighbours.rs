@@ -152,7 +152,8 @@ impl Times {
 fn of_others(from: Option<&Times>, to: Option<&Times>, when: &str) -> Option<String> {
     let (from, to) = (from?, to?);
     let capacity = to.at.duration_since(from.at).as_secs_f64() * to.cpus as f64;
-    let share = ((to.busy - from.busy) - (to.own - from.own)) / capacity;
+    // Ticks are coarse: a short look may seem to hold more than there is.
+    let share = (((to.busy - from.busy) - (to.own - from.own)) / capacity).min(1.0);
     (share > OTHERS_SHARE).then(|| {
         format!(
             "noise: other programs took {:.0} % of this machine's CPU time {when}; end them (top), or let more blocks make \
