@@ -61,7 +61,9 @@ impl Neighbours {
     pub(super) fn end(self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(of_runs(&self.heard()));
-        warnings.extend(of_others(self.begun.as_ref(), Times::now().as_ref(), "while this run measured"));
+        let ended = Times::now();
+        tracing::debug!(begun = ?self.begun, ?ended, "CPU time");
+        warnings.extend(of_others(self.begun.as_ref(), ended.as_ref(), "while this run measured"));
         warnings
     }
 
