@@ -34,7 +34,8 @@ mod tests {
             _ => 0.0,
         };
         // (names, baseline, ceiling) -> order
-        let rows: [(&[&str], Option<&str>, Option<&str>, &[&str]); 4] = [
+        type Row<'a> = (&'a [&'a str], Option<&'a str>, Option<&'a str>, &'a [&'a str]);
+        let rows: [Row<'_>; 4] = [
             (
                 &["slow", "there", "top", "medium", "base", "again", "slow"],
                 Some("base"),
