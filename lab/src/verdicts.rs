@@ -68,9 +68,7 @@ pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
         let verdicts = of_run(run, workload, metric, &missed);
         let enough = |(cell, j): &&(usize, Judgement)| {
             let claimed = j.is_decided() || !metric.primary || run.cells[*cell].ceiling;
-            claimed
-                && j.is_precise(&rules)
-                && j.blocks as usize >= j.unit.first().min(run.header.settings.min_blocks as usize)
+            claimed && j.is_precise(&rules) && j.blocks as usize >= j.unit.first()
         };
         let open = verdicts.iter().flat_map(|v| &v.judgements).filter(|j| !enough(j)).map(|(cell, _)| cell);
         open.for_each(|cell| {

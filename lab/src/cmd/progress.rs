@@ -124,7 +124,8 @@ fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str
     let begins = progress == trial::Progress::Launching;
     if begins && at.trial == 0 {
         lines.say(&format!(
-            "block {} of at most {}: {} to measure, {}",
+            "{} {} of at most {}: {} to measure, {}",
+            unit(at),
             at.block + 1,
             at.max_blocks,
             at.trials,
@@ -143,9 +144,14 @@ fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str
     }
 }
 
+fn unit(at: &Position<'_>) -> &'static str {
+    if at.in_duels { "session" } else { "block" }
+}
+
 fn place(at: &Position<'_>) -> String {
     format!(
-        "block {} of at most {} · {} of {} · {}",
+        "{} {} of at most {} · {} of {} · {}",
+        unit(at),
         at.block + 1,
         at.max_blocks,
         at.trial + 1,
