@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod bench;
+mod duels;
 mod faults;
 mod machine;
 mod runs;

@@ -212,7 +212,13 @@ impl Peer {
                     Err(_) => return Ok(()),
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            // Interrupted: a freeze ends a wait that has a time limit.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
                 Input::Timeout(Instant::now())
             }
             Err(error) => return Err(error.into()),
