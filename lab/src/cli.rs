@@ -20,7 +20,7 @@ use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_pl
 the same conditions, proves that each did the work, and says which is faster, by how much, and how sure that is."
 )]
 #[command(after_help = "Examples:
-  netdyno run datachannel --preset quick      a first answer in three minutes once built
+  netdyno run datachannel --preset quick      a first answer in four minutes once built
   netdyno run datachannel pion rustrtc        only these two
   netdyno list                                what there is, and what can run here
   netdyno doctor                              what this machine lacks, and the remedy
