@@ -74,12 +74,12 @@ impl Freezer {
             Self::Signals => {
                 let signal = if frozen { Signal::SIGSTOP } else { Signal::SIGCONT };
                 until(|| {
-                    let processes = tree.processes();
-                    for process in &processes {
+                    for process in tree.processes() {
                         // One that has ended meanwhile is none of ours any more.
                         let _ = kill(Pid::from_raw(process.pid()), signal);
                     }
-                    Ok(!frozen || processes.iter().all(is_stopped))
+                    // Looked for again: one of them may have started another before its signal came.
+                    Ok(!frozen || tree.processes().iter().all(is_stopped))
                 })
             }
         }
@@ -95,10 +95,10 @@ fn set_v1(dir: &Path, frozen: bool) -> io::Result<()> {
     })
 }
 
-/// Every thread of it, or it has ended.
+/// Every thread of it, or it has ended. One in an uninterruptible wait counts as stopped: it will be before it runs a line of
+/// its own again, and may wait for one that is (the parent in vfork(2) waits for its child to call execve(2)).
 fn is_stopped(process: &Process) -> bool {
-    let stopped =
-        |state: ProcState| !matches!(state, ProcState::Running | ProcState::Sleeping | ProcState::Waiting);
+    let stopped = |state: ProcState| !matches!(state, ProcState::Running | ProcState::Sleeping);
     let Ok(tasks) = process.tasks() else { return true };
     tasks.flatten().filter_map(|task| task.stat().ok()?.state().ok()).all(stopped)
 }

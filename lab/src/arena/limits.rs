@@ -55,7 +55,8 @@ pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(2);
 /// `oom_score_adj` of a contender: when the machine runs out of memory it goes before the lab does.
 pub(crate) const CONTENDER_OOM_SCORE: i16 = 800;
 
-/// How long the processes of a contender may take to stop. One that is in an uninterruptible wait holds up the rest.
+/// How long the processes of a contender may take to stop. With the freezers of cgroups one that is in an uninterruptible wait
+/// holds up the rest.
 pub(crate) const FREEZE_TIME: Duration = Duration::from_secs(2);
 
 /// Pause between two looks at whether they have: about what stopping takes.

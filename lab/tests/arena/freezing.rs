@@ -26,21 +26,26 @@ fn cpu_ns(trial: &mut Trial) -> u64 {
     snapshot.cpu_ns.value.unwrap()
 }
 
-fn busy(freezing: Freezing, private_pids: bool) -> Trial {
-    let trial = Trial::with(Arena::open(&spec(Net::Loopback)).unwrap(), BUSY, |launch| {
-        (launch.freezing, launch.private_pids) = (freezing, private_pids);
-    });
-    assert_eq!(trial.line(), "up");
-    trial
-}
-
-#[test]
-fn what_is_frozen_takes_no_time_and_goes_on_afterwards() {
+/// A trial of this script with every way of freezing.
+fn each_way(private_pids: &[bool], script: &str, mut check: impl FnMut(Trial)) {
     if open(Net::Loopback).is_none() {
         return;
     }
     for freezing in FREEZINGS {
-        let mut trial = busy(freezing, true);
+        for &private in private_pids {
+            let trial = Trial::with(Arena::open(&spec(Net::Loopback)).unwrap(), script, |launch| {
+                (launch.freezing, launch.private_pids) = (freezing, private);
+            });
+            assert_eq!(trial.line(), "up");
+            println!("{freezing:?}, processes in a namespace of their own: {private}");
+            check(trial);
+        }
+    }
+}
+
+#[test]
+fn what_is_frozen_takes_no_time_and_goes_on_afterwards() {
+    each_way(&[true], BUSY, |mut trial| {
         for _ in 0..5 {
             let by = freeze(&mut trial, true);
             let before = cpu_ns(&mut trial);
@@ -51,39 +56,47 @@ fn what_is_frozen_takes_no_time_and_goes_on_afterwards() {
             freeze(&mut trial, false);
             eventually("it goes on", || cpu_ns(&mut trial) > before);
         }
-        println!("{freezing:?}: {}", freeze(&mut trial, true));
+        println!("{}", freeze(&mut trial, true));
         // Twice is once.
         freeze(&mut trial, true);
         trial.finish();
-    }
+    });
 }
 
 #[test]
 fn what_is_frozen_can_be_killed() {
-    if open(Net::Loopback).is_none() {
-        return;
-    }
-    for freezing in FREEZINGS {
-        for private_pids in [true, false] {
-            let mut trial = busy(freezing, private_pids);
-            freeze(&mut trial, true);
-            trial.role().kill().unwrap();
-            assert_eq!(trial.exit().by, EndedBy::Lab, "{freezing:?} {private_pids}");
-            trial.finish();
-        }
-    }
+    each_way(&[true, false], BUSY, |mut trial| {
+        freeze(&mut trial, true);
+        trial.role().kill().unwrap();
+        assert_eq!(trial.exit().by, EndedBy::Lab);
+        trial.finish();
+    });
 }
 
 #[test]
 fn what_is_frozen_does_not_outlive_its_agent() {
-    if open(Net::Loopback).is_none() {
-        return;
-    }
-    for freezing in FREEZINGS {
-        let mut trial = busy(freezing, true);
+    each_way(&[true], BUSY, |mut trial| {
         freeze(&mut trial, true);
         kill(trial.role().agent_pid());
         assert!(matches!(trial.last(), AgentEvent::Failed { .. }));
         trial.finish();
-    }
+    });
+}
+
+/// A shell waits in vfork(2) for the one that it starts, most of the time; with signals, either may be stopped first.
+#[test]
+fn what_starts_others_without_end_can_be_frozen() {
+    // Four on two cores, so that they are often put aside in between.
+    let script = "for i in 1 2 3 4; do (while :; do /bin/true; done) & done; echo up; wait";
+    each_way(&[true], script, |mut trial| {
+        for _ in 0..30 {
+            freeze(&mut trial, true);
+            let before = cpu_ns(&mut trial);
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(cpu_ns(&mut trial) - before < 1_000_000);
+            freeze(&mut trial, false);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        trial.finish();
+    });
 }
