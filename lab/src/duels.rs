@@ -1,7 +1,9 @@
 //! Duels, from a stored run: where they are held, what their sessions say, and whether turns disturb who takes them.
 //!
 //! A duel compares one contender with the baseline in sessions; each gives one log ratio, of sums over its turns. What is
-//! within a session is correlated, and two processes of one program differ, so that a session is one observation.
+//! within a session is correlated, and two processes of one program differ, so that a session is one observation. Several
+//! contenders may share a session, and its baseline: their ratios are correlated with each other, which the correction for
+//! many comparisons (Holm, Bonferroni) allows.
 
 use std::collections::BTreeMap;
 
@@ -34,20 +36,16 @@ pub fn turns<'a>(
     turns.refuses(params).map_or(Ok(turns), Err)
 }
 
-/// The log ratios of one metric, contender by baseline, by the session's number.
+/// The log ratios of one metric, contender by baseline, in the order of the sessions.
 #[must_use]
-pub fn log_ratios(run: &Run, metric: &Metric, contender: usize, baseline: usize) -> BTreeMap<u32, f64> {
-    let of = |cell: usize, opponent: usize| -> BTreeMap<u32, f64> {
-        run.trials
-            .iter()
-            .filter(|t| t.cell == cell && t.outcome == Outcome::Ok)
-            .filter(|t| t.turns.as_ref().is_some_and(|turns| turns.opponent == opponent))
-            .filter_map(|t| Some((t.block, metrics::of_trial(metric, t).value?)))
-            .collect()
+pub fn log_ratios(run: &Run, metric: &Metric, contender: usize, baseline: usize) -> Vec<f64> {
+    let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
+        let in_turns = |t: &&TrialRecord| t.cell == cell && t.turns.is_some() && t.outcome == Outcome::Ok;
+        let value = |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, t).value?));
+        run.trials.iter().filter(in_turns).filter_map(value).collect()
     };
-    let base = of(baseline, contender);
-    let log = |(session, value): (u32, f64)| Some((session, (value / base.get(&session)?).ln()));
-    of(contender, baseline).into_iter().filter_map(log).collect()
+    let base = of(baseline);
+    of(contender).into_iter().filter_map(|(session, v)| Some((v / base.get(&session)?).ln())).collect()
 }
 
 /// What turns do to a contender: its rate in turns by its rate undisturbed, in the same sessions.
@@ -85,12 +83,27 @@ fn rate_of(workload: &Workload) -> Option<&Metric> {
     workload.primary().filter(is_rate).or_else(|| workload.metrics.iter().find(is_rate))
 }
 
-/// Whether a cell is compared with its baseline by duels: there are some, and turns disturb neither.
-#[must_use]
-pub fn stands(run: &Run, workload: &Workload, contender: usize, baseline: usize) -> bool {
-    let settings = &run.header.settings;
-    turns(settings, workload, &run.cells[contender].params).is_ok()
-        && [contender, baseline]
-            .into_iter()
-            .all(|cell| disturbance(run, workload, cell).is_none_or(|d| !d.beyond_margin))
+/// Which cells of a run may be compared by duels: their work can be cut into turns, and turns do not disturb them.
+#[derive(Debug)]
+pub struct Duellists {
+    /// By the cell's index.
+    fit: Vec<bool>,
+}
+
+impl Duellists {
+    /// As far as is known by now.
+    #[must_use]
+    pub fn of(run: &Run, workload: &Workload) -> Duellists {
+        let fit = (0..run.cells.len()).map(|cell| {
+            turns(&run.header.settings, workload, &run.cells[cell].params).is_ok()
+                && disturbance(run, workload, cell).is_none_or(|d| !d.beyond_margin)
+        });
+        Duellists { fit: fit.collect() }
+    }
+
+    /// Whether these two are compared by duels.
+    #[must_use]
+    pub fn may_meet(&self, contender: usize, baseline: usize) -> bool {
+        contender != baseline && self.fit[contender] && self.fit[baseline]
+    }
 }

@@ -118,29 +118,29 @@ pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
 /// One turn of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Whose it is: 0 or 1.
+    /// Whose it is.
     pub side: usize,
-    /// It is the stretch in which that side is left alone.
-    pub stretch: bool,
+    /// Which of that side's turns; none for the stretch in which it is left alone.
+    pub index: Option<u32>,
 }
 
-/// The turns of a session: in pairs, one of each side, in an order that only the seed decides. A stretch of each side, if
-/// there is to be one, stands in the middle, so that as many turns are before it as after it.
+/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. A stretch of each
+/// side, if there is to be one, stands in the middle, so that as many turns are before it as after it.
 #[must_use]
-pub fn turns(seed: u64, count: u32, stretch: bool) -> Vec<Turn> {
+pub fn turns(seed: u64, sides: usize, count: u32, stretch: bool) -> Vec<Turn> {
     let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
-    let mut pair = |stretch: bool| {
-        let mut sides = [0, 1];
-        sides.shuffle(&mut random);
-        sides.map(|side| Turn { side, stretch })
-    };
-    let before = count.div_ceil(2);
-    let mut turns: Vec<Turn> = (0..before).flat_map(|_| pair(false)).collect();
-    if stretch {
-        turns.extend(pair(true));
-    }
-    turns.extend((before..count).flat_map(|_| pair(false)));
-    turns
+    let middle = count.div_ceil(2);
+    let before = (0..middle).map(Some);
+    let after = (middle..count).map(Some);
+    before
+        .chain(stretch.then_some(None))
+        .chain(after)
+        .flat_map(|index| {
+            let mut order: Vec<usize> = (0..sides).collect();
+            order.shuffle(&mut random);
+            order.into_iter().map(move |side| Turn { side, index })
+        })
+        .collect()
 }
 
 /// Seed of a block's payloads and of what a link loses, below 2^53: the same for every contender of the block.
@@ -149,10 +149,10 @@ pub fn payload_seed(seed: u64, block: u32) -> u64 {
     mix(seed, u64::from(block) | 1 << 32) >> 11
 }
 
-/// Seed of the order of a session's turns.
+/// Seed of the order of the turns of one session of a round, by its place in it.
 #[must_use]
-pub fn session_seed(seed: u64, session: u32, cell: usize) -> u64 {
-    mix(mix(seed, u64::from(session) | 1 << 34), cell as u64)
+pub fn session_seed(seed: u64, round: u32, place: u32) -> u64 {
+    mix(mix(seed, u64::from(round) | 1 << 34), u64::from(place))
 }
 
 /// SplitMix64's finaliser (Steele, Lea, Flood 2014) over two words.
@@ -236,17 +236,24 @@ mod tests {
     }
 
     #[test]
-    fn turns_come_in_pairs_of_either_order() {
-        let all = turns(3, 1001, true);
-        assert_eq!(all, turns(3, 1001, true));
-        assert_ne!(all, turns(4, 1001, true));
-        assert_eq!(all.len(), 2004);
-        assert!(all.chunks(2).all(|pair| pair[0].side != pair[1].side && pair[0].stretch == pair[1].stretch));
-        // 501 expected, standard deviation 16: six of them.
-        let first = all.chunks(2).filter(|pair| pair[0].side == 0).count();
-        assert!(first.abs_diff(501) < 96, "{first}");
-        assert_eq!(all.iter().position(|turn| turn.stretch), Some(1002));
-        assert!(turns(3, 4, false).iter().all(|turn| !turn.stretch));
+    fn every_side_has_its_turn_in_any_order() {
+        for sides in [2, 4] {
+            let all = turns(3, sides, 1001, true);
+            assert_eq!(all, turns(3, sides, 1001, true));
+            assert_ne!(all, turns(4, sides, 1001, true));
+            assert_eq!(all.len(), 1002 * sides);
+            for round in all.chunks(sides) {
+                let mut seen: Vec<usize> = round.iter().map(|turn| turn.side).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..sides).collect::<Vec<_>>());
+                assert!(round.iter().all(|turn| turn.index == round[0].index));
+            }
+            // 1002 / sides expected, standard deviation 16 at the most: six of them.
+            let first = all.chunks(sides).filter(|round| round[0].side == 0).count();
+            assert!(first.abs_diff(1002 / sides) < 96, "{first}");
+            assert_eq!(all.iter().position(|turn| turn.index.is_none()), Some(501 * sides));
+            assert!(turns(3, sides, 4, false).iter().all(|turn| turn.index.is_some()));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::duels;
+use crate::duels::{self, Duellists};
 use crate::load;
 use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
@@ -44,28 +44,77 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
     groups
 }
 
-/// Judges one metric in every group of the run; `missed` are its [`missed_loads`], the same for every metric.
-#[must_use]
-pub fn of_run(run: &Run, workload: &Workload, metric: &Metric, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
-    let groups = groups(run);
-    // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
-    let rules = rules(run);
-    let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
-    groups
-        .iter()
-        .filter_map(|(_, members)| of_group(run, workload, metric, members, missed, &rules))
-        .collect()
+/// A run, with what is the same for every metric.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    run: &'a Run,
+    /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
+    missed: BTreeSet<usize>,
+    duellists: Duellists,
+}
+
+impl<'a> Judge<'a> {
+    /// The judge of this run.
+    #[must_use]
+    pub fn of(run: &'a Run, workload: &Workload) -> Judge<'a> {
+        Judge { run, missed: missed_loads(run, workload), duellists: Duellists::of(run, workload) }
+    }
+
+    /// Judges one metric in every group of the run.
+    #[must_use]
+    pub fn verdicts(&self, metric: &Metric) -> Vec<Verdicts> {
+        let groups = groups(self.run);
+        // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
+        let rules = rules(self.run);
+        let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
+        groups.iter().filter_map(|(_, members)| self.group(metric, members, &rules)).collect()
+    }
+
+    fn group(&self, metric: &Metric, members: &[usize], rules: &Rules) -> Option<Verdicts> {
+        let run = self.run;
+        let ranked: Vec<usize> =
+            members.iter().copied().filter(|&i| is_ranked(run, i) && !self.missed.contains(&i)).collect();
+        let baseline = baseline_of(run, &ranked)?;
+        // One that failed halfway stays in the correction for many comparisons, and out of the ranking. The ceiling stays in
+        // where it is compared like the others.
+        let entered = |i: usize| {
+            run.cells[i].status != CellStatus::Skipped
+                && (!run.cells[i].ceiling || self.duellists.may_meet(i, baseline))
+        };
+        let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
+        let comparisons: Vec<Comparison> =
+            rivals.iter().map(|&i| self.comparison(metric, i, baseline)).collect();
+        let better = match metric.better {
+            Better::Higher => Direction::Higher,
+            Better::Lower => Direction::Lower,
+        };
+        let judgements = judge(&comparisons, better, rules);
+        let shown =
+            |i: usize| ranked.contains(&i) || (run.cells[i].ceiling && run.cells[i].status == CellStatus::Ok);
+        let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| shown(*i)).collect();
+        Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
+    }
+
+    fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
+        let contender = self.run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
+        if self.duellists.may_meet(cell, baseline) {
+            let log_ratios = duels::log_ratios(self.run, metric, cell, baseline);
+            return Comparison { contender, unit: Unit::Session, log_ratios };
+        }
+        let (values, base) = (by_block(self.run, metric, cell), by_block(self.run, metric, baseline));
+        let log_ratios = base.iter().filter_map(|(block, b)| Some((values.get(block)? / b).ln())).collect();
+        Comparison { contender, unit: Unit::Block, log_ratios }
+    }
 }
 
 /// The cells of which enough is known: the primary metric has a verdict (of the ceiling nothing is claimed), and the
 /// interval of each metric that decides is as narrow as was asked for.
 #[must_use]
 pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
-    let missed = missed_loads(run, workload);
-    let rules = rules(run);
+    let (judge, rules) = (Judge::of(run, workload), rules(run));
     let mut settled: BTreeSet<usize> = (0..run.cells.len()).collect();
     for metric in workload.metrics.iter().filter(|m| m.primary || m.decides) {
-        let verdicts = of_run(run, workload, metric, &missed);
+        let verdicts = judge.verdicts(metric);
         let enough = |(cell, j): &&(usize, Judgement)| {
             let claimed = j.is_decided() || !metric.primary || run.cells[*cell].ceiling;
             claimed && j.is_precise(&rules) && j.blocks as usize >= j.unit.first()
@@ -78,56 +127,12 @@ pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     settled
 }
 
-/// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
-#[must_use]
-pub fn missed_loads(run: &Run, workload: &Workload) -> BTreeSet<usize> {
+fn missed_loads(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let missed = |index: &usize| {
         let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == *index).collect();
         load::of_cell(workload, &run.cells[*index].params, &trials).is_some_and(|l| l.is_missed())
     };
     (0..run.cells.len()).filter(missed).collect()
-}
-
-fn of_group(
-    run: &Run,
-    workload: &Workload,
-    metric: &Metric,
-    members: &[usize],
-    missed: &BTreeSet<usize>,
-    rules: &Rules,
-) -> Option<Verdicts> {
-    let ranked: Vec<usize> =
-        members.iter().copied().filter(|&i| is_ranked(run, i) && !missed.contains(&i)).collect();
-    let baseline = baseline_of(run, &ranked)?;
-    // One that failed halfway stays in the correction for many comparisons, and out of the ranking. The ceiling stays in
-    // where it is compared like the others.
-    let entered = |i: usize| {
-        run.cells[i].status != CellStatus::Skipped
-            && (!run.cells[i].ceiling || duels::stands(run, workload, i, baseline))
-    };
-    let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
-    let comparisons: Vec<Comparison> =
-        rivals.iter().map(|&i| comparison(run, workload, metric, i, baseline)).collect();
-    let better = match metric.better {
-        Better::Higher => Direction::Higher,
-        Better::Lower => Direction::Lower,
-    };
-    let judgements = judge(&comparisons, better, rules);
-    let shown =
-        |i: usize| ranked.contains(&i) || (run.cells[i].ceiling && run.cells[i].status == CellStatus::Ok);
-    let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| shown(*i)).collect();
-    Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
-}
-
-fn comparison(run: &Run, workload: &Workload, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
-    let contender = run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
-    if duels::stands(run, workload, cell, baseline) {
-        let log_ratios = duels::log_ratios(run, metric, cell, baseline).into_values().collect();
-        return Comparison { contender, unit: Unit::Session, log_ratios };
-    }
-    let (values, base) = (by_block(run, metric, cell), by_block(run, metric, baseline));
-    let log_ratios = base.iter().filter_map(|(block, b)| Some((values.get(block)? / b).ln())).collect();
-    Comparison { contender, unit: Unit::Block, log_ratios }
 }
 
 /// Index of the baseline among these cells, as far as is known by now: none where nothing can be ranked.
@@ -167,9 +172,9 @@ mod tests {
     use super::*;
     use crate::store::fixture::{Contender, run};
 
-    fn judged(run: &Run, missed: &BTreeSet<usize>) -> Vec<Verdicts> {
+    fn judged(run: &Run) -> Vec<Verdicts> {
         let workload = crate::dummy::workload();
-        of_run(run, &workload, workload.primary().unwrap(), missed)
+        Judge::of(run, &workload).verdicts(workload.primary().unwrap())
     }
 
     fn is_settled(run: &Run, cell: usize) -> bool {
@@ -186,14 +191,14 @@ mod tests {
         let run =
             run(&[contender("base", &[8000, 4000, 2000]), contender("rival", &[12000, 6000, 3000])], None);
         assert!(is_settled(&run, 1));
-        let verdicts = judged(&run, &BTreeSet::new());
+        let verdicts = judged(&run);
         assert!((verdicts[0].judgements[0].1.ratio - 1.5).abs() < 1e-9);
     }
 
     #[test]
     fn only_common_blocks_are_compared() {
         let run = run(&[contender("base", &[1000, 1000]), contender("rival", &[2000, 2000, 9, 9, 9])], None);
-        let verdicts = judged(&run, &BTreeSet::new());
+        let verdicts = judged(&run);
         assert_eq!(verdicts[0].judgements[0].1.blocks, 2);
         assert!(!is_settled(&run, 1));
     }
@@ -201,9 +206,9 @@ mod tests {
     #[test]
     fn without_the_baseline_the_first_by_name_is_one() {
         let mut run = run(&[contender("b", &[1000; 3]), contender("a", &[2000; 3])], None);
-        assert_eq!(judged(&run, &BTreeSet::new())[0].baseline, 1);
+        assert_eq!(judged(&run)[0].baseline, 1);
         run.cells[1].status = CellStatus::Failed;
-        let verdicts = judged(&run, &BTreeSet::new());
+        let verdicts = judged(&run);
         assert_eq!((verdicts[0].baseline, verdicts[0].judgements.len()), (0, 0));
     }
 
@@ -219,9 +224,9 @@ mod tests {
         for cell in &mut run.cells {
             cell.params.0.insert("rate".into(), crate::manifest::ParamValue::Integer(1000));
         }
-        let missed = missed_loads(&run, &workload);
-        assert_eq!(missed, BTreeSet::from([1]));
-        let judged: Vec<usize> = judged(&run, &missed)[0].judgements.iter().map(|(i, _)| *i).collect();
+        assert_eq!(missed_loads(&run, &workload), BTreeSet::from([1]));
+        let verdicts = Judge::of(&run, &workload).verdicts(workload.primary().unwrap());
+        let judged: Vec<usize> = verdicts[0].judgements.iter().map(|(i, _)| *i).collect();
         assert_eq!(judged, [2]);
     }
 
@@ -229,7 +234,7 @@ mod tests {
     fn parameters_are_never_compared_across() {
         let mut run = run(&[contender("base", &[1000; 3]), contender("base", &[9000; 3])], None);
         run.cells[1].params.0.insert("streams".into(), crate::manifest::ParamValue::Integer(3));
-        let verdicts = judged(&run, &BTreeSet::new());
+        let verdicts = judged(&run);
         assert_eq!(verdicts.len(), 2);
         assert!(verdicts.iter().all(|v| v.judgements.is_empty()));
     }

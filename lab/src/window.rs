@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn turns(count: u32, stretch: bool) -> Turns {
-        Turns { opponent: 1, freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch }
+        Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TURN_MS_MAX};
+use super::limits::{
+    BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TOGETHER_MAX, TURN_MS_MAX,
+};
 use super::read::{Problems, decode};
 use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
 
@@ -95,6 +97,9 @@ pub struct TurnsSpec {
     pub stretch_ms: u32,
     /// One session in so many has such a stretch.
     pub stretch_every: u32,
+    /// How many take turns in a session, the baseline among them, at the most. More share the cost of the baseline's set-up, and stand
+    /// still for longer in between.
+    pub together: u32,
     /// Values of parameters without which there can be no turns.
     #[serde(default)]
     pub only: IndexMap<String, ParamValue>,
@@ -258,6 +263,9 @@ impl Workload {
             }
             if turns.stretch_every == 0 {
                 problems.push("turns.stretch_every", "must be at least 1");
+            }
+            if !(2..=TOGETHER_MAX).contains(&turns.together) {
+                problems.push("turns.together", format!("must be from 2 to {TOGETHER_MAX}"));
             }
             for (param, value) in &mut turns.only {
                 settle_value(&format!("turns.only.{param}"), param, value, &self.params, problems);

@@ -10,7 +10,7 @@ use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, 
 use crate::metrics;
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
-use crate::verdicts;
+use crate::verdicts::{self, Judge};
 
 /// A role whose CPUs are busy for at least this share of the window is what holds the pair back.
 const SATURATED: f64 = 0.9;
@@ -22,14 +22,13 @@ const SATURATED: f64 = 0.9;
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
     let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
-    let missed = verdicts::missed_loads(run, &workload);
-    let verdicts =
-        workload.metrics.iter().flat_map(|m| verdicts_of(run, &workload, m, &missed, &cells)).collect();
+    let judge = Judge::of(run, &workload);
+    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         run: run_info(run, &workload),
         host: run.header.host.clone(),
-        cells: with_ceiling(run, &workload, &missed, cells),
+        cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
         warnings: run.header.warnings.iter().cloned().chain(local_builds(run)).collect(),
     })
@@ -208,9 +207,9 @@ fn metric_value(metric: &Metric, trials: &[&TrialRecord]) -> MetricValue {
 
 /// The share of the ceiling of the same parameters, of the primary metric: of the ratios to the baseline where both have one
 /// from duels, else of the figures.
-fn with_ceiling(run: &Run, workload: &Workload, missed: &BTreeSet<usize>, mut cells: Vec<Cell>) -> Vec<Cell> {
+fn with_ceiling(run: &Run, workload: &Workload, judge: &Judge<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
     let Some(primary) = workload.primary() else { return cells };
-    let judged = verdicts::of_run(run, workload, primary, missed);
+    let judged = judge.verdicts(primary);
     for (_, members) in verdicts::groups(run) {
         let value = |cell: &Cell| cell.metrics.get(&primary.name).and_then(|m| m.value);
         let bound = members.iter().copied().find(|&i| cells[i].ceiling && cells[i].status == CellStatus::Ok);
@@ -300,15 +299,10 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     format!("waiting ({busy}){drops}")
 }
 
-fn verdicts_of(
-    run: &Run,
-    workload: &Workload,
-    metric: &Metric,
-    missed: &BTreeSet<usize>,
-    cells: &[Cell],
-) -> Vec<Verdict> {
+fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {
     let finite = |v: f64| v.is_finite().then_some(v);
-    verdicts::of_run(run, workload, metric, missed)
+    judge
+        .verdicts(metric)
         .into_iter()
         .flat_map(|group| {
             let ranked = group.judgements.into_iter().filter(|(index, _)| !cells[*index].ceiling);

@@ -1,7 +1,7 @@
 //! The measured part of a run: rounds of sessions and trials, until enough is known.
 //!
-//! In each round every duel that is not settled has a session, and what is compared by blocks has its block, in an order that
-//! the seed decides. All is in the store before the next begins.
+//! In each round every duel that is not settled has a session, several of them one together, and what is compared by blocks has
+//! its block, in an order that the seed decides. All is in the store before the next begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -12,12 +12,12 @@ use super::engine::{Engine, RunError};
 use super::{Position, TURNS_MAX};
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
 use crate::build::Built;
-use crate::duels;
+use crate::duels::{self, Duellists};
 use crate::manifest::{ParamValue, Params, TurnsSpec, Workload};
 use crate::plan;
 use crate::protocol::limits::TimeLimits;
-use crate::store::{CellStatus, Outcome, Run, Settings, TrialRecord};
-use crate::trial::duel::{self, DuelSpec, TurnPlan};
+use crate::store::{CellStatus, Outcome, Run, Settings};
+use crate::trial::duel::{self, TurnPlan};
 use crate::trial::{self, TrialReport, TrialSpec};
 use crate::verdicts;
 
@@ -25,33 +25,19 @@ use crate::verdicts;
 const SPARE: Duration = Duration::from_secs(60);
 
 /// What is done at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     /// One cell on its own: its part of a block.
     Trial(usize),
-    /// A session of the duel of two cells.
-    Session { contender: usize, baseline: usize },
+    /// A session of duels, of these cells by turns; the last is the baseline of the others.
+    Session(Vec<usize>),
 }
 
 impl Step {
-    fn cells(self) -> Vec<usize> {
+    fn cells(&self) -> &[usize] {
         match self {
-            Step::Trial(cell) => vec![cell],
-            Step::Session { contender, baseline } => vec![contender, baseline],
-        }
-    }
-
-    /// Whether the store has it already.
-    fn is_done(self, run: &Run, round: u32) -> bool {
-        let opponent = |t: &TrialRecord| t.turns.as_ref().map(|turns| turns.opponent);
-        let done = |cell: usize, with: Option<usize>| {
-            run.trials.iter().any(|t| {
-                t.cell == cell && t.block == round && opponent(t) == with && t.outcome == Outcome::Ok
-            })
-        };
-        match self {
-            Step::Trial(cell) => done(cell, None),
-            Step::Session { contender, baseline } => done(contender, Some(baseline)),
+            Step::Trial(cell) => std::slice::from_ref(cell),
+            Step::Session(cells) => cells,
         }
     }
 }
@@ -78,37 +64,41 @@ impl Engine<'_> {
         }
         let mut elapsed_s = elapsed(run);
         for round in 0..settings.max_blocks {
-            let steps = steps(run, with.workload, round);
-            if steps.is_empty() {
-                return Ok(Some(if anything_runs(run) { "decided" } else { "nothing left to measure" }));
-            }
-            let trials = steps.len();
-            for (place, step) in (0u32..).zip(steps) {
-                if step.is_done(run, round) || !step.cells().into_iter().all(|cell| is_runnable(run, cell)) {
-                    continue;
-                }
-                let in_duels = matches!(step, Step::Session { .. });
-                if in_duels && round > 0 && elapsed_s >= settings.budget_seconds {
-                    return Ok(Some("budget"));
-                }
-                let label = label(run, with.workload, step);
-                let at = Position {
-                    label: &label,
-                    in_duels,
-                    block: round,
-                    max_blocks: settings.max_blocks,
-                    trial: place as usize,
-                    trials,
-                    window: window(run, with.workload, step),
-                    elapsed_s,
-                    budget_s: settings.budget_seconds,
+            // Planned again until nothing of it is left: one that fails in a session takes it from the others.
+            loop {
+                let Some(steps) = steps(run, with, round) else {
+                    return Ok(Some(if anything_runs(run) { "decided" } else { "nothing left to measure" }));
                 };
-                let begun = Instant::now();
-                if !self.step(run, with, step, (round, place), &at)? {
-                    return Ok(None);
+                if steps.is_empty() {
+                    break;
                 }
-                if step.cells().into_iter().all(|cell| run.cells[cell].status == CellStatus::Ok) {
-                    elapsed_s += begun.elapsed().as_secs_f64();
+                for (index, step) in steps.iter().enumerate() {
+                    if !step.cells().iter().all(|&cell| is_runnable(run, with, cell)) {
+                        continue;
+                    }
+                    let in_duels = matches!(step, Step::Session(_));
+                    if in_duels && round > 0 && elapsed_s >= settings.budget_seconds {
+                        return Ok(Some("budget"));
+                    }
+                    let label = label(run, with.workload, step);
+                    let at = Position {
+                        label: &label,
+                        in_duels,
+                        block: round,
+                        max_blocks: settings.max_blocks,
+                        trial: index,
+                        trials: steps.len(),
+                        window: window(run, with.workload, step, round),
+                        elapsed_s,
+                        budget_s: settings.budget_seconds,
+                    };
+                    let begun = Instant::now();
+                    if !self.step(run, with, step, round, &at)? {
+                        return Ok(None);
+                    }
+                    if step.cells().iter().all(|&cell| run.cells[cell].status == CellStatus::Ok) {
+                        elapsed_s += begun.elapsed().as_secs_f64();
+                    }
                 }
             }
             if elapsed_s >= settings.budget_seconds {
@@ -123,16 +113,16 @@ impl Engine<'_> {
         &mut self,
         run: &mut Run,
         with: &Measuring<'_>,
-        step: Step,
-        (round, place): (u32, u32),
+        step: &Step,
+        round: u32,
         at: &Position<'_>,
     ) -> Result<bool, RunError> {
+        let place = free_place(run, round);
         let reports = match step {
-            Step::Trial(cell) => vec![(cell, self.trial(run, with, cell, round, at)?)],
-            Step::Session { contender, baseline } => {
-                let cells = [contender, baseline];
-                let sides = self.session(run, with, cells, round, at)?;
-                cells.into_iter().zip(sides).filter_map(|(cell, report)| Some((cell, report?))).collect()
+            Step::Trial(cell) => vec![(*cell, self.trial(run, with, *cell, round, at)?)],
+            Step::Session(cells) => {
+                let sides = self.session(run, with, cells, (round, place), at)?;
+                cells.iter().zip(sides).filter_map(|(&cell, report)| Some((cell, report?))).collect()
             }
         };
         let interrupted = |r: &TrialReport| r.record.outcome == Outcome::Interrupted;
@@ -176,23 +166,24 @@ impl Engine<'_> {
         &mut self,
         run: &Run,
         with: &Measuring<'_>,
-        cells: [usize; 2],
-        round: u32,
+        cells: &[usize],
+        (round, place): (u32, u32),
         at: &Position<'_>,
-    ) -> Result<[Option<TrialReport>; 2], RunError> {
+    ) -> Result<Vec<Option<TrialReport>>, RunError> {
         let settings = &run.header.settings;
         let params = &run.cells[cells[0]].params;
         // A duel is planned only where there can be turns.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
-        let turns = turn_plan(turns, params, settings, cells[0], round);
-        let told = told(params, &turns);
-        let arenas = [self.arena(run, round)?, self.arena(run, round)?];
-        let side = |side: usize| spec(run, with, cells[side], round, &told, &arenas[side]);
-        let spec = DuelSpec { sides: [side(0), side(1)], cells, turns };
+        let turns = turn_plan(turns, params, settings, (round, place));
+        let told = told(params, &turns, cells.len());
+        let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
+        let specs: Vec<TrialSpec<'_>> = cells
+            .iter()
+            .zip(&arenas)
+            .map(|(&cell, arena)| spec(run, with, cell, round, &told, arena))
+            .collect();
         let display = &mut *self.display;
-        let report =
-            duel::run(&spec, [&arenas[0], &arenas[1]], self.cancel, &mut |_, p| display.trial(at, p));
-        Ok(report.sides)
+        Ok(duel::run(&specs, &turns, &arenas, self.cancel, &mut |_, p| display.trial(at, p)))
     }
 
     fn arena(&self, run: &Run, round: u32) -> Result<Arena, RunError> {
@@ -223,93 +214,119 @@ fn spec<'a>(
 }
 
 /// The turns of one session: as many as fill the window that was asked for.
-fn turn_plan(spec: &TurnsSpec, params: &Params, settings: &Settings, cell: usize, round: u32) -> TurnPlan {
+fn turn_plan(spec: &TurnsSpec, params: &Params, settings: &Settings, (round, place): (u32, u32)) -> TurnPlan {
     let ms = |n: u32| Duration::from_millis(n.into());
     let window_ms = 1000.0 * params.number("seconds").unwrap_or(0.0);
     let count = (window_ms / f64::from(spec.turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
     let stretch = round.is_multiple_of(spec.stretch_every).then(|| ms(spec.stretch_ms));
-    let seed = plan::session_seed(settings.seed, round, cell);
+    let seed = plan::session_seed(settings.seed, round, place);
     TurnPlan { turn: ms(spec.turn_ms), lead: ms(spec.lead_ms), count, stretch, seed }
 }
 
 /// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
-fn told(params: &Params, turns: &TurnPlan) -> Params {
+fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
     let mut told = params.clone();
-    let seconds = (2 * turns.length() + SPARE).as_secs_f64();
+    let seconds = (2 * turns.length(sides) + SPARE).as_secs_f64();
     told.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
     told
 }
 
 /// Seconds of measuring before a resume. What a failing contender took does not count: it never runs again.
 fn elapsed(run: &Run) -> f64 {
-    // Both sides of a session have its whole length.
-    let share = |t: &TrialRecord| if t.turns.is_some() { t.seconds / 2.0 } else { t.seconds };
-    run.trials.iter().filter(|t| t.outcome == Outcome::Ok).map(share).sum()
+    // Each side of a session has its whole length.
+    let good = run.trials.iter().filter(|t| t.outcome == Outcome::Ok);
+    let steps: BTreeMap<(u32, u32), f64> = good.map(|t| ((t.block, t.position), t.seconds)).collect();
+    steps.values().sum()
+}
+
+/// The first place of a round that nothing stored has: it stands for the session.
+fn free_place(run: &Run, round: u32) -> u32 {
+    let taken = run.trials.iter().filter(|t| t.block == round).map(|t| t.position + 1);
+    taken.max().unwrap_or(0)
 }
 
 /// How long the window of a trial lasts, or all the turns of a session.
-fn window(run: &Run, workload: &Workload, step: Step) -> Duration {
+fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
     let settings = &run.header.settings;
-    match step {
-        Step::Trial(cell) => trial::seconds(&run.cells[cell].params, "seconds"),
-        Step::Session { contender, .. } => {
-            let params = &run.cells[contender].params;
-            let turns = duels::turns(settings, workload, params);
-            turns.map_or(Duration::ZERO, |turns| turn_plan(turns, params, settings, contender, 0).length())
+    let params = &run.cells[step.cells()[0]].params;
+    match (step, duels::turns(settings, workload, params)) {
+        (Step::Session(cells), Ok(turns)) => {
+            turn_plan(turns, params, settings, (round, 0)).length(cells.len())
         }
+        _ => trial::seconds(params, "seconds"),
     }
 }
 
-fn label(run: &Run, workload: &Workload, step: Step) -> String {
+fn label(run: &Run, workload: &Workload, step: &Step) -> String {
     let labels: Vec<String> =
-        step.cells().into_iter().map(|cell| run.cells[cell].label(&workload.roles)).collect();
+        step.cells().iter().map(|&cell| run.cells[cell].label(&workload.roles)).collect();
     labels.join(" : ")
 }
 
-fn is_runnable(run: &Run, cell: usize) -> bool {
-    matches!(run.cells[cell].status, CellStatus::Planned | CellStatus::Ok)
+/// It has not failed, and is built.
+fn is_runnable(run: &Run, with: &Measuring<'_>, cell: usize) -> bool {
+    let cell = &run.cells[cell];
+    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
+        && cell.contenders.values().all(|name| with.builds.contains_key(name))
 }
 
 /// Whether there is something whose figures count: a bound alone bounds nothing, unless nothing else was asked for.
 fn anything_runs(run: &Run) -> bool {
-    let alive =
-        |ceiling: bool| (0..run.cells.len()).any(|i| run.cells[i].ceiling == ceiling && is_runnable(run, i));
+    let alive = |ceiling: bool| {
+        run.cells
+            .iter()
+            .any(|c| c.ceiling == ceiling && matches!(c.status, CellStatus::Planned | CellStatus::Ok))
+    };
     alive(false) || run.cells.iter().all(|c| c.ceiling) && alive(true)
 }
 
-/// What is to be done in a round, in its order; nothing when all is settled.
-fn steps(run: &Run, workload: &Workload, round: u32) -> Vec<Step> {
+/// What is still to be done in a round, in its order; none when all is settled.
+fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     if !anything_runs(run) {
-        return Vec::new();
+        return None;
     }
+    let workload = with.workload;
     let settings = &run.header.settings;
     let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
     // A single contender has nothing to be decided against: its figures want all the rounds asked for.
     let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
     let settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
-    let mut steps = Vec::new();
-    for (_, members) in verdicts::groups(run) {
-        let runnable: Vec<usize> = members.iter().copied().filter(|&i| is_runnable(run, i)).collect();
+    let duellists = Duellists::of(run, workload);
+    let is_done = |cell: usize, in_turns: bool| {
+        let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
+        here.any(|t| t.turns.is_some() == in_turns && t.outcome == Outcome::Ok)
+    };
+    let (mut steps, mut all_settled) = (Vec::new(), true);
+    for (params, members) in verdicts::groups(run) {
+        let runnable: Vec<usize> = members.into_iter().filter(|&i| is_runnable(run, with, i)).collect();
         let baseline = verdicts::baseline_among(run, &runnable);
-        let by_duel = |&&i: &&usize| baseline.is_some_and(|b| i != b && duels::stands(run, workload, i, b));
-        let duels: Vec<usize> = runnable.iter().filter(by_duel).copied().collect();
-        steps.extend(
-            duels
-                .iter()
-                .filter(|i| !settled.contains(*i))
-                .filter_map(|&contender| Some(Step::Session { contender, baseline: baseline? })),
-        );
-        // What is left is compared by blocks, each with the baseline in it.
-        let alone = duels.is_empty();
-        let block: Vec<usize> = runnable
-            .iter()
-            .copied()
-            .filter(|i| !duels.contains(i) && (alone || Some(*i) != baseline))
-            .collect();
-        if block.iter().any(|i| !settled.contains(i) || (alone && !may_stop)) {
-            steps.extend(block.into_iter().chain(baseline.filter(|_| !alone)).map(Step::Trial));
+        let (duels, block): (Vec<usize>, Vec<usize>) =
+            runnable.into_iter().partition(|&i| baseline.is_some_and(|b| duellists.may_meet(i, b)));
+        let in_duels = !duels.is_empty();
+        if let (Some(baseline), Ok(turns)) = (baseline, duels::turns(settings, workload, &params)) {
+            let open: Vec<usize> = duels.into_iter().filter(|i| !settled.contains(i)).collect();
+            all_settled &= open.is_empty();
+            let left: Vec<usize> = open.into_iter().filter(|&i| !is_done(i, true)).collect();
+            steps.extend(sessions(&left, baseline, turns, (settings.seed, round)));
+        }
+        // What is left is compared by blocks, each with the baseline in it; its own sessions are all that duels want of it.
+        let wanted = !in_duels || block.iter().any(|i| Some(*i) != baseline);
+        if wanted && block.iter().any(|i| !settled.contains(i)) {
+            all_settled = false;
+            steps.extend(block.into_iter().filter(|&i| !is_done(i, false)).map(Step::Trial));
         }
     }
     let order = plan::order(settings.seed, round, steps.len());
-    order.into_iter().map(|i| steps[i]).collect()
+    (!all_settled).then(|| order.into_iter().map(|i| steps[i].clone()).collect())
+}
+
+/// The sessions of these duels with the baseline: as few as the workload allows, about equally large.
+fn sessions(duels: &[usize], baseline: usize, turns: &TurnsSpec, (seed, round): (u64, u32)) -> Vec<Step> {
+    if duels.is_empty() {
+        return Vec::new();
+    }
+    let sessions = duels.len().div_ceil(turns.together as usize - 1);
+    let order: Vec<usize> = plan::order(seed, round, duels.len()).into_iter().map(|i| duels[i]).collect();
+    let with_baseline = |rivals: &[usize]| Step::Session([rivals, &[baseline]].concat());
+    order.chunks(duels.len().div_ceil(sessions)).map(with_baseline).collect()
 }

@@ -221,11 +221,10 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// How a trial took turns with another, in a duel: each frozen while the other one runs.
+/// How a trial took turns with others, in a session of duels: frozen while another one runs. Those of one session have the same
+/// block and position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
-    /// Index of the cell that it took turns with.
-    pub opponent: usize,
     /// How it was frozen.
     pub freezer: String,
     /// Length of a turn, in ns: what counts of it, between its two marks.
@@ -263,11 +262,11 @@ impl Turns {
 pub struct TrialRecord {
     /// Index of the cell within the run.
     pub cell: usize,
-    /// Block, from 0; of a duel: its session.
+    /// Block, from 0; of a duel: its round.
     pub block: u32,
-    /// Place within the block, from 0.
+    /// Place within the block, from 0; of all trials of a session the same.
     pub position: u32,
-    /// Its turns, if it was one side of a duel.
+    /// Its turns, if it was in a session of duels.
     pub turns: Option<Turns>,
     /// When it began.
     pub started_at: Timestamp,

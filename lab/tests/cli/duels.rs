@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, cell};
 
-const TURNS: &str = "\n[turns]\nturn_ms = 20\nlead_ms = 5\nstretch_ms = 50\nstretch_every = 1\n";
+const TURNS: &str =
+    "\n[turns]\nturn_ms = 20\nlead_ms = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
 
 fn bench() -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None)]);

@@ -188,11 +188,11 @@ fn a_broken_workload_says_where_and_why() {
         ("[offered]\nparam = \"pairs\"\nrole = \"c\"\ncounter = \"n\"", "offered.role: unknown role \"c\""),
         ("[one_cpu_max]\npairs = 0", "one_cpu_max.pairs: 0 is too small"),
         (
-            "[turns]\nturn_ms = 0\nlead_ms = 1\nstretch_ms = 1\nstretch_every = 1",
+            "[turns]\nturn_ms = 0\nlead_ms = 1\nstretch_ms = 1\nstretch_every = 1\ntogether = 2",
             "turns.turn_ms: must be from 1 to 10000",
         ),
         (
-            "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 1\nstretch_every = 1\nonly = { pairs = 0 }",
+            "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 1\nstretch_every = 1\ntogether = 3\nonly = { pairs = 0 }",
             "turns.only.pairs: 0 is too small",
         ),
         ("[detect]\nparam = \"pairs\"\nfrom = 1\nvalues = [5, 101]", "detect.values: 101 is too large"),
