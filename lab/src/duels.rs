@@ -4,6 +4,8 @@
 //! within a session is correlated, and two processes of one program differ, so that a session is one observation. Several
 //! contenders may share a session, and its baseline: their ratios are correlated with each other, which the correction for
 //! many comparisons (Holm, Bonferroni) allows.
+//!
+//! Whom turns disturb is compared in long ones, as long as the stretches in which it was seen undisturbed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,7 @@ use crate::arena::Net;
 use crate::manifest::{Metric, Params, Source, TurnsSpec, Workload};
 use crate::metrics;
 use crate::stats::{Interval, Unit, confidence_sequence};
-use crate::store::{Outcome, Run, Settings, TrialRecord};
+use crate::store::{Outcome, Run, Settings, TrialRecord, Turns};
 
 /// The turns of a workload with these parameters.
 ///
@@ -34,18 +36,6 @@ pub fn turns<'a>(
         return Err("packets on the link go on while their ends stand still".to_owned());
     }
     turns.refuses(params).map_or(Ok(turns), Err)
-}
-
-/// The log ratios of one metric, contender by baseline, in the order of the sessions.
-#[must_use]
-pub fn log_ratios(run: &Run, metric: &Metric, contender: usize, baseline: usize) -> Vec<f64> {
-    let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
-        let in_turns = |t: &&TrialRecord| t.cell == cell && t.turns.is_some() && t.outcome == Outcome::Ok;
-        let value = |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, t).value?));
-        run.trials.iter().filter(in_turns).filter_map(value).collect()
-    };
-    let base = of(baseline);
-    of(contender).into_iter().filter_map(|(session, v)| Some((v / base.get(&session)?).ln())).collect()
 }
 
 /// What turns do to a contender: its rate in turns by its rate undisturbed, in the same sessions.
@@ -71,7 +61,8 @@ pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Distur
     let alpha = settings.alpha / run.cells.len().max(1) as f64;
     let unbounded = |estimate| Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let first = *logs.first()?;
-    let interval = confidence_sequence(&logs, Unit::Session, alpha).unwrap_or(unbounded(first));
+    // From the third on, as for blocks: what is looked for is large, and stretches are few.
+    let interval = confidence_sequence(&logs, Unit::Block, alpha).unwrap_or(unbounded(first));
     let margin = settings.margin.ln_1p();
     let beyond_margin = interval.low > margin || interval.high < -margin;
     Some(Disturbance { interval, sessions: logs.len(), beyond_margin })
@@ -83,27 +74,189 @@ fn rate_of(workload: &Workload) -> Option<&Metric> {
     workload.primary().filter(is_rate).or_else(|| workload.metrics.iter().find(is_rate))
 }
 
-/// Which cells of a run may be compared by duels: their work can be cut into turns, and turns do not disturb them.
-#[derive(Debug)]
-pub struct Duellists {
-    /// By the cell's index.
-    fit: Vec<bool>,
+/// How long the turns are in which two are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// As the workload says.
+    Short,
+    /// As long as the undisturbed stretch: shorter ones disturb one of them.
+    Long,
 }
 
-impl Duellists {
-    /// As far as is known by now.
+impl Pace {
+    /// In which the trials of a session were.
     #[must_use]
-    pub fn of(run: &Run, workload: &Workload) -> Duellists {
-        let fit = (0..run.cells.len()).map(|cell| {
-            turns(&run.header.settings, workload, &run.cells[cell].params).is_ok()
-                && disturbance(run, workload, cell).is_none_or(|d| !d.beyond_margin)
-        });
-        Duellists { fit: fit.collect() }
+    pub fn of(turns: &Turns, spec: &TurnsSpec) -> Pace {
+        let stretch_ns = u64::from(spec.stretch_ms) * 1_000_000;
+        if turns.turn_ns < stretch_ns { Pace::Short } else { Pace::Long }
+    }
+}
+
+/// The duels of a run, as far as is known by now.
+#[derive(Debug)]
+pub struct Duels<'a> {
+    run: &'a Run,
+    spec: Option<&'a TurnsSpec>,
+    /// By the cell's index; none: its work cannot be cut into turns.
+    paces: Vec<Option<Pace>>,
+}
+
+impl<'a> Duels<'a> {
+    /// Those of this run.
+    #[must_use]
+    pub fn of(run: &'a Run, workload: &'a Workload) -> Duels<'a> {
+        let pace = |cell: usize| {
+            turns(&run.header.settings, workload, &run.cells[cell].params).ok()?;
+            let disturbed = disturbance(run, workload, cell).is_some_and(|d| d.beyond_margin);
+            Some(if disturbed { Pace::Long } else { Pace::Short })
+        };
+        let paces = (0..run.cells.len()).map(pace).collect();
+        Duels { run, spec: workload.turns.as_ref(), paces }
     }
 
-    /// Whether these two are compared by duels.
+    /// In which turns these two are compared; none: by blocks.
     #[must_use]
-    pub fn may_meet(&self, contender: usize, baseline: usize) -> bool {
-        contender != baseline && self.fit[contender] && self.fit[baseline]
+    pub fn pace(&self, contender: usize, baseline: usize) -> Option<Pace> {
+        let both = self.paces[contender]?.max(self.paces[baseline]?);
+        (contender != baseline).then_some(both)
+    }
+
+    /// In which turns a trial was; none: on its own.
+    #[must_use]
+    pub fn pace_of(&self, trial: &TrialRecord) -> Option<Pace> {
+        Some(Pace::of(trial.turns.as_ref()?, self.spec?))
+    }
+
+    /// The log ratios of one metric, contender by baseline, in the order of the sessions; none where they have no duel.
+    #[must_use]
+    pub fn log_ratios(&self, metric: &Metric, contender: usize, baseline: usize) -> Option<Vec<f64>> {
+        let pace = self.pace(contender, baseline)?;
+        let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
+            let counts = |t: &&TrialRecord| {
+                t.cell == cell && t.outcome == Outcome::Ok && self.pace_of(t) == Some(pace)
+            };
+            let value = |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, t).value?));
+            self.run.trials.iter().filter(counts).filter_map(value).collect()
+        };
+        let base = of(baseline);
+        let log = |(session, value): ((u32, u32), f64)| Some((value / base.get(&session)?).ln());
+        Some(of(contender).into_iter().filter_map(log).collect())
+    }
+
+    /// The trials that a cell's figures are of: those of its pace, or all, where none of these is good.
+    #[must_use]
+    pub fn counted(&self, cell: usize) -> Vec<&'a TrialRecord> {
+        let all: Vec<&TrialRecord> = self.run.trials.iter().filter(|t| t.cell == cell).collect();
+        let ours: Vec<&TrialRecord> =
+            all.iter().copied().filter(|t| self.pace_of(t) == self.paces[cell]).collect();
+        if ours.iter().any(|t| t.outcome == Outcome::Ok) { ours } else { all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::{self, Contender};
+    use crate::store::{CellStatus, Sample, SampleKind};
+
+    const TURN_NS: u64 = 100_000_000;
+    const STRETCH_NS: u64 = 500_000_000;
+
+    fn workload() -> Workload {
+        let mut workload = crate::dummy::workload();
+        workload.turns = Some(TurnsSpec {
+            turn_ms: 100,
+            lead_ms: 30,
+            stretch_ms: 500,
+            stretch_every: 4,
+            together: 3,
+            only: indexmap::IndexMap::new(),
+        });
+        workload
+    }
+
+    /// A trial of a session, with one turn at this rate, and a stretch at that.
+    fn trial(cell: usize, session: (u32, u32), turn_ns: u64, rate: u64, stretch: Option<u64>) -> TrialRecord {
+        let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let mut trial = fixture::run(&[only], None).trials.remove(0);
+        (trial.cell, trial.block, trial.position) = (cell, session.0, session.1);
+        let (freezer, lead_ns, stretched) = ("made up".to_owned(), 1, stretch.is_some());
+        trial.turns = Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: stretched });
+        let window = |at: u64, length: u64, rate: u64, mark: u64| {
+            [(mark, at, 0), (mark + 1, at + length, rate * (length / 1_000_000))]
+        };
+        let turns = window(10, turn_ns, rate, 0).into_iter();
+        let all = turns.chain(stretch.into_iter().flat_map(|rate| window(1 << 40, STRETCH_NS, rate, 2)));
+        trial.samples = all
+            .map(|(mark, at_ns, value)| Sample {
+                role: "sink".to_owned(),
+                kind: SampleKind::Counter,
+                mark,
+                at_ns,
+                name: "messages".to_owned(),
+                value: Some(value),
+                source: "made up".to_owned(),
+            })
+            .collect();
+        trial
+    }
+
+    /// Four sessions of three cells, the last the baseline; in turns the second does half of what it does undisturbed.
+    fn run() -> Run {
+        let named = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
+        let mut run = fixture::run(&[named("steady"), named("shy"), named("base")], None);
+        for round in 0..4 {
+            let wobble = u64::from(round);
+            for (cell, rate, stretch) in [(0, 2000, 2000), (1, 500, 1000), (2, 1000, 1000)] {
+                run.trials.push(trial(cell, (round, 7), TURN_NS, rate + wobble, Some(stretch)));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn whom_turns_disturb_is_compared_in_long_ones() {
+        let (mut run, workload) = (run(), workload());
+        let metric = workload.primary().unwrap();
+        run.trials.push(trial(1, (4, 0), STRETCH_NS, 1000, None));
+        run.trials.push(trial(2, (4, 0), STRETCH_NS, 1000, None));
+        let duels = Duels::of(&run, &workload);
+        assert_eq!([0, 1, 2].map(|i| duels.pace(i, 2)), [Some(Pace::Short), Some(Pace::Long), None]);
+        let shy = disturbance(&run, &workload, 1).unwrap();
+        assert!(shy.beyond_margin && (shy.interval.estimate.exp() - 0.5).abs() < 0.01, "{shy:?}");
+        assert_eq!(duels.log_ratios(metric, 1, 2).unwrap(), [0.0]);
+        assert_eq!(duels.counted(1).len(), 1);
+        let steady = duels.log_ratios(metric, 0, 2).unwrap();
+        assert_eq!(steady.len(), 4, "the long session is not its own");
+        assert!(steady.iter().all(|log| (log - 2f64.ln()).abs() < 0.01), "{steady:?}");
+    }
+
+    #[test]
+    fn until_there_is_a_long_one_the_short_ones_are_shown() {
+        let (run, workload) = (run(), workload());
+        let duels = Duels::of(&run, &workload);
+        assert_eq!(duels.log_ratios(workload.primary().unwrap(), 1, 2).unwrap(), [0.0; 0]);
+        assert_eq!(duels.counted(1).len(), 4);
+    }
+
+    #[test]
+    fn a_disturbed_baseline_takes_long_turns_with_all() {
+        let (mut run, workload) = (run(), workload());
+        run.header.settings.baseline = Some("shy".to_owned());
+        let duels = Duels::of(&run, &workload);
+        assert_eq!([0, 2].map(|i| duels.pace(i, 1)), [Some(Pace::Long); 2]);
+    }
+
+    #[test]
+    fn sessions_are_told_apart_by_block_and_place() {
+        let (mut run, workload) = (run(), workload());
+        // Two sessions of one round, at machine speeds that differ by half.
+        for (place, speed) in [(1, 2), (2, 3)] {
+            run.trials.push(trial(0, (5, place), TURN_NS, 2000 * speed, None));
+            run.trials.push(trial(2, (5, place), TURN_NS, 1000 * speed, None));
+        }
+        let logs = Duels::of(&run, &workload).log_ratios(workload.primary().unwrap(), 0, 2).unwrap();
+        assert_eq!(logs.len(), 6);
+        assert!(logs[4..].iter().all(|log| (log - 2f64.ln()).abs() < 1e-9), "{logs:?}");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::duels::{self, Duellists};
+use crate::duels::Duels;
 use crate::load;
 use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
@@ -50,14 +50,14 @@ pub struct Judge<'a> {
     run: &'a Run,
     /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
     missed: BTreeSet<usize>,
-    duellists: Duellists,
+    duels: Duels<'a>,
 }
 
 impl<'a> Judge<'a> {
     /// The judge of this run.
     #[must_use]
-    pub fn of(run: &'a Run, workload: &Workload) -> Judge<'a> {
-        Judge { run, missed: missed_loads(run, workload), duellists: Duellists::of(run, workload) }
+    pub fn of(run: &'a Run, workload: &'a Workload) -> Judge<'a> {
+        Judge { run, missed: missed_loads(run, workload), duels: Duels::of(run, workload) }
     }
 
     /// Judges one metric in every group of the run.
@@ -79,7 +79,7 @@ impl<'a> Judge<'a> {
         // where it is compared like the others.
         let entered = |i: usize| {
             run.cells[i].status != CellStatus::Skipped
-                && (!run.cells[i].ceiling || self.duellists.may_meet(i, baseline))
+                && (!run.cells[i].ceiling || self.duels.pace(i, baseline).is_some())
         };
         let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
         let comparisons: Vec<Comparison> =
@@ -97,8 +97,7 @@ impl<'a> Judge<'a> {
 
     fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
         let contender = self.run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
-        if self.duellists.may_meet(cell, baseline) {
-            let log_ratios = duels::log_ratios(self.run, metric, cell, baseline);
+        if let Some(log_ratios) = self.duels.log_ratios(metric, cell, baseline) {
             return Comparison { contender, unit: Unit::Session, log_ratios };
         }
         let (values, base) = (by_block(self.run, metric, cell), by_block(self.run, metric, baseline));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::format;
 use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+use crate::duels::Duels;
 use crate::load::{self, Load};
 use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
 use crate::metrics;
@@ -21,7 +22,8 @@ const SATURATED: f64 = 0.9;
 /// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
-    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, i)).collect();
+    let duels = Duels::of(run, &workload);
+    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, &duels, i)).collect();
     let judge = Judge::of(run, &workload);
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
     Ok(Report {
@@ -123,16 +125,17 @@ pub(super) fn differing(
         .join(" ")
 }
 
-fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
+fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell {
     let record = &run.cells[index];
     let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok).count();
     let mut notes: Vec<String> = trials.iter().flat_map(|t| t.notes.iter().cloned()).collect();
     notes.sort();
     notes.dedup();
-    let load = load::of_cell(workload, &record.params, &trials);
+    let counted = duels.counted(index);
+    let load = load::of_cell(workload, &record.params, &counted);
     let metrics: BTreeMap<String, MetricValue> =
-        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &trials))).collect();
+        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &counted))).collect();
     let shared = run.header.settings.placement == Placement::Shared;
     Cell {
         contender: record.contender().map(str::to_owned),
@@ -145,11 +148,11 @@ fn cell(run: &Run, workload: &Workload, index: usize) -> Cell {
         stderr: stderr(&trials),
         remedy: record.remedy.clone(),
         trials: u32::try_from(good).unwrap_or(u32::MAX),
-        bottleneck: bottleneck(workload, &trials, load.as_ref(), shared) + &events(workload, &metrics),
+        bottleneck: bottleneck(workload, &counted, load.as_ref(), shared) + &events(workload, &metrics),
         metrics,
         load,
         turns: in_turns::of_cell(run, workload, index, &trials),
-        curves: curves(&trials),
+        curves: curves(&counted),
         builds: record.builds.clone(),
         implementations: record.implementations.clone(),
         notes,

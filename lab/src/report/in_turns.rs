@@ -2,7 +2,7 @@
 
 use super::format;
 use super::model::InTurns;
-use crate::duels::{self, Duellists};
+use crate::duels::{self, Duels};
 use crate::manifest::Workload;
 use crate::stats::Unit;
 use crate::store::{CellStatus, Outcome, Run, TrialRecord};
@@ -21,7 +21,7 @@ pub(super) struct Compared {
 impl Compared {
     pub(super) fn of(run: &Run, workload: &Workload) -> Compared {
         let mut compared = Compared { by_duels: Vec::new(), by_blocks: Vec::new(), no_duels: Vec::new() };
-        let duellists = Duellists::of(run, workload);
+        let duels = Duels::of(run, workload);
         for (params, members) in verdicts::groups(run) {
             let why = duels::turns(&run.header.settings, workload, &params).err();
             compared.no_duels.extend(why.filter(|why| !compared.no_duels.contains(why)));
@@ -29,7 +29,7 @@ impl Compared {
                 members.into_iter().filter(|&i| run.cells[i].status == CellStatus::Ok).collect();
             let baseline = verdicts::baseline_among(run, &alive);
             for i in alive.into_iter().filter(|i| Some(*i) != baseline || baseline.is_none()) {
-                match baseline.is_some_and(|b| duellists.may_meet(i, b)) {
+                match baseline.is_some_and(|b| duels.pace(i, b).is_some()) {
                     true => compared.by_duels.push(i),
                     false => compared.by_blocks.push(i),
                 }

@@ -12,7 +12,7 @@ use super::engine::{Engine, RunError};
 use super::{Position, TURNS_MAX};
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
 use crate::build::Built;
-use crate::duels::{self, Duellists};
+use crate::duels::{self, Duels, Pace};
 use crate::manifest::{ParamValue, Params, TurnsSpec, Workload};
 use crate::plan;
 use crate::protocol::limits::TimeLimits;
@@ -24,20 +24,23 @@ use crate::verdicts;
 /// The time by which the window that a contender is told is longer than its turns should take: it ends by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
 
+/// So many rounds have a stretch each: a disturbance that is large shows early.
+const STRETCHES_FIRST: u32 = 3;
+
 /// What is done at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     /// One cell on its own: its part of a block.
     Trial(usize),
     /// A session of duels, of these cells by turns; the last is the baseline of the others.
-    Session(Vec<usize>),
+    Session(Vec<usize>, Pace),
 }
 
 impl Step {
     fn cells(&self) -> &[usize] {
         match self {
             Step::Trial(cell) => std::slice::from_ref(cell),
-            Step::Session(cells) => cells,
+            Step::Session(cells, _) => cells,
         }
     }
 }
@@ -76,7 +79,7 @@ impl Engine<'_> {
                     if !step.cells().iter().all(|&cell| is_runnable(run, with, cell)) {
                         continue;
                     }
-                    let in_duels = matches!(step, Step::Session(_));
+                    let in_duels = matches!(step, Step::Session(..));
                     if in_duels && round > 0 && elapsed_s >= settings.budget_seconds {
                         return Ok(Some("budget"));
                     }
@@ -120,8 +123,8 @@ impl Engine<'_> {
         let place = free_place(run, round);
         let reports = match step {
             Step::Trial(cell) => vec![(*cell, self.trial(run, with, *cell, round, at)?)],
-            Step::Session(cells) => {
-                let sides = self.session(run, with, cells, (round, place), at)?;
+            Step::Session(cells, pace) => {
+                let sides = self.session(run, with, (cells, *pace), (round, place), at)?;
                 cells.iter().zip(sides).filter_map(|(&cell, report)| Some((cell, report?))).collect()
             }
         };
@@ -166,7 +169,7 @@ impl Engine<'_> {
         &mut self,
         run: &Run,
         with: &Measuring<'_>,
-        cells: &[usize],
+        (cells, pace): (&[usize], Pace),
         (round, place): (u32, u32),
         at: &Position<'_>,
     ) -> Result<Vec<Option<TrialReport>>, RunError> {
@@ -174,7 +177,7 @@ impl Engine<'_> {
         let params = &run.cells[cells[0]].params;
         // A duel is planned only where there can be turns.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
-        let turns = turn_plan(turns, params, settings, (round, place));
+        let turns = turn_plan(turns, pace, params, settings, (round, place));
         let told = told(params, &turns, cells.len());
         let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
         let specs: Vec<TrialSpec<'_>> = cells
@@ -214,13 +217,24 @@ fn spec<'a>(
 }
 
 /// The turns of one session: as many as fill the window that was asked for.
-fn turn_plan(spec: &TurnsSpec, params: &Params, settings: &Settings, (round, place): (u32, u32)) -> TurnPlan {
+fn turn_plan(
+    spec: &TurnsSpec,
+    pace: Pace,
+    params: &Params,
+    settings: &Settings,
+    (round, place): (u32, u32),
+) -> TurnPlan {
     let ms = |n: u32| Duration::from_millis(n.into());
+    let turn_ms = match pace {
+        Pace::Short => spec.turn_ms,
+        Pace::Long => spec.stretch_ms,
+    };
     let window_ms = 1000.0 * params.number("seconds").unwrap_or(0.0);
-    let count = (window_ms / f64::from(spec.turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
-    let stretch = round.is_multiple_of(spec.stretch_every).then(|| ms(spec.stretch_ms));
+    let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
+    let has_stretch = round < STRETCHES_FIRST || round.is_multiple_of(spec.stretch_every);
+    let stretch = (pace == Pace::Short && has_stretch).then(|| ms(spec.stretch_ms));
     let seed = plan::session_seed(settings.seed, round, place);
-    TurnPlan { turn: ms(spec.turn_ms), lead: ms(spec.lead_ms), count, stretch, seed }
+    TurnPlan { turn: ms(turn_ms), lead: ms(spec.lead_ms), count, stretch, seed }
 }
 
 /// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
@@ -250,8 +264,8 @@ fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
     let settings = &run.header.settings;
     let params = &run.cells[step.cells()[0]].params;
     match (step, duels::turns(settings, workload, params)) {
-        (Step::Session(cells), Ok(turns)) => {
-            turn_plan(turns, params, settings, (round, 0)).length(cells.len())
+        (Step::Session(cells, pace), Ok(turns)) => {
+            turn_plan(turns, *pace, params, settings, (round, 0)).length(cells.len())
         }
         _ => trial::seconds(params, "seconds"),
     }
@@ -291,42 +305,47 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     // A single contender has nothing to be decided against: its figures want all the rounds asked for.
     let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
     let settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
-    let duellists = Duellists::of(run, workload);
-    let is_done = |cell: usize, in_turns: bool| {
+    let duels = Duels::of(run, workload);
+    let is_done = |cell: usize, pace: Option<Pace>| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
-        here.any(|t| t.turns.is_some() == in_turns && t.outcome == Outcome::Ok)
+        here.any(|t| duels.pace_of(t) == pace && t.outcome == Outcome::Ok)
     };
     let (mut steps, mut all_settled) = (Vec::new(), true);
     for (params, members) in verdicts::groups(run) {
         let runnable: Vec<usize> = members.into_iter().filter(|&i| is_runnable(run, with, i)).collect();
         let baseline = verdicts::baseline_among(run, &runnable);
-        let (duels, block): (Vec<usize>, Vec<usize>) =
-            runnable.into_iter().partition(|&i| baseline.is_some_and(|b| duellists.may_meet(i, b)));
-        let in_duels = !duels.is_empty();
-        if let (Some(baseline), Ok(turns)) = (baseline, duels::turns(settings, workload, &params)) {
-            let open: Vec<usize> = duels.into_iter().filter(|i| !settled.contains(i)).collect();
-            all_settled &= open.is_empty();
-            let left: Vec<usize> = open.into_iter().filter(|&i| !is_done(i, true)).collect();
-            steps.extend(sessions(&left, baseline, turns, (settings.seed, round)));
-        }
-        // What is left is compared by blocks, each with the baseline in it; its own sessions are all that duels want of it.
-        let wanted = !in_duels || block.iter().any(|i| Some(*i) != baseline);
-        if wanted && block.iter().any(|i| !settled.contains(i)) {
+        let pace = |i: usize| duels.pace(i, baseline?);
+        let (in_duels, in_blocks): (Vec<usize>, Vec<usize>) =
+            runnable.into_iter().partition(|&i| pace(i).is_some());
+        // Each block has the baseline in it; one without a rival is for a baseline that has none at all.
+        let wanted = in_duels.is_empty() || in_blocks.iter().any(|i| Some(*i) != baseline);
+        if wanted && in_blocks.iter().any(|i| !settled.contains(i)) {
             all_settled = false;
-            steps.extend(block.into_iter().filter(|&i| !is_done(i, false)).map(Step::Trial));
+            steps.extend(in_blocks.into_iter().filter(|&i| !is_done(i, None)).map(Step::Trial));
+        }
+        let open: Vec<usize> = in_duels.into_iter().filter(|i| !settled.contains(i)).collect();
+        all_settled &= open.is_empty();
+        let (Some(baseline), Ok(turns)) = (baseline, duels::turns(settings, workload, &params)) else {
+            continue;
+        };
+        for (length, together) in [(Pace::Short, turns.together as usize), (Pace::Long, 2)] {
+            let now = |i: &usize| pace(*i) == Some(length) && !is_done(*i, Some(length));
+            let rivals: Vec<usize> = open.iter().copied().filter(now).collect();
+            let order = plan::order(settings.seed, round, rivals.len());
+            let rivals: Vec<usize> = order.into_iter().map(|i| rivals[i]).collect();
+            steps.extend(
+                sessions(&rivals, together)
+                    .map(|rivals| Step::Session([rivals, &[baseline]].concat(), length)),
+            );
         }
     }
     let order = plan::order(settings.seed, round, steps.len());
     (!all_settled).then(|| order.into_iter().map(|i| steps[i].clone()).collect())
 }
 
-/// The sessions of these duels with the baseline: as few as the workload allows, about equally large.
-fn sessions(duels: &[usize], baseline: usize, turns: &TurnsSpec, (seed, round): (u64, u32)) -> Vec<Step> {
-    if duels.is_empty() {
-        return Vec::new();
-    }
-    let sessions = duels.len().div_ceil(turns.together as usize - 1);
-    let order: Vec<usize> = plan::order(seed, round, duels.len()).into_iter().map(|i| duels[i]).collect();
-    let with_baseline = |rivals: &[usize]| Step::Session([rivals, &[baseline]].concat());
-    order.chunks(duels.len().div_ceil(sessions)).map(with_baseline).collect()
+/// The rivals of each session, where so many take turns in one with the baseline: as few sessions as there can be, about
+/// equally large.
+fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]> {
+    let sessions = rivals.len().div_ceil(together - 1).max(1);
+    rivals.chunks(rivals.len().div_ceil(sessions).max(1))
 }
