@@ -26,7 +26,7 @@ the same conditions, proves that each did the work, and says which is faster, by
   netdyno doctor                              what this machine lacks, and the remedy
   netdyno show last --format json             the newest run, for a program
 
-Exit codes: 0 good, 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
+Exit codes: 0 good, 1 unlike itself (doctor), 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
 Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
 NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
@@ -183,12 +183,22 @@ pub struct ListArgs {
 /// `doctor`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars"
+    after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars\n  \
+netdyno doctor --against-itself 60 datachannel pion rustrtc        60 duels of each with itself; said again, it goes on"
 )]
 pub struct DoctorArgs {
     /// Measure the lab's own cost, and show that it catches contenders that break the contract (one to three minutes)
     #[arg(long)]
     pub self_test: bool,
+    /// Hold N duels of each contender with itself: at most 5 % may come out better or worse (each takes half a minute)
+    #[arg(long, value_name = "N", requires = "workload", conflicts_with = "self_test",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub against_itself: Option<u32>,
+    /// The workload of the duels
+    #[arg(requires = "against_itself")]
+    pub workload: Option<String>,
+    /// Only these contenders [default: all that can run here]
+    pub contenders: Vec<String>,
 }
 
 /// `check`

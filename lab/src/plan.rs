@@ -20,6 +20,8 @@ pub struct PlannedCell {
     pub params: Params,
     /// This is the bound.
     pub ceiling: bool,
+    /// This is a contender a second time, to be compared with itself.
+    pub again: bool,
 }
 
 /// Who plays with whom.
@@ -32,6 +34,8 @@ pub enum Casting {
     Matrix,
     /// Each contender in each role, with this one in the others: on which side is the cost?
     Against(String),
+    /// Each contender twice: how far is it from itself?
+    Itself,
 }
 
 /// All cells: every set of parameters with every cast.
@@ -48,7 +52,7 @@ pub fn cells(
     let alone = |name: &str| roles.iter().map(|r| (r.clone(), name.to_owned())).collect::<BTreeMap<_, _>>();
     let mut casts: Vec<(BTreeMap<String, String>, bool)> = Vec::new();
     match casting {
-        Casting::Alone => casts.extend(contenders.iter().map(|c| (alone(c), false))),
+        Casting::Alone | Casting::Itself => casts.extend(contenders.iter().map(|c| (alone(c), false))),
         Casting::Matrix => casts.extend(combinations(roles, contenders).into_iter().map(|c| (c, false))),
         Casting::Against(fixed) => {
             casts.push((alone(fixed), false));
@@ -63,16 +67,12 @@ pub fn cells(
         }
     }
     casts.extend(ceiling.map(|c| (alone(c), true)));
-    params
-        .iter()
-        .flat_map(|p| {
-            casts.iter().map(move |(contenders, ceiling)| PlannedCell {
-                contenders: contenders.clone(),
-                params: p.clone(),
-                ceiling: *ceiling,
-            })
-        })
-        .collect()
+    let cell = |params: &Params, (contenders, ceiling): &(BTreeMap<String, String>, bool), again| {
+        PlannedCell { contenders: contenders.clone(), params: params.clone(), ceiling: *ceiling, again }
+    };
+    let times = if *casting == Casting::Itself { &[false, true][..] } else { &[false] };
+    let of = |p| casts.iter().flat_map(move |cast| times.iter().map(move |&again| cell(p, cast, again)));
+    params.iter().flat_map(of).collect()
 }
 
 fn combinations(roles: &[String], contenders: &[String]) -> Vec<BTreeMap<String, String>> {
@@ -209,6 +209,13 @@ mod tests {
         let casts: Vec<String> =
             cells.iter().map(|c| format!("{} {}", c.contenders["a"], c.contenders["b"])).collect();
         assert_eq!(casts, ["x x", "y y", "y x", "x y", "z z", "z x", "x z"]);
+    }
+
+    #[test]
+    fn one_that_meets_itself_is_there_twice() {
+        let cells = cells(&names(&["a"]), &names(&["x"]), None, &Casting::Itself, &[Params::default()]);
+        assert_eq!(cells.iter().map(|c| c.again).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(cells[0].contenders, cells[1].contenders);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `netdyno doctor`.
 
+mod against_itself;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,7 +26,7 @@ const COST_SECONDS: f64 = 5.0;
 const MARKS_PAIRS: u32 = 25;
 const MARKS_TRIALS: u32 = 6;
 
-/// Prints what was found; with `--self-test`, measures the lab itself.
+/// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong.
 ///
 /// # Errors
 /// When there is no checkout.
@@ -32,6 +34,9 @@ pub fn run(args: &DoctorArgs) -> Outcome {
     let cancel = cancel_on_signal()?;
     if args.self_test {
         return self_test(&cancel);
+    }
+    if let (Some(duels), Some(workload)) = (args.against_itself, &args.workload) {
+        return against_itself::run(duels, workload, &args.contenders, &cancel);
     }
     let catalog = quiet_catalog()?;
     let builder = builder(&catalog, &cancel)?;

@@ -29,6 +29,8 @@ use crate::store::{CellStatus, Run, StoreError};
 
 /// Everything went well.
 pub const GOOD: u8 = 0;
+/// A contender differs from itself more often than verdicts may be wrong.
+pub const DIFFERS: u8 = 1;
 /// The command line, or the environment, is at fault.
 pub const USAGE: u8 = 2;
 /// A cell failed.

@@ -33,7 +33,7 @@ impl Progress {
     }
 
     /// A line that stays, after which nothing goes on.
-    fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: &str) {
         match self {
             Progress::Terminal(bar) => {
                 bar.disable_steady_tick();
@@ -43,6 +43,14 @@ impl Progress {
                 lines.rest();
                 lines.say(text);
             }
+        }
+    }
+
+    /// What goes on now, on a terminal alone.
+    pub(super) fn show(&self, text: String) {
+        if let Progress::Terminal(bar) = self {
+            bar.disable_steady_tick();
+            show(bar, text);
         }
     }
 }
@@ -90,10 +98,7 @@ impl Display for Progress {
             trial::Progress::Stopping => "stopping",
         };
         match self {
-            Progress::Terminal(bar) => {
-                bar.disable_steady_tick();
-                show(bar, format!("{} · {doing} · {}", place(at), time_left(at)));
-            }
+            Progress::Terminal(_) => self.show(format!("{} · {doing} · {}", place(at), time_left(at))),
             Progress::Plain(lines) => tell(lines, at, progress, doing),
         }
     }

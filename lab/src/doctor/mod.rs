@@ -1,5 +1,6 @@
 //! Is this machine fit to measure on? Findings with remedies, and the lab's test of itself.
 
+pub mod against_itself;
 mod findings;
 mod noise;
 pub mod resolution;

@@ -31,7 +31,7 @@ pub enum RunError {
     /// The cache: no contender could be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A duel was to be held where there can be no turns: a mistake of ours.
+    /// A duel was to be held where there can be no turns.
     #[error("no duel here: {0}")]
     NoTurns(String),
     /// A run to be resumed cannot be.
@@ -110,6 +110,7 @@ impl Engine<'_> {
                 contenders: c.contenders.clone(),
                 params: c.params.clone(),
                 ceiling: c.ceiling,
+                again: c.again,
                 status: CellStatus::Planned,
                 reason: String::new(),
                 remedy: String::new(),

@@ -99,13 +99,18 @@ impl Request {
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
         }
         let max_blocks = self.max_blocks.or(preset.map(|p| p.max_blocks)).unwrap_or(30);
+        let min_blocks = match self.casting {
+            // Who is asked how often it is wrong must not stop when it is right.
+            Casting::Itself => max_blocks,
+            _ => preset.map_or(3, |p| p.min_blocks).min(max_blocks),
+        };
         let settings = Settings {
             preset: preset_name.clone(),
             placement: self.placement.or(preset.and_then(|p| p.placement)).unwrap_or(Placement::Apart),
             net: self.net,
             baseline,
             seed: self.seed.unwrap_or_else(seed_of_now),
-            min_blocks: preset.map_or(3, |p| p.min_blocks).min(max_blocks),
+            min_blocks,
             max_blocks,
             budget_seconds: self.budget_seconds.or(preset.map(|p| p.budget_seconds)).unwrap_or(900.0),
             alpha: ALPHA,

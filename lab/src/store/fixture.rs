@@ -80,6 +80,7 @@ fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
         contenders: ["source", "sink"].map(|r| (r.to_owned(), contender.name.to_owned())).into(),
         params: Params::default(),
         ceiling: ceiling == Some(contender.name),
+        again: false,
         status: contender.status,
         reason: if failed { "the sink: gate: wrong digest".to_owned() } else { String::new() },
         remedy: if contender.status == CellStatus::Skipped {

@@ -98,6 +98,9 @@ pub struct CellRecord {
     pub params: Params,
     /// This is the bound, not a contender.
     pub ceiling: bool,
+    /// This is a contender a second time, to be compared with itself.
+    #[serde(default)]
+    pub again: bool,
     /// How it stands.
     pub status: CellStatus,
     /// Why it failed or was skipped, or nothing.
@@ -119,11 +122,11 @@ impl CellRecord {
         names.all(|n| n == first).then_some(first)
     }
 
-    /// `pion`, or `pion > aiortc` in the order of the workload's roles.
+    /// `pion`, `pion (again)`, or `pion > aiortc` in the order of the workload's roles.
     #[must_use]
     pub fn label(&self, roles: &[String]) -> String {
         if let Some(one) = self.contender() {
-            return one.to_owned();
+            return if self.again { format!("{one} (again)") } else { one.to_owned() };
         }
         let names: Vec<&str> =
             roles.iter().filter_map(|r| self.contenders.get(r)).map(String::as_str).collect();

@@ -1,6 +1,9 @@
 //! Duels of dummies from outside: sessions are held, stored, shown again, and given up for blocks on request.
 
-use crate::bench::{Bench, cell};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::bench::{Bench, Seen, cell};
 
 const TURNS: &str =
     "\n[turns]\nturn_ms = 20\nlead_ms = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
@@ -53,4 +56,57 @@ fn one_that_breaks_the_contract_in_a_duel_is_named_and_the_other_is_not() {
     let report = bench.last();
     assert_eq!(cell(&report, "crash")["status"], "failed");
     assert!(cell(&report, "crash")["reason"].as_str().unwrap().contains("SIGABRT"), "{report}");
+}
+
+/// Duels of one contender with itself: none that was interrupted counts, and what is stored is not held again.
+#[test]
+fn duels_of_one_with_itself_are_counted_and_go_on() {
+    let bench = bench();
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    let quick = "\n[presets.quick]\nabout = \"short\"\nparams = { seconds = 0.04 }\nmin_blocks = 1\nmax_blocks = 9\n\
+                 budget_seconds = 60\n";
+    bench.write(
+        "workloads/dummy.toml",
+        &format!("{manifest}{quick}").replace("stretch_every = 1", "stretch_every = 9"),
+    );
+    let row = |seen: &Seen| {
+        let row = seen.stdout.lines().find(|line| line.starts_with(" one ")).map(str::to_owned);
+        let row = row.unwrap_or_else(|| panic!("no row: {seen:?}"));
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let runs = || bench.netdyno(&["history"]).stdout.lines().count() - 1;
+
+    let mut held = bench.command(&["doctor", "--against-itself", "2", "dummy", "one"]);
+    let child = held.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !bench.netdyno(&["history"]).stdout.contains("finished") {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let seen = Seen::of(&child.wait_with_output().unwrap());
+    assert_eq!((seen.code, &row(&seen)[1][..]), (130, "1"), "{seen:?}");
+
+    let again = |duels| bench.netdyno(&["doctor", "--against-itself", duels, "dummy", "one"]);
+    let seen = again("2");
+    // Whether a duel comes out better is for the machine to decide: the exit code is no part of this.
+    let held = row(&seen);
+    assert_eq!(
+        (&held[1][..], &held[5][..], seen.stderr.matches("duel 2 of 2").count()),
+        ("2", "0", 1),
+        "{seen:?}"
+    );
+    let before = runs();
+    let seen = again("2");
+    assert_eq!((row(&seen), runs()), (held, before), "{seen:?}");
+    let cells = bench.last()["cells"].clone();
+    assert_eq!((&cells[0]["label"], &cells[1]["label"]), (&"one".into(), &"one (again)".into()));
+}
+
+#[test]
+fn one_with_itself_where_there_are_no_turns() {
+    let bench = Bench::new(&[("one", None)]);
+    let seen = bench.netdyno(&["doctor", "--against-itself", "2", "dummy"]);
+    assert!(seen.code == 2 && seen.stderr.contains("cut into turns"), "{seen:?}");
 }

@@ -1,0 +1,183 @@
+//! `netdyno doctor --against-itself`: duels of contenders with themselves, and what they came to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::build::{Availability, BuildEvent, Builder};
+use crate::cmd::progress::Progress;
+use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
+use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, duel, is_done};
+use crate::manifest::{Catalog, ManifestError};
+use crate::report::{columns, grid, plain, wrapped};
+use crate::run::{Display, Ended, Engine, Position, Resolved};
+use crate::stats::Verdict;
+use crate::store::{Store, StoreError};
+use crate::trial;
+
+/// Runs that are looked through for duels of earlier: all.
+const RUNS_MAX: usize = 1 << 24;
+
+/// A contender with its duels; one in which a side failed is none.
+struct Contender {
+    name: String,
+    plan: Resolved,
+    duels: Vec<Option<Duel>>,
+}
+
+/// Holds what is missing to so many duels of each, in turn, so that all have as many wherever it ends.
+pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> Outcome {
+    let catalog = catalog(&[workload])?;
+    let mut store = Store::open(&Store::default_path())?;
+    let builder = builder(&catalog, cancel)?;
+    let mut contenders = contenders(&catalog, &builder, &store, workload, names)?;
+    for index in 0..duels as usize {
+        for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
+            let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
+            let mut display = Quiet { place, progress: Progress::new() };
+            let mut engine = Engine {
+                catalog: &catalog,
+                store: &mut store,
+                builder: &builder,
+                display: &mut display,
+                cancel,
+            };
+            // A duel has a seed of its own.
+            let (id, ended) = engine.start(&duel(&catalog, &contender.plan.workload, &contender.name)?)?;
+            if ended == Ended::Interrupted || cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let held = Duel::of(&store.load(&id)?)?;
+            display.progress.note(&format!(
+                "{}: {}",
+                display.place,
+                held.map_or("failed".to_owned(), sentence)
+            ));
+            contender.duels.push(held);
+        }
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let code = tell(&contenders);
+    Ok(if cancel.load(Ordering::Relaxed) { INTERRUPTED } else { code })
+}
+
+/// The contenders with the duels that are stored of them.
+fn contenders(
+    catalog: &Catalog,
+    builder: &Builder,
+    store: &Store,
+    workload: &str,
+    names: &[String],
+) -> Result<Vec<Contender>, Box<dyn std::error::Error>> {
+    let workload = catalog.workload(workload)?;
+    let named = names.iter().map(|name| Ok(catalog.contender(&workload.name, name)?.name.clone()));
+    let mut names: Vec<String> = named.collect::<Result<_, ManifestError>>()?;
+    if names.is_empty() {
+        let able = catalog.contenders_of(&workload.name).filter(|c| !c.ceiling);
+        let able = able.filter(|c| matches!(builder.availability(c), Availability::Available));
+        names.extend(able.map(|c| c.name.clone()));
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let runs = store.runs(RUNS_MAX)?;
+    let with_duels = |name: String| {
+        let plan = duel(catalog, workload, &name)?;
+        let done = runs.iter().filter(|run| is_done(run, &plan));
+        let duels = done.map(|run| Duel::of(&store.load(&run.header.id)?));
+        let duels = duels.collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(Contender { name, plan, duels })
+    };
+    names.into_iter().map(with_duels).collect()
+}
+
+fn sentence(duel: Duel) -> String {
+    let word = match duel.verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::NoDifference => "no difference",
+        Verdict::Undecided { .. } => "undecided",
+    };
+    format!("{word}, {:.3}x", duel.ratio)
+}
+
+/// Prints the table, a row a contender and one of all; the exit code that it stands for.
+fn tell(contenders: &[Contender]) -> u8 {
+    let mut rows: Vec<(&str, Tally)> =
+        contenders.iter().map(|c| (c.name.as_str(), Tally::of(&c.duels))).collect();
+    if contenders.len() > 1 {
+        let all: Vec<Option<Duel>> = contenders.iter().flat_map(|c| c.duels.clone()).collect();
+        rows.push(("all", Tally::of(&all)));
+    }
+    let head = ["contender", "duels", "better", "worse", "neither", "failed", "ratio", "s.d.", "hold 1"];
+    let text: Vec<Vec<String>> = rows.iter().map(|(name, tally)| row(name, tally)).collect();
+    print(&format!("{}\n", grid(&head.map(str::to_owned), &text, columns())));
+    let note = format!(
+        "a duel is {SESSIONS} sessions; ratio: their median; s.d.: of the log ratio between sessions; hold 1: \
+         intervals that do"
+    );
+    print(&format!("{}\n", wrapped(&note, columns(), " ", " ")));
+    let (kept, differ): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, tally)| tally.is_kept(rows.len()));
+    // Where all is well the last row says all.
+    let told =
+        if differ.is_empty() { kept.last().into_iter().collect() } else { differ.iter().collect::<Vec<_>>() };
+    for (name, tally) in told {
+        let wrong = tally.better + tally.worse;
+        let most = format!("at most {:.0} % may be, but for chance", 100.0 * SHARE_MOST);
+        let found = format!("{wrong} of {} duels better or worse than itself ({most})", tally.duels);
+        super::verdict(differ.is_empty(), name, &found);
+    }
+    let failed = rows.iter().any(|(_, tally)| tally.failed > 0);
+    match (!differ.is_empty(), failed) {
+        (true, _) => DIFFERS,
+        (false, true) => CELL_FAILED,
+        (false, false) => GOOD,
+    }
+}
+
+fn row(name: &str, tally: &Tally) -> Vec<String> {
+    let neither = tally.duels - tally.better - tally.worse;
+    let counts = [tally.duels, tally.better, tally.worse, neither, tally.failed].map(|n| n.to_string());
+    let figure = |value: Option<f64>, scale: f64, digits: usize, unit: &str| {
+        value.map_or_else(|| "-".to_owned(), |v| format!("{:.digits$}{unit}", scale * v))
+    };
+    let hold_one = (tally.duels > 0).then(|| tally.hold_one as f64 / tally.duels as f64);
+    let figures = [
+        figure(tally.ratio, 1.0, 4, ""),
+        figure(tally.deviation, 100.0, 2, " %"),
+        figure(hold_one, 100.0, 1, " %"),
+    ];
+    [name.to_owned()].into_iter().chain(counts).chain(figures).collect()
+}
+
+/// What is shown of a run that is one of many: where it stands, on a terminal, and what went wrong.
+struct Quiet {
+    place: String,
+    progress: Progress,
+}
+
+impl Display for Quiet {
+    fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
+        self.progress.building(contender, index, count, event);
+    }
+
+    fn left_out(&mut self, contender: &str, reason: &str) {
+        self.progress.left_out(contender, reason);
+    }
+
+    fn trial(&mut self, at: &Position<'_>, _: trial::Progress) {
+        self.progress.show(format!("{} · session {} of {}", self.place, at.block + 1, at.max_blocks));
+    }
+
+    /// It is stored with the run, and would be said as often as there are duels.
+    fn warning(&mut self, _: &str) {}
+
+    fn failed(&mut self, label: &str, reason: &str) {
+        self.progress.failed(label, &plain(reason));
+    }
+
+    fn end(&mut self) {
+        self.progress.end();
+    }
+}
