@@ -1,6 +1,6 @@
 //! Several trials at once, by turns: all are frozen but the one that runs.
 //!
-//! They are set up one after the other, pass their gates, and stay alive. From then on the machine is given to one of them at a
+//! They are launched and set up one after the other, pass their gates, and stay alive. From then on the machine is given to one of them at a
 //! time, in an order that a seed decides. A machine that is slow for a second is slow for all. The contract is unchanged: what
 //! counts are counters and the meter's readings at marks.
 //!
@@ -97,21 +97,10 @@ fn conduct(
     collected: &mut [Collected],
 ) -> Ended {
     let of = |side: Side| move |halt: Halt| (side, halt);
-    progress(0, Progress::Launching);
-    // All at once: an interpreter that starts costs nobody's figures. What does comes one after the other.
-    let sides = specs.iter().zip(arenas).zip(collected).enumerate();
-    let mut stages: Vec<Stage<'_>> = sides
-        .map(|(side, ((spec, arena), collected))| {
-            Stage::launch(spec, arena, cancel, collected).map_err(of(side))
-        })
-        .collect::<Result<_, _>>()?;
-    for (side, stage) in stages.iter_mut().enumerate() {
-        stage.until_ready().map_err(of(side))?;
-    }
-    for (side, stage) in stages.iter_mut().enumerate() {
-        let mut progress = |p| progress(side, p);
-        connect_and_verify(&specs[side], stage, &mut progress).map_err(of(side))?;
-        stage.freeze(true).map_err(of(side))?;
+    let mut stages: Vec<Stage<'_>> = Vec::with_capacity(specs.len());
+    for (side, ((spec, arena), collected)) in specs.iter().zip(arenas).zip(collected).enumerate() {
+        let stage = set_up(spec, arena, cancel, collected, &mut |p| progress(side, p));
+        stages.push(stage.map_err(of(side))?);
     }
     for (side, stage) in stages.iter_mut().enumerate() {
         progress(side, Progress::WarmingUp);
@@ -134,6 +123,23 @@ fn conduct(
         stop(&specs[side], stage).map_err(of(side))?;
     }
     Ok(())
+}
+
+/// From the launch to the gate; then it stands still. One side after the other: whose interpreter starts, or who makes its keys
+/// already, would be in the setup time of another.
+fn set_up<'a>(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &'a AtomicBool,
+    collected: &'a mut Collected,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Stage<'a>, Halt> {
+    progress(Progress::Launching);
+    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
+    stage.until_ready()?;
+    connect_and_verify(spec, &mut stage, progress)?;
+    stage.freeze(true)?;
+    Ok(stage)
 }
 
 /// One turn of one side.
