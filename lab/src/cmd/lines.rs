@@ -1,4 +1,4 @@
-//! Progress without a terminal: plain lines, and no long silence but while a window is measured.
+//! Progress without a terminal: plain lines, and no long silence.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -65,9 +65,14 @@ impl Lines {
         self.shared.lock().doing.is_some()
     }
 
+    /// For how long nothing was said.
+    pub(super) fn silence(&self) -> Duration {
+        self.shared.lock().said.elapsed()
+    }
+
     /// Whether nothing was said for long.
     pub(super) fn is_silent(&self) -> bool {
-        self.shared.lock().said.elapsed() >= self.shared.silence_max
+        self.silence() >= self.shared.silence_max
     }
 }
 
