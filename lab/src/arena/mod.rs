@@ -40,7 +40,7 @@ pub use holder::run as run_holder;
 pub use launcher::{Launcher, LocalLauncher, Verb};
 pub use messages::{AgentEvent, EndedBy, Exit, Usage};
 pub use role::{LaunchSpec, RoleIndex, RoleProcess};
-pub use topology::{CpuPlan, Topology, pin_self};
+pub use topology::{CpuPlan, CpusBack, Topology, pin_self};
 
 pub(crate) use cgroup::members as cgroup_members;
 

@@ -102,6 +102,25 @@ pub fn pin_self(cpus: &[usize]) -> std::io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
+/// Gives this thread back the CPUs that it had, once it is dropped.
+#[derive(Debug)]
+pub struct CpusBack(Option<CpuSet>);
+
+impl CpusBack {
+    /// Those that it has now.
+    #[must_use]
+    pub fn of_now() -> CpusBack {
+        CpusBack(sched_getaffinity(Pid::from_raw(0)).ok())
+    }
+}
+
+impl Drop for CpusBack {
+    fn drop(&mut self) {
+        let back = self.0.map(|cpus| sched_setaffinity(Pid::from_raw(0), &cpus));
+        tracing::debug!(?back, "the lab has its CPUs back");
+    }
+}
+
 /// The hardware threads of this CPU's core, itself included; only itself where the kernel does not say.
 fn siblings(sysfs: &Path, cpu: usize) -> Vec<usize> {
     let topology = sysfs.join(format!("cpu{cpu}/topology"));
@@ -136,6 +155,17 @@ mod tests {
 
     fn four_threads_on_two_cores() -> Topology {
         Topology { cores: vec![vec![1, 3], vec![0, 2]] }
+    }
+
+    #[test]
+    fn what_was_pinned_has_its_cpus_back() {
+        let now = || sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let before = now();
+        let one = (0..CpuSet::count()).find(|&cpu| before.is_set(cpu).unwrap()).unwrap();
+        let back = CpusBack::of_now();
+        pin_self(&[one]).unwrap();
+        drop(back);
+        assert_eq!(now(), before);
     }
 
     #[test]
