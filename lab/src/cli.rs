@@ -95,7 +95,9 @@ pub enum Format {
   netdyno run datachannel --matrix pion rustrtc str0m
   netdyno run datachannel --net veth,rate=100mbit,delay=50ms,loss=1% --no-ceiling
   netdyno run rtt --against c-blocking        each contender as ping and as pong, with the same peer
-  netdyno run --resume                        go on with the newest unfinished run")]
+  netdyno run --resume                        go on with the newest unfinished run
+
+Where builds take long, a first look at what is built is shown meanwhile, on stderr.")]
 pub struct RunArgs {
     /// The workload, as `netdyno list` names it
     #[arg(required_unless_present = "resume")]

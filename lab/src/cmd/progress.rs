@@ -1,13 +1,16 @@
 //! What the user sees while a run goes on: one line that changes on a terminal, plain lines elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::lines::Lines;
+use super::render;
 use crate::build::BuildEvent;
+use crate::cli::Format;
 use crate::run::{Display, Position};
+use crate::store::Run;
 use crate::trial;
 
 /// A window longer than this is announced with its length where there is no terminal.
@@ -84,6 +87,24 @@ impl Display for Progress {
                 lines.doing(line.clone());
             }
             (BuildEvent::Line(_), Progress::Plain(_)) => {}
+        }
+    }
+
+    /// On stderr, as all progress: stdout has the report of the whole run alone.
+    fn first_look(&mut self, run: &Run, how_far: &str) {
+        let table = match render(run, Format::Table) {
+            Ok((_, table)) => table,
+            Err(error) => format!("{error}\n"),
+        };
+        let text = format!("\nFirst look: {how_far}\n{table}");
+        match self {
+            Progress::Terminal(bar) => bar.suspend(|| {
+                let _ = writeln!(anstream::stderr(), "{text}");
+            }),
+            Progress::Plain(lines) => {
+                lines.rest();
+                lines.say(&text);
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! The engine: builds, blocks, trials, and when to stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 
 use super::cells::{cannot, crowded, note_build};
+use super::first_look;
 use super::measure::Measuring;
 use super::neighbours::Neighbours;
 use super::order::order;
@@ -193,14 +194,14 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
     ) -> Result<(String, Ended), RunError> {
-        let builds = self.build_all(&mut run, workload)?;
+        let builds = self.build_all(&mut run, workload, plan)?;
         let why = match builds {
             Some(builds) => {
-                let neighbours = Neighbours::begin(&run.header.id);
-                self.warn(&mut run, &neighbours.warnings)?;
-                let why = self.rounds(&mut run, &Measuring { workload, plan, builds: &builds })?;
-                self.warn(&mut run, &neighbours.end())?;
-                why
+                let settings = &run.header.settings;
+                let (rounds, budget_s) = (0..settings.max_blocks, settings.budget_seconds);
+                let builds = &builds;
+                let with = Measuring { workload, plan, builds, rounds, budget_s, ends_halfway: false };
+                self.measure(&mut run, &with)?
             }
             None => None,
         };
@@ -211,6 +212,19 @@ impl Engine<'_> {
         };
         self.store.set_status(&run.header.id, status, why)?;
         Ok((run.header.id, ended))
+    }
+
+    /// Measures, and says who else was at work meanwhile. Gives why it stopped; none when the user stopped it.
+    pub(super) fn measure(
+        &mut self,
+        run: &mut Run,
+        with: &Measuring<'_>,
+    ) -> Result<Option<&'static str>, RunError> {
+        let neighbours = Neighbours::begin(&run.header.id);
+        self.warn(run, &neighbours.warnings)?;
+        let why = self.rounds(run, with)?;
+        self.warn(run, &neighbours.end())?;
+        Ok(why)
     }
 
     /// Tells the user at once, and the reader of the report later.
@@ -224,21 +238,31 @@ impl Engine<'_> {
         Ok(self.store.update_header(&run.header)?)
     }
 
-    /// Builds every contender that a cell still needs, each once; none when the user stopped it.
+    /// Builds every contender that a cell still needs, each once, and has a first look meanwhile where that is worth it;
+    /// none when the user stopped it.
     fn build_all(
         &mut self,
         run: &mut Run,
         workload: &Workload,
+        plan: &CpuPlan,
     ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
         let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
-        let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values().cloned());
-        let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
-        let names = order(wanted, baseline, ceiling, |name| {
+        let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values());
+        let wanted: BTreeSet<String> = wanted.cloned().collect();
+        let expected_seconds = |name: &String| {
             let contender = self.catalog.contender(&workload.name, name);
             contender.map_or(0.0, |contender| self.builder.expected_seconds(contender))
-        });
+        };
+        let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
+        let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
+        let names = order(wanted, baseline, ceiling, |name| expected[name]);
         let mut builds = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
+            let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
+            let is_due = first_look::is_due(run, |name| builds.contains_key(name), &to_come);
+            if is_due && !self.first_look(run, workload, plan, &builds)? {
+                return Ok(None);
+            }
             let contender = self.catalog.contender(&workload.name, name)?;
             let display = &mut *self.display;
             let built = self
@@ -268,10 +292,15 @@ impl Engine<'_> {
                 }
             }
         }
+        self.store_cells(run)?;
+        Ok(Some(builds))
+    }
+
+    pub(super) fn store_cells(&mut self, run: &Run) -> Result<(), RunError> {
         for (index, cell) in run.cells.iter().enumerate() {
             self.store.update_cell(&run.header.id, index, cell)?;
         }
-        Ok(Some(builds))
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 //! its block, in an order that the seed decides. All is in the store before the next begins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,12 @@ pub(super) struct Measuring<'a> {
     pub(super) workload: &'a Workload,
     pub(super) plan: &'a CpuPlan,
     pub(super) builds: &'a BTreeMap<String, Built>,
+    /// The rounds that are held at the most.
+    pub(super) rounds: Range<u32>,
+    /// Seconds of measuring at the most.
+    pub(super) budget_s: f64,
+    /// The budget ends a round halfway, be it the first; else only sessions of a later one are left out.
+    pub(super) ends_halfway: bool,
 }
 
 impl Engine<'_> {
@@ -59,14 +66,13 @@ impl Engine<'_> {
         run: &mut Run,
         with: &Measuring<'_>,
     ) -> Result<Option<&'static str>, RunError> {
-        let settings = run.header.settings.clone();
         if let Some(spare) = &with.plan.lab {
             // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
             let pinned = crate::arena::pin_self(spare);
             tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
         }
         let mut elapsed_s = elapsed(run);
-        for round in 0..settings.max_blocks {
+        for round in with.rounds.clone() {
             // Planned again until nothing of it is left: one that fails in a session takes it from the others.
             loop {
                 let Some(steps) = steps(run, with, round) else {
@@ -80,20 +86,21 @@ impl Engine<'_> {
                         continue;
                     }
                     let in_duels = matches!(step, Step::Session(..));
-                    if in_duels && round > 0 && elapsed_s >= settings.budget_seconds {
+                    let may_end = with.ends_halfway || in_duels && round > with.rounds.start;
+                    if may_end && elapsed_s >= with.budget_s {
                         return Ok(Some("budget"));
                     }
                     let label = label(run, with.workload, step);
                     let at = Position {
                         label: &label,
                         in_duels,
-                        block: round,
-                        max_blocks: settings.max_blocks,
+                        block: round - with.rounds.start,
+                        max_blocks: with.rounds.end - with.rounds.start,
                         trial: index,
                         trials: steps.len(),
                         window: window(run, with.workload, step, round),
                         elapsed_s,
-                        budget_s: settings.budget_seconds,
+                        budget_s: with.budget_s,
                     };
                     let begun = Instant::now();
                     if !self.step(run, with, step, round, &at)? {
@@ -104,7 +111,7 @@ impl Engine<'_> {
                     }
                 }
             }
-            if elapsed_s >= settings.budget_seconds {
+            if elapsed_s >= with.budget_s {
                 return Ok(Some("budget"));
             }
         }

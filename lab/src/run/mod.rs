@@ -6,6 +6,7 @@
 
 mod cells;
 mod engine;
+mod first_look;
 mod measure;
 mod neighbours;
 mod order;
@@ -18,6 +19,7 @@ pub use request::{Request, Resolved};
 use std::time::Duration;
 
 use crate::build::BuildEvent;
+use crate::store::Run;
 use crate::trial;
 
 /// The most turns of a session: 1,000 of 100 ms are 100 s of each side, and some 100,000 samples.
@@ -27,6 +29,8 @@ pub const TURNS_MAX: u32 = 1000;
 pub trait Display {
     /// A contender is being built: the `index`-th of `count`.
     fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent);
+    /// The first figures are there, of what is built by now: the run as the store has it, and how far it is.
+    fn first_look(&mut self, run: &Run, how_far: &str);
     /// A contender will not take part.
     fn left_out(&mut self, contender: &str, reason: &str);
     /// A trial goes on.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Seen, cell};
 
-const TURNS: &str =
+pub(crate) const TURNS: &str =
     "\n[turns]\nturn_ms = 20\nlead_ms = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
 
 fn bench() -> Bench {

@@ -4,6 +4,7 @@
 mod bench;
 mod duels;
 mod faults;
+mod first_look;
 mod machine;
 mod runs;
 mod usage;
