@@ -15,9 +15,9 @@ use crate::trial;
 
 /// A window longer than this is announced with its length where there is no terminal.
 const LONG_WINDOW: Duration = Duration::from_secs(5);
-/// Nothing is told while a window up to this is measured. In a longer one, and between turns, a line every ten seconds costs
-/// the figures nothing that shows.
-const QUIET_MAX: Duration = Duration::from_secs(12);
+/// Nothing is told while a window up to this is measured. In a longer one a line every ten seconds costs the figures nothing
+/// that shows.
+const QUIET_MAX: Duration = Duration::from_secs(10);
 
 /// A spinner on stderr, or lines. A thread of its own draws it a few times a second, too seldom to be felt by what is
 /// measured; while a window is measured nothing is drawn.
@@ -150,7 +150,8 @@ fn show(bar: &ProgressBar, text: String) {
 
 /// A line at the begin of each block, of each trial that is long, and of any after a long silence.
 fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str) {
-    let (begins, measures) = (progress == trial::Progress::Launching, progress == trial::Progress::Measuring);
+    let begins = progress == trial::Progress::Launching;
+    let is_quiet = progress == trial::Progress::Measuring && at.window <= QUIET_MAX;
     if begins && at.trial == 0 {
         lines.say(&format!(
             "{} {} of at most {}: {} to measure, {}",
@@ -163,10 +164,10 @@ fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str
     }
     if begins && at.window > LONG_WINDOW {
         lines.say(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
-    } else if lines.is_silent() || measures && lines.silence() + at.window > QUIET_MAX {
+    } else if lines.is_silent() || is_quiet && lines.silence() + at.window > QUIET_MAX {
         lines.say(&format!("{} · {doing}", place(at)));
     }
-    if measures && at.window <= QUIET_MAX {
+    if is_quiet {
         // Nothing wakes up meanwhile.
         lines.rest();
     } else {
