@@ -96,8 +96,8 @@ impl Shared {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let silent = state.said.max(*since).elapsed();
-            let left = self.silence_max.saturating_sub(silent);
+            // Since the last line, however often what goes on has changed meanwhile.
+            let left = self.silence_max.saturating_sub(state.said.elapsed());
             if left.is_zero() {
                 let line = format!("still {what}, {:.0} s", since.elapsed().as_secs_f64());
                 state.say(&line);
