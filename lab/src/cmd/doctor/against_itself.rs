@@ -12,7 +12,7 @@ use crate::manifest::{Catalog, ManifestError};
 use crate::report::{columns, grid, plain, wrapped};
 use crate::run::{Display, Ended, Engine, Position, Resolved};
 use crate::stats::Verdict;
-use crate::store::{Store, StoreError};
+use crate::store::{Run, Store, StoreError};
 use crate::trial;
 
 /// Runs that are looked through for duels of earlier: all.
@@ -169,6 +169,9 @@ impl Display for Quiet {
     fn trial(&mut self, at: &Position<'_>, _: trial::Progress) {
         self.progress.show(format!("{} · session {} of {}", self.place, at.block + 1, at.max_blocks));
     }
+
+    /// A duel is short, and both of its sides are one build.
+    fn first_look(&mut self, _: &Run, _: &str) {}
 
     /// It is stored with the run, and would be said as often as there are duels.
     fn warning(&mut self, _: &str) {}
