@@ -15,6 +15,7 @@ use crate::arena::{ArenaSpec, Net};
 use crate::build::install_all;
 use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
+use crate::doctor::self_duels;
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
 use crate::doctor::{Grade, findings};
 use crate::report::{columns, wrapped};
@@ -25,6 +26,8 @@ const INDENT: &str = "      ";
 const COST_SECONDS: f64 = 5.0;
 const MARKS_PAIRS: u32 = 25;
 const MARKS_TRIALS: u32 = 6;
+const DUELS: u32 = 20;
+const SESSIONS: u32 = 6;
 
 /// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong.
 ///
@@ -99,22 +102,32 @@ fn resolution(cancel: &Arc<AtomicBool>) -> bool {
     }
 }
 
-fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
-    let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
-    let mut good = true;
-    let cost = self_test::cost(COST_SECONDS, cancel);
-    good &= match cost {
+fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
+    match share {
         Ok(share) => verdict(
             share < COST_MOST,
-            "the lab's own cost",
+            what,
             &format!(
-                "{:.3} % of a CPU while measuring, agents included (most: {} %)",
+                "{:.3} % of a CPU {when}, agents included (most: {} %)",
                 100.0 * share,
                 100.0 * COST_MOST
             ),
         ),
-        Err(e) => verdict(false, "the lab's own cost", &e),
-    };
+        Err(e) => verdict(false, what, &e),
+    }
+}
+
+fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
+    let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
+    let mut good = cost("the lab's own cost", "while measuring", self_test::cost(COST_SECONDS, cancel));
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= cost("its cost in duels", "within turns", self_duels::cost(cancel));
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= against_itself::dummies(DUELS, SESSIONS, cancel);
     if cancelled() {
         return Ok(INTERRUPTED);
     }

@@ -4,6 +4,7 @@ pub mod against_itself;
 mod findings;
 mod noise;
 pub mod resolution;
+pub mod self_duels;
 pub mod self_test;
 
 pub use findings::{Finding, Grade, findings};

@@ -10,7 +10,7 @@ use procfs::process::Process;
 
 use crate::arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Net, Side, Topology};
 use crate::dummy::{Fault, workload};
-use crate::manifest::{ParamValue, Params, Placement};
+use crate::manifest::{ParamValue, Params, Placement, Workload};
 use crate::meter::monotonic_ns;
 use crate::metrics;
 use crate::protocol::limits::TimeLimits;
@@ -30,7 +30,7 @@ const MARKS_IN_SLICE: u32 = 4;
 /// The window of a dummy that does something wrong.
 const FAULT_WINDOW: Duration = Duration::from_millis(500);
 /// What the roles owe comes quickly here, so that a fault shows quickly.
-const LIMITS: TimeLimits = TimeLimits {
+pub(super) const LIMITS: TimeLimits = TimeLimits {
     ready: Duration::from_secs(2),
     connected: Duration::from_secs(2),
     verified: Duration::from_secs(5),
@@ -59,7 +59,7 @@ pub const CAUGHT: [(Fault, &str); 17] = [
     (Fault::Unsupported, "no role"),
 ];
 
-/// Runs one trial of dummies; the fault is the sink's, but for those that only a source can have.
+/// Runs one trial of dummies.
 ///
 /// # Errors
 /// When no arena can be had.
@@ -74,6 +74,24 @@ pub fn trial(
     let mut params: Params = workload.resolve(None, &[]).unwrap_or_default();
     params.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
     let arena = Arena::best(&ArenaSpec::local(Net::Loopback))?;
+    let spec = TrialSpec {
+        workload: &workload,
+        params: &params,
+        seed: 1,
+        roles: roles(&workload, fault, &arena)?,
+        marks,
+        limits: LIMITS,
+        extra_setup: false,
+    };
+    Ok(trial::run(&spec, &arena, cancel, progress))
+}
+
+/// The roles of dummies; the fault is the sink's, but for those that only a source can have.
+pub(super) fn roles(
+    workload: &Workload,
+    fault: Option<Fault>,
+    arena: &Arena,
+) -> Result<Vec<RoleSpec>, ArenaError> {
     let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
     let roles = workload.roles.iter().enumerate().map(|(index, name)| {
         let faulty = (fault == Some(Fault::Overclaim)) == (name == "source");
@@ -90,16 +108,7 @@ pub fn trial(
         launch.memory_limit_bytes = (fault == Some(Fault::Memory)).then_some(MEMORY_LIMIT_BYTES);
         RoleSpec { name: name.clone(), contender: "dummy".to_owned(), launch, local, peer }
     });
-    let spec = TrialSpec {
-        workload: &workload,
-        params: &params,
-        seed: 1,
-        roles: roles.collect(),
-        marks,
-        limits: LIMITS,
-        extra_setup: false,
-    };
-    Ok(trial::run(&spec, &arena, cancel, progress))
+    Ok(roles.collect())
 }
 
 /// The lab's own CPU time over a measured window, agents included, as a share of one CPU.
@@ -107,22 +116,42 @@ pub fn trial(
 /// # Errors
 /// When no arena can be had, or the trial fails, in words.
 pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
-    let (mut begin, mut end) = (None, None);
+    let mut window = Window::default();
     let marks = (1..=10 * seconds as u32).map(|i| Duration::from_millis(100) * i).collect();
-    let report = trial(None, marks, seconds, cancel, &mut |p| match p {
-        Progress::Measuring => begin = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
-        Progress::Stopping => end = own_cpu_ns().map(|cpu| (cpu, monotonic_ns())),
-        _ => {}
-    })
-    .map_err(|e| e.to_string())?;
+    let report = trial(None, marks, seconds, cancel, &mut |p| window.see(p)).map_err(|e| e.to_string())?;
     if report.record.outcome != Outcome::Ok {
         return Err(format!("{:?}", report.record.outcome));
     }
-    match (begin, end) {
-        (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
-            Ok(cpu_after.saturating_sub(cpu) as f64 / (after - at) as f64)
+    let (cpu, time) = window.spent()?;
+    Ok(cpu / time)
+}
+
+/// The lab's own CPU time and the clock, both in ns, at the begin and the end of what is measured.
+#[derive(Default)]
+pub(super) struct Window {
+    begin: Option<(u64, u64)>,
+    end: Option<(u64, u64)>,
+}
+
+impl Window {
+    pub(super) fn see(&mut self, progress: Progress) {
+        let now = || own_cpu_ns().map(|cpu| (cpu, monotonic_ns()));
+        match progress {
+            Progress::Measuring => self.begin = now(),
+            // Of two that take turns the first that stops ends it.
+            Progress::Stopping if self.end.is_none() => self.end = now(),
+            _ => {}
         }
-        _ => Err("/proc does not tell the lab's own CPU time".to_owned()),
+    }
+
+    /// CPU time and time, in ns.
+    pub(super) fn spent(&self) -> Result<(f64, f64), String> {
+        match (self.begin, self.end) {
+            (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
+                Ok((cpu_after.saturating_sub(cpu) as f64, (after - at) as f64))
+            }
+            _ => Err("/proc does not tell the lab's own CPU time".to_owned()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::build::{Availability, BuildEvent, Builder};
 use crate::cmd::progress::Progress;
 use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
 use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, duel, is_done};
+use crate::doctor::self_duels;
 use crate::manifest::{Catalog, ManifestError};
 use crate::report::{columns, grid, plain, wrapped};
 use crate::run::{Display, Ended, Engine, Position, Resolved};
@@ -123,16 +124,30 @@ fn tell(contenders: &[Contender]) -> u8 {
     let told =
         if differ.is_empty() { kept.last().into_iter().collect() } else { differ.iter().collect::<Vec<_>>() };
     for (name, tally) in told {
-        let wrong = tally.better + tally.worse;
-        let most = format!("at most {:.0} % may be, but for chance", 100.0 * SHARE_MOST);
-        let found = format!("{wrong} of {} duels better or worse than itself ({most})", tally.duels);
-        super::verdict(differ.is_empty(), name, &found);
+        super::verdict(differ.is_empty(), name, &found(tally));
     }
     let failed = rows.iter().any(|(_, tally)| tally.failed > 0);
     match (!differ.is_empty(), failed) {
         (true, _) => DIFFERS,
         (false, true) => CELL_FAILED,
         (false, false) => GOOD,
+    }
+}
+
+fn found(tally: &Tally) -> String {
+    let wrong = tally.better + tally.worse;
+    let most = format!("at most {:.0} % may be, but for chance", 100.0 * SHARE_MOST);
+    format!("{wrong} of {} duels better or worse than itself ({most})", tally.duels)
+}
+
+/// The same with dummies, in short duels, as a part of the self-test.
+pub(super) fn dummies(duels: u32, sessions: u32, cancel: &AtomicBool) -> bool {
+    match self_duels::hold(duels, sessions, cancel) {
+        Ok(held) => {
+            let tally = Tally::of(&held);
+            super::verdict(tally.is_kept(1), "a dummy against itself", &found(&tally))
+        }
+        Err(e) => super::verdict(false, "a dummy against itself", &e),
     }
 }
 
