@@ -17,16 +17,16 @@ static void set_receive_timeout(int fd) {
 
 /* Until the request is settled. */
 static void await_echo(struct nd_lane *lane) {
-    const bool tcp = lane->rtt->tcp;
-    const size_t wanted = lane->rtt->message_bytes + !tcp;
+    const size_t length = lane->rtt->message_bytes;
     for (;;) {
-        ssize_t got = recv(lane->fd, lane->echo, wanted, tcp ? MSG_WAITALL : 0);
+        ssize_t got = lane->rtt->tcp ? nd_receive_all(lane->fd, lane->echo, length)
+                                     : recv(lane->fd, lane->echo, length + 1, 0);
         uint64_t at_ns = nd_now_ns();
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             if (nd_lane_give_up(lane, at_ns))
                 return;
-        } else if (got < 0 || (tcp && got == 0)) {
-            nd_failed("lane %u: recv: %s", lane->stream, got < 0 ? strerror(errno) : "closed");
+        } else if (got < 0) {
+            nd_failed("lane %u: recv: %s", lane->stream, errno ? strerror(errno) : "closed");
         } else if (nd_lane_take(lane, lane->echo, (size_t)got, at_ns)) {
             return;
         }
@@ -34,8 +34,7 @@ static void await_echo(struct nd_lane *lane) {
 }
 
 static void request(struct nd_lane *lane, uint64_t sent_ns) {
-    const size_t length = lane->rtt->message_bytes;
-    if (send(lane->fd, lane->request, length, 0) != (ssize_t)length)
+    if (!nd_send_all(lane->fd, lane->request, lane->rtt->message_bytes))
         nd_failed("lane %u: send: %s", lane->stream, strerror(errno));
     nd_lane_sent(lane, sent_ns);
     await_echo(lane);

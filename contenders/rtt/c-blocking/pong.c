@@ -21,13 +21,11 @@ static void *echo_stream(void *argument) {
     uint8_t *message = malloc(length);
     if (message == NULL)
         nd_failed("no memory for a connection");
-    errno = 0;
-    while (recv(connection.fd, message, length, MSG_WAITALL) == (ssize_t)length) {
+    while (nd_receive_all(connection.fd, message, length) >= 0) {
         nd_pong_delay(rtt);
         nd_pong_count(rtt, length);
-        if (send(connection.fd, message, length, 0) != (ssize_t)length)
+        if (!nd_send_all(connection.fd, message, length))
             break;
-        errno = 0;
     }
     /* ping has gone: that ends this connection, not pong. */
     if (!nd_pong_error_is_harmless(errno))

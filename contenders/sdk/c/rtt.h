@@ -157,6 +157,15 @@ void nd_pong_echo_datagram(struct nd_rtt *rtt, int fd);
 /* True for an error that says no more than that ping has gone, or that a datagram was dropped on its way out. */
 bool nd_pong_error_is_harmless(int error);
 
+/* ---- messages over a blocking socket ----
+ *
+ * A call that has some of a stream's message returns early where the process is frozen: what is left is asked for again. */
+
+/* A whole message of a stream: its length, or -1 with errno (0: closed). */
+ssize_t nd_receive_all(int fd, uint8_t *message, size_t length);
+/* False: ended, with errno. */
+bool nd_send_all(int fd, const uint8_t *message, size_t length);
+
 /* ---- messages over a non-blocking socket ---- */
 
 struct nd_wire {

@@ -174,6 +174,30 @@ bool nd_pong_error_is_harmless(int error) {
     }
 }
 
+/* ---- messages over a blocking socket ---- */
+
+ssize_t nd_receive_all(int fd, uint8_t *message, size_t length) {
+    for (size_t received = 0; received < length;) {
+        ssize_t got = recv(fd, message + received, length - received, MSG_WAITALL);
+        if (got == 0)
+            errno = 0;
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return -1;
+        received += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)length;
+}
+
+bool nd_send_all(int fd, const uint8_t *message, size_t length) {
+    for (size_t sent = 0; sent < length;) {
+        ssize_t more = send(fd, message + sent, length - sent, 0);
+        if (more < 0 && errno != EINTR)
+            return false;
+        sent += more > 0 ? (size_t)more : 0;
+    }
+    return true;
+}
+
 /* ---- messages over a non-blocking socket ---- */
 
 void nd_wire_init(struct nd_wire *wire, const struct nd_rtt *rtt, int fd) {

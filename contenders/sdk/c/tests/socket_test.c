@@ -2,8 +2,12 @@
 #include "check.h"
 #include "rtt.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static struct nd_rtt rtt;
@@ -24,6 +28,30 @@ static void test_a_datagram_is_counted_and_sent_back(void) {
     close(ends[1]);
 }
 
+static int alarmed;
+
+static void send_the_rest(int signal) {
+    (void)signal;
+    CHECK(write(alarmed, "rest", 4) == 4, "the rest");
+}
+
+/* As a freeze does, a signal ends a call that has only some of the message. */
+static void test_a_message_is_whole_though_its_wait_is_interrupted(void) {
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    int ends[2];
+    uint8_t message[8];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "a pair of sockets");
+    alarmed = ends[0];
+    signal(SIGALRM, send_the_rest);
+    CHECK(nd_send_all(ends[0], (const uint8_t *)"half", 4), "the first half");
+    setitimer(ITIMER_REAL, &soon, NULL);
+    CHECK(nd_receive_all(ends[1], message, sizeof message) == sizeof message, "the length");
+    CHECK(memcmp(message, "halfrest", sizeof message) == 0, "the message");
+    close(ends[0]);
+    CHECK(nd_receive_all(ends[1], message, sizeof message) == -1 && errno == 0, "closed");
+    close(ends[1]);
+}
+
 /* Counters that threads write at the same time share no cache line, with each other or with what all read. */
 static void test_counters_lie_apart(void) {
     CHECK((uintptr_t)&rtt % ND_APART_BYTES == 0, "the whole");
@@ -34,6 +62,7 @@ static void test_counters_lie_apart(void) {
 
 int main(void) {
     test_a_datagram_is_counted_and_sent_back();
+    test_a_message_is_whole_though_its_wait_is_interrupted();
     test_counters_lie_apart();
     return 0;
 }
