@@ -44,6 +44,10 @@ impl Figure {
 /// Quantiles above this are not told of a trial in turns: a request that is under way when its turn ends has the pause
 /// in its latency.
 const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
+/// Such requests are this share, at the most, of those beyond a quantile that is told.
+const INTERRUPTED_MOST: f64 = 0.5;
+
+const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
 
 /// A metric of one trial.
 #[must_use]
@@ -254,18 +258,28 @@ fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, role: &str, co
 
 fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
     if q > QUANTILE_IN_TURNS_MOST && trials.iter().any(|t| t.turns.is_some()) {
-        return Figure::none(
-            "a request under way when its turn ends has the pause in it: measure with --blocks",
-        );
+        return Figure::none(PAUSE_IN_IT);
     }
     let merged = match pooled(trials, role, name) {
         Ok(merged) => merged,
         Err(e) => return Figure::none(format!("histogram {name} of the {role}: {e}")),
     };
     match merged.and_then(|m| Some((m.quantile(q)?, m.count()))) {
+        Some((_, count)) if interrupted(trials, role) > INTERRUPTED_MOST * (1.0 - q) * count as f64 => {
+            Figure::none(PAUSE_IN_IT)
+        }
         Some((v, count)) => Figure::some(v as f64, format!("{count} values, by the {role}")),
         None => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
     }
+}
+
+/// Requests that a freeze may have met under way since the measured phase began: one a connection and freeze.
+fn interrupted(trials: &[&TrialRecord], role: &str) -> f64 {
+    let of = |trial: &&TrialRecord| {
+        let freezes = trial.turns.as_ref().map_or(0, |turns| 1 + turns.count + u32::from(turns.stretch));
+        f64::from(freezes) * series(&trial.samples, SampleKind::Setup, role, "setup_ns").len() as f64
+    };
+    trials.iter().map(of).sum()
 }
 
 fn pooled(trials: &[&TrialRecord], role: &str, name: &str) -> Result<Option<Latencies>, HistogramError> {
@@ -351,7 +365,14 @@ pub fn wire_bytes(samples: &[Sample], window: &Window<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::{Serializer, V2Serializer};
+
     use super::*;
+    use crate::store::fixture::{self, Contender};
+    use crate::store::{CellStatus, Turns};
 
     #[test]
     fn a_stall_names_the_window_and_the_remedy() {
@@ -372,5 +393,26 @@ mod tests {
             "{figure:?}"
         );
         assert!(figure.source.contains("--set seconds=3"), "{figure:?}");
+    }
+
+    #[test]
+    fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
+        let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let mut trial = fixture::run(&[only], None).trials.remove(0);
+        let told = |trial: &TrialRecord, q| histogram_quantile(&[trial], "sink", "latency", q).value;
+        // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
+        let turns = Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count: 3, stretch: true };
+        for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
+            let mut histogram = Histogram::<u64>::new(3).unwrap();
+            histogram.record_n(10, echoes).unwrap();
+            let mut bytes = Vec::new();
+            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+            trial.histograms = vec![("sink".into(), "latency".into(), STANDARD.encode(bytes))];
+            trial.turns = None;
+            assert_eq!([0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some()), [true; 3]);
+            trial.turns = Some(turns.clone());
+            let in_turns = [0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some());
+            assert_eq!(in_turns, [true, p99_in_turns, false], "{echoes}");
+        }
     }
 }
