@@ -15,6 +15,9 @@ use crate::metrics;
 use crate::stats::{Interval, Unit, confidence_sequence};
 use crate::store::{Outcome, Run, Settings, TrialRecord, Turns};
 
+/// Why there are no duels where nobody asked for any.
+pub const NO_TURNS: &str = "the workload does not say that its work can be cut into turns";
+
 /// The turns of a workload with these parameters.
 ///
 /// # Errors
@@ -25,7 +28,7 @@ pub fn turns<'a>(
     params: &Params,
 ) -> Result<&'a TurnsSpec, String> {
     let Some(turns) = &workload.turns else {
-        return Err("the workload does not say that its work can be cut into turns".to_owned());
+        return Err(NO_TURNS.to_owned());
     };
     if settings.blocks {
         return Err("asked for".to_owned());

@@ -1,7 +1,9 @@
 //! What a report says of duels: how contenders were compared, with how much, and what turns did to them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::format;
-use super::model::InTurns;
+use super::model::{InTurns, Report};
 use crate::duels::{self, Duels};
 use crate::manifest::Workload;
 use crate::stats::Unit;
@@ -108,6 +110,49 @@ pub(super) fn of_cell(
         stretches: disturbance.map_or(0, |d| u32::try_from(d.sessions).unwrap_or(u32::MAX)),
         disturbed: disturbance.is_some_and(|d| d.beyond_margin),
     })
+}
+
+/// What stands below the tables, in a few lines: how contenders were frozen, what turns did to them, and why they were
+/// compared by blocks though the workload has turns.
+pub(super) fn lines(report: &Report) -> Vec<String> {
+    let mut freezers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut disturbed: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut calm = Vec::new();
+    for (cell, turns) in report.cells.iter().filter_map(|c| Some((c, c.turns.as_ref()?))) {
+        freezers.entry(&turns.freezer).or_default().insert(&cell.label);
+        match turns.of_undisturbed {
+            Some(share) if turns.disturbed => disturbed.entry(&cell.label).or_default().push(share),
+            Some(share) if turns.low.is_some() && turns.high.is_some() => calm.push(share),
+            _ => {}
+        }
+    }
+    freezers.remove("");
+    let alike = freezers.len() == 1;
+    let frozen = freezers.into_iter().map(|(by, who)| match alike {
+        true => by.to_owned(),
+        false => format!("{by} ({})", who.into_iter().collect::<Vec<_>>().join(", ")),
+    });
+    let frozen: Vec<String> = frozen.collect();
+    let mut lines = Vec::new();
+    if !frozen.is_empty() {
+        let who = if disturbed.is_empty() { "all" } else { "others" };
+        let calm =
+            shares(&calm).map_or(String::new(), |s| format!("; {who} at {s} of their undisturbed rate"));
+        lines.push(format!("turns: frozen by {}{calm}", frozen.join(", ")));
+    }
+    lines.extend(disturbed.iter().filter_map(|(label, of)| {
+        Some(format!("{label}: {} of its undisturbed rate in turns: compared in long ones", shares(of)?))
+    }));
+    let why = report.run.no_duels.iter().filter(|why| *why != duels::NO_TURNS);
+    lines.extend(why.map(|why| format!("by blocks, not duels: {why}")));
+    lines
+}
+
+/// `0.80`, `0.98 - 1.01`.
+fn shares(all: &[f64]) -> Option<String> {
+    let least = format::ratio(all.iter().copied().reduce(f64::min)?);
+    let most = format::ratio(all.iter().copied().reduce(f64::max)?);
+    Some(if least == most { least } else { format!("{least} - {most}") })
 }
 
 /// A share and its ends; an end that is not known is none.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::in_turns;
 use super::layout::plain;
 use super::model::{Cell, Report};
 use super::table::{Table, sentence, tables, verdict_of};
@@ -23,6 +24,7 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
             out.push(String::new());
         }
     }
+    out.extend(in_turns::lines(report).iter().map(|text| format!("{}\n", escape(&plain(text)))));
     out.extend(report.warnings.iter().map(|w| format!("> {}\n", escape(w))));
     out.push("<details>\n<summary>All columns, verdicts and the machine</summary>\n".to_owned());
     for t in &tables {

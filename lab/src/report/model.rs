@@ -146,7 +146,7 @@ pub struct InTurns {
     pub high: Option<f64>,
     /// Sessions with an undisturbed stretch.
     pub stretches: u32,
-    /// Turns disturb it by more than the margin: it is compared by blocks.
+    /// Turns disturb it by more than the margin: it is compared in long ones.
     pub disturbed: bool,
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 
 use super::format;
+use super::in_turns;
 use super::layout::{blocks, plain, wrapped};
 use super::model::{Cell, Report, VerdictKind};
 use super::table::{self, Table, sentence, verdict_of};
@@ -41,6 +42,9 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
                 &wrapped(&format!("not measured yet: {}", t.to_come.join(", ")), width, "  ", "    "),
             );
         }
+    }
+    for text in in_turns::lines(report) {
+        line(&mut out, &wrapped(&plain(&text), width, "", "  "));
     }
     for warning in &report.warnings {
         let style = AnsiColor::Yellow.on_default();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::manifest::Metric;
 use crate::store::fixture::{Contender, run};
-use crate::store::{BuildRecord, CellStatus, Run};
+use crate::store::{BuildRecord, CellStatus, Run, Sample, SampleKind, Turns};
 
 fn made_up() -> Run {
     let ok = CellStatus::Ok;
@@ -47,6 +47,63 @@ fn the_report_says_what_the_samples_say() {
     assert!((cost - 0.9e9 / 2002.5).abs() < 2000.0, "{cost}");
     assert_eq!(cell("liar").metrics["throughput"].value, None);
     assert_eq!(report.run.blocks, 4);
+}
+
+/// The made-up run in turns: of its undisturbed rate rival has half, base and top all, by freezers that differ or not.
+fn by_turns(freezers: [&str; 2]) -> Run {
+    const STRETCH_NS: u64 = 500_000_000;
+    let mut run = made_up();
+    run.header.manifest +=
+        "\n[turns]\nturn_ms = 100\nlead_ms = 30\nstretch_ms = 500\nstretch_every = 1\ntogether = 6\n";
+    for trial in &mut run.trials {
+        let rate =
+            trial.samples.iter().find(|s| s.mark == 1 && s.name == "messages").unwrap().value.unwrap() - 100;
+        let undisturbed = if trial.cell == 1 { 2 * rate } else { rate };
+        let marks = [(2, 0), (3, STRETCH_NS)].map(|(mark, after)| Sample {
+            role: "sink".to_owned(),
+            kind: SampleKind::Counter,
+            mark,
+            at_ns: (1 << 40) + after,
+            name: "messages".to_owned(),
+            value: Some(undisturbed * after / 1_000_000_000),
+            source: "made up".to_owned(),
+        });
+        trial.samples.extend(marks);
+        trial.position = 0;
+        let freezer = freezers[usize::from(trial.cell == 1)].to_owned();
+        trial.turns =
+            Some(Turns { freezer, turn_ns: 100_000_000, lead_ns: 30_000_000, count: 1, stretch: true });
+    }
+    run
+}
+
+#[test]
+fn what_turns_did_stands_below_the_table() {
+    let lines = |run: &Run| in_turns::lines(&build(run).unwrap());
+    assert_eq!(
+        lines(&by_turns(["cgroup v2 freezer"; 2])),
+        [
+            "turns: frozen by cgroup v2 freezer; others at 1.00 of their undisturbed rate",
+            "rival: 0.50 of its undisturbed rate in turns: compared in long ones",
+        ]
+    );
+    let two = by_turns(["cgroup v2 freezer", "SIGSTOP to every process"]);
+    let told = "frozen by SIGSTOP to every process (rival), cgroup v2 freezer (base, equal, top); others";
+    assert!(lines(&two)[0].contains(told), "{:?}", lines(&two));
+    let report = build(&two).unwrap();
+    let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 80)).to_string();
+    assert!(widest(&text) <= 80 && text.contains("\nrival: 0.50 of its undisturbed rate in turns"), "{text}");
+    assert!(markdown(&report, &metrics()).contains("\n\nrival: 0.50 of its undisturbed rate in turns"));
+}
+
+#[test]
+fn why_blocks_is_said_where_duels_could_be_held() {
+    let lines = |run: &Run| in_turns::lines(&build(run).unwrap());
+    assert_eq!(lines(&made_up()), [""; 0], "the workload has no turns");
+    let mut run = made_up();
+    run.header.manifest = by_turns([""; 2]).header.manifest;
+    run.header.settings.blocks = true;
+    assert_eq!(lines(&run), ["by blocks, not duels: asked for"]);
 }
 
 #[test]
