@@ -97,6 +97,7 @@ fn conduct(
     collected: &mut [Collected],
 ) -> Ended {
     let of = |side: Side| move |halt: Halt| (side, halt);
+    progress(0, Progress::Launching);
     let mut stages: Vec<Stage<'_>> = Vec::with_capacity(specs.len());
     for (side, ((spec, arena), collected)) in specs.iter().zip(arenas).zip(collected).enumerate() {
         let stage = set_up(spec, arena, cancel, collected, &mut |p| progress(side, p));
@@ -134,7 +135,6 @@ fn set_up<'a>(
     collected: &'a mut Collected,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Stage<'a>, Halt> {
-    progress(Progress::Launching);
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
     connect_and_verify(spec, &mut stage, progress)?;
