@@ -44,7 +44,7 @@ pub fn turns<'a>(
 /// What turns do to a contender: its rate in turns by its rate undisturbed, in the same sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Disturbance {
-    /// In logarithms, at the level of the run over all its cells. Unbounded where it has too few stretches.
+    /// In logarithms. Unbounded where it has too few stretches.
     pub interval: Interval,
     /// Sessions with a stretch.
     pub sessions: usize,
@@ -61,11 +61,11 @@ pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Distur
     let good = run.trials.iter().filter(|t| t.cell == cell && t.outcome == Outcome::Ok);
     let logs: Vec<f64> = good.filter_map(log).collect();
     let settings = &run.header.settings;
-    let alpha = settings.alpha / run.cells.len().max(1) as f64;
     let unbounded = |estimate| Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let first = *logs.first()?;
-    // From the third on, as for blocks: what is looked for is large, and stretches are few.
-    let interval = confidence_sequence(&logs, Unit::Block, alpha).unwrap_or(unbounded(first));
+    // From the third on, as for blocks, and not corrected for the other cells: what is looked for is large, stretches are few, and
+    // who is taken for disturbed by mistake loses time, not truth.
+    let interval = confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(unbounded(first));
     let margin = settings.margin.ln_1p();
     let beyond_margin = interval.low > margin || interval.high < -margin;
     Some(Disturbance { interval, sessions: logs.len(), beyond_margin })

@@ -93,7 +93,8 @@ pub struct TurnsSpec {
     pub turn_ms: u32,
     /// What goes before it, from the thaw on, in ms: what had stood still gets going again.
     pub lead_ms: u32,
-    /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against.
+    /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against; also the length
+    /// of a turn of those whom shorter ones disturb.
     pub stretch_ms: u32,
     /// One session in so many has such a stretch.
     pub stretch_every: u32,
@@ -260,6 +261,9 @@ impl Workload {
                 if !(1..=TURN_MS_MAX).contains(&ms) {
                     problems.push(format!("turns.{field}"), format!("must be from 1 to {TURN_MS_MAX}"));
                 }
+            }
+            if turns.stretch_ms <= turns.turn_ms {
+                problems.push("turns.stretch_ms", "must be longer than a turn");
             }
             if turns.stretch_every == 0 {
                 problems.push("turns.stretch_every", "must be at least 1");

@@ -135,9 +135,9 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     let frozen: Vec<String> = frozen.collect();
     let mut lines = Vec::new();
     if !frozen.is_empty() {
-        let who = if disturbed.is_empty() { "all" } else { "others" };
-        let calm =
-            shares(&calm).map_or(String::new(), |s| format!("; {who} at {s} of their undisturbed rate"));
+        let who = if disturbed.is_empty() { "nobody" } else { "nobody else" };
+        let calm = shares(&calm)
+            .map_or(String::new(), |s| format!("; {who} is surely disturbed ({s} of the undisturbed rate)"));
         lines.push(format!("turns: frozen by {}{calm}", frozen.join(", ")));
     }
     lines.extend(disturbed.iter().filter_map(|(label, of)| {

@@ -83,12 +83,12 @@ fn what_turns_did_stands_below_the_table() {
     assert_eq!(
         lines(&by_turns(["cgroup v2 freezer"; 2])),
         [
-            "turns: frozen by cgroup v2 freezer; others at 1.00 of their undisturbed rate",
+            "turns: frozen by cgroup v2 freezer; nobody else is surely disturbed (1.00 of the undisturbed rate)",
             "rival: 0.50 of its undisturbed rate in turns: compared in long ones",
         ]
     );
     let two = by_turns(["cgroup v2 freezer", "SIGSTOP to every process"]);
-    let told = "frozen by SIGSTOP to every process (rival), cgroup v2 freezer (base, equal, top); others";
+    let told = "frozen by SIGSTOP to every process (rival), cgroup v2 freezer (base, equal, top); nobody";
     assert!(lines(&two)[0].contains(told), "{:?}", lines(&two));
     let report = build(&two).unwrap();
     let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 80)).to_string();

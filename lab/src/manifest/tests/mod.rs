@@ -192,8 +192,16 @@ fn a_broken_workload_says_where_and_why() {
             "turns.turn_ms: must be from 1 to 10000",
         ),
         (
-            "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 1\nstretch_every = 1\ntogether = 3\nonly = { pairs = 0 }",
+            "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 2\nstretch_every = 1\ntogether = 3\nonly = { pairs = 0 }",
             "turns.only.pairs: 0 is too small",
+        ),
+        (
+            "[turns]\nturn_ms = 5\nlead_ms = 1\nstretch_ms = 5\nstretch_every = 1\ntogether = 2",
+            "turns.stretch_ms: must be longer than a turn",
+        ),
+        (
+            "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 2\nstretch_every = 1\ntogether = 1",
+            "turns.together: must be from 2 to 16",
         ),
         ("[detect]\nparam = \"pairs\"\nfrom = 1\nvalues = [5, 101]", "detect.values: 101 is too large"),
         ("[detect]\nparam = \"pairs\"\nfrom = 1\nvalues = []", "detect.values: must have at least one value"),
