@@ -356,3 +356,27 @@ fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]>
     let sessions = rivals.len().div_ceil(together - 1).max(1);
     rivals.chunks(rivals.len().div_ceil(sessions).max(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_few_and_about_equally_large() {
+        let rivals: Vec<usize> = (0..11).collect();
+        // (rivals, together) -> rivals of each session
+        let rows: [(usize, usize, &[usize]); 6] = [
+            (0, 3, &[]),
+            (1, 3, &[1]),
+            (3, 2, &[1, 1, 1]),
+            (4, 4, &[2, 2]),
+            (10, 4, &[3, 3, 3, 1]),
+            (11, 3, &[2, 2, 2, 2, 2, 1]),
+        ];
+        for (count, together, sizes) in rows {
+            let planned: Vec<&[usize]> = sessions(&rivals[..count], together).collect();
+            assert_eq!(planned.iter().map(|s| s.len()).collect::<Vec<_>>(), sizes, "{count} {together}");
+            assert_eq!(planned.concat(), rivals[..count]);
+        }
+    }
+}

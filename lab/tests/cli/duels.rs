@@ -56,6 +56,25 @@ fn one_that_breaks_the_contract_in_a_duel_is_named_and_the_other_is_not() {
     let report = bench.last();
     assert_eq!(cell(&report, "crash")["status"], "failed");
     assert!(cell(&report, "crash")["reason"].as_str().unwrap().contains("SIGABRT"), "{report}");
+    // All three were in one session: what the failure took from the others was done over.
+    for name in ["one", "two"] {
+        assert_eq!(cell(&report, name)["turns"]["sessions"], 1, "{report}");
+    }
+}
+
+#[test]
+fn rivals_share_sessions_and_their_baseline() {
+    let bench = bench();
+    bench.add("three", None);
+    bench.add("four", None);
+    let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.04"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let report = bench.last();
+    // Three rivals of "four", which is the first by name; two in a session at the most.
+    for (name, sessions) in [("four", 4), ("one", 2), ("two", 2), ("three", 2)] {
+        assert_eq!(cell(&report, name)["turns"]["sessions"], sessions, "{name}: {report}");
+    }
+    assert!(report["verdicts"].as_array().unwrap().iter().all(|v| v["blocks"] == 2), "{report}");
 }
 
 /// Duels of one contender with itself: none that was interrupted counts, and what is stored is not held again.
