@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 
-use super::freezer::Freezing;
 use super::hierarchy::{Hierarchy, hierarchies};
 use super::limits::{CGROUP_REMOVE_TIME, RETRY_PAUSE};
+use super::messages::Freezing;
 
 const NAME_PREFIX: &str = "netdyno-";
 /// The file by which v1's freezer is told, and tells.

@@ -9,27 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::cgroup::{Cgroup, V1_STATE};
+use super::limits::{FREEZE_LOOK, FREEZE_TIME};
+use super::messages::Freezing;
+use crate::meter::Tree;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use procfs::process::{ProcState, Process};
-use serde::{Deserialize, Serialize};
-
-use super::cgroup::{Cgroup, V1_STATE};
-use super::limits::{FREEZE_LOOK, FREEZE_TIME};
-use crate::meter::Tree;
-
-/// The best way of freezing that may be used: a machine may have less.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Freezing {
-    /// cgroup v2's freezer.
-    #[default]
-    CgroupV2,
-    /// cgroup v1's.
-    CgroupV1,
-    /// SIGSTOP and SIGCONT.
-    Signals,
-}
 
 /// The way in which one contender is frozen.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Link;
-use super::freezer::Freezing;
 use crate::meter::{NetScope, Snapshot};
 
 /// From the lab to an agent. The first one is always `Launch`.
@@ -22,6 +21,19 @@ pub(crate) enum LabCommand {
     Freeze { frozen: bool },
     /// Kill the contender and everything that it started.
     Kill,
+}
+
+/// The best way of freezing that may be used: a machine may have less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Freezing {
+    /// cgroup v2's freezer.
+    #[default]
+    CgroupV2,
+    /// cgroup v1's.
+    CgroupV1,
+    /// SIGSTOP and SIGCONT.
+    Signals,
 }
 
 /// What an agent must know to start its contender.

@@ -35,10 +35,9 @@ use std::sync::mpsc::Sender;
 pub use agent::run as run_agent;
 pub use awake::Awake;
 pub use error::ArenaError;
-pub use freezer::Freezing;
 pub use holder::run as run_holder;
 pub use launcher::{Launcher, LocalLauncher, Verb};
-pub use messages::{AgentEvent, EndedBy, Exit, Usage};
+pub use messages::{AgentEvent, EndedBy, Exit, Freezing, Usage};
 pub use role::{LaunchSpec, RoleIndex, RoleProcess};
 pub use topology::{CpuPlan, CpusBack, Topology, pin_self};
 

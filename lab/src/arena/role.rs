@@ -7,10 +7,9 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::freezer::Freezing;
 use super::launcher::{Launcher, Verb};
 use super::limits::{AGENT_EXIT_TIME, MAX_CONTROL_LINE_BYTES, RETRY_PAUSE};
-use super::messages::{AgentEvent, LabCommand, Launch};
+use super::messages::{AgentEvent, Freezing, LabCommand, Launch};
 use super::{ArenaError, Side, cgroup};
 
 /// Which role an event is of: its index in the workload's list.

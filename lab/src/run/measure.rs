@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::cells::{note_outcome, roles, wrong_version};
 use super::engine::{Engine, RunError};
+use super::neighbours::Neighbours;
 use super::{Position, TURNS_MAX};
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
 use crate::build::Built;
@@ -60,12 +61,21 @@ pub(super) struct Measuring<'a> {
 }
 
 impl Engine<'_> {
-    /// Measures round by round. Gives why it stopped; none when the user stopped it.
-    pub(super) fn rounds(
+    /// Measures, and says who else was at work meanwhile. Gives why it stopped; none when the user stopped it.
+    pub(super) fn measure(
         &mut self,
         run: &mut Run,
         with: &Measuring<'_>,
     ) -> Result<Option<&'static str>, RunError> {
+        let neighbours = Neighbours::begin(&run.header.id);
+        self.warn(run, &neighbours.warnings)?;
+        let why = self.rounds(run, with)?;
+        self.warn(run, &neighbours.end())?;
+        Ok(why)
+    }
+
+    /// Measures round by round. Gives why it stopped; none when the user stopped it.
+    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<&'static str>, RunError> {
         if let Some(spare) = &with.plan.lab {
             // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
             let pinned = crate::arena::pin_self(spare);

@@ -5,6 +5,7 @@
 //! is in the store before the next begins, so that a killed run can be shown, and resumed.
 
 mod cells;
+mod course;
 mod engine;
 mod first_look;
 mod measure;
