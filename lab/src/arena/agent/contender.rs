@@ -14,13 +14,22 @@ use nix::sys::prctl::set_child_subreaper;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, dup2_stdin, dup2_stdout, pipe2};
 
-use super::relay::Source;
 use super::stream::{LineBuffer, Pipe, Read};
 use super::supervisor::{self, Ends};
 use crate::arena::limits::{MAX_CONTROL_LINE_BYTES, MAX_UNREAD_STDIN_BYTES, READ_BYTES};
 use crate::arena::messages::{Launch, Report};
 use crate::arena::sys;
 use crate::meter::host_pid_of;
+
+/// What a poll watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Lab,
+    Stdin,
+    Stdout,
+    Stderr,
+    Supervisor,
+}
 
 /// A running contender.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::contender::Contender;
+use super::contender::{Contender, Source};
 use super::send;
 use super::stream::{FloodGuard, HeadAndTail, LineBuffer, LineTooLong, Read};
 use crate::arena::cgroup::Cgroup;
@@ -32,16 +32,6 @@ pub(super) struct Agent {
     memory_limit_bytes: Option<u64>,
     kill_deadline: Option<Instant>,
     end: Option<Report>,
-}
-
-/// What a poll watches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Lab,
-    Stdin,
-    Stdout,
-    Stderr,
-    Supervisor,
 }
 
 impl Agent {
