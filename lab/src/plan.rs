@@ -124,23 +124,26 @@ pub struct Turn {
     pub index: Option<u32>,
 }
 
-/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. A stretch of each
-/// side, if there is to be one, stands in the middle, so that as many turns are before it as after it.
+/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. The stretches, if
+/// there are to be some, stand one by one between these rounds, spread over the session: one after the other they would keep
+/// everybody waiting for longer than a retransmission timer.
 #[must_use]
 pub fn turns(seed: u64, sides: usize, count: u32, stretch: bool) -> Vec<Turn> {
     let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
-    let middle = count.div_ceil(2);
-    let before = (0..middle).map(Some);
-    let after = (middle..count).map(Some);
-    before
-        .chain(stretch.then_some(None))
-        .chain(after)
-        .flat_map(|index| {
-            let mut order: Vec<usize> = (0..sides).collect();
-            order.shuffle(&mut random);
-            order.into_iter().map(move |side| Turn { side, index })
-        })
-        .collect()
+    let mut order = || {
+        let mut order: Vec<usize> = (0..sides).collect();
+        order.shuffle(&mut random);
+        order
+    };
+    let stretches = if stretch { order() } else { Vec::new() };
+    let mut turns = Vec::with_capacity(sides * (count as usize + 1));
+    for index in 0..count {
+        turns.extend(order().into_iter().map(|side| Turn { side, index: Some(index) }));
+        let after = |place: usize| ((place + 1) * count as usize).div_ceil(sides + 1) == index as usize + 1;
+        let now = stretches.iter().enumerate().filter(|(place, _)| after(*place));
+        turns.extend(now.map(|(_, &side)| Turn { side, index: None }));
+    }
+    turns
 }
 
 /// Seed of a block's payloads and of what a link loses, below 2^53: the same for every contender of the block.
@@ -248,18 +251,35 @@ mod tests {
             let all = turns(3, sides, 1001, true);
             assert_eq!(all, turns(3, sides, 1001, true));
             assert_ne!(all, turns(4, sides, 1001, true));
-            assert_eq!(all.len(), 1002 * sides);
-            for round in all.chunks(sides) {
-                let mut seen: Vec<usize> = round.iter().map(|turn| turn.side).collect();
-                seen.sort_unstable();
-                assert_eq!(seen, (0..sides).collect::<Vec<_>>());
-                assert!(round.iter().all(|turn| turn.index == round[0].index));
+            let (rounds, stretches): (Vec<Turn>, Vec<Turn>) = all.iter().partition(|t| t.index.is_some());
+            let sorted = |turns: &[Turn]| {
+                let mut sides: Vec<usize> = turns.iter().map(|turn| turn.side).collect();
+                sides.sort_unstable();
+                sides
+            };
+            assert_eq!(rounds.len(), 1001 * sides);
+            for (index, round) in (0..).zip(rounds.chunks(sides)) {
+                assert_eq!(sorted(round), (0..sides).collect::<Vec<_>>());
+                assert!(round.iter().all(|turn| turn.index == Some(index)));
             }
-            // 1002 / sides expected, standard deviation 16 at the most: six of them.
-            let first = all.chunks(sides).filter(|round| round[0].side == 0).count();
-            assert!(first.abs_diff(1002 / sides) < 96, "{first}");
-            assert_eq!(all.iter().position(|turn| turn.index.is_none()), Some(501 * sides));
+            // 1001 / sides expected, standard deviation 16 at the most: six of them.
+            let first = rounds.chunks(sides).filter(|round| round[0].side == 0).count();
+            assert!(first.abs_diff(1001 / sides) < 96, "{first}");
+            assert_eq!(sorted(&stretches), (0..sides).collect::<Vec<_>>());
             assert!(turns(3, sides, 4, false).iter().all(|turn| turn.index.is_some()));
+        }
+    }
+
+    #[test]
+    fn stretches_stand_apart() {
+        // (sides, turns of each) -> turns before each stretch
+        let rows: [(usize, u32, &[usize]); 4] =
+            [(2, 2, &[2, 4]), (3, 4, &[3, 6, 9]), (3, 5, &[6, 9, 12]), (2, 8, &[6, 12])];
+        for (sides, count, before) in rows {
+            let all = turns(1, sides, count, true);
+            let stretches = all.iter().enumerate().filter(|(_, turn)| turn.index.is_none());
+            let places: Vec<usize> = stretches.enumerate().map(|(earlier, (at, _))| at - earlier).collect();
+            assert_eq!(places, before, "{sides} {count}");
         }
     }
 
