@@ -50,7 +50,8 @@ pub struct Judge<'a> {
     run: &'a Run,
     /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
     missed: BTreeSet<usize>,
-    duels: Duels<'a>,
+    /// Its duels, as far as is known by now.
+    pub duels: Duels<'a>,
 }
 
 impl<'a> Judge<'a> {

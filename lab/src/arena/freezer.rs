@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use procfs::process::{ProcState, Process};
+
 use super::cgroup::{Cgroup, V1_STATE};
 use super::limits::{FREEZE_LOOK, FREEZE_TIME};
 use super::messages::Freezing;
 use crate::meter::Tree;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use procfs::process::{ProcState, Process};
 
 /// The way in which one contender is frozen.
 #[derive(Debug)]

@@ -22,13 +22,12 @@ const SATURATED: f64 = 0.9;
 /// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
-    let duels = Duels::of(run, &workload);
-    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, &duels, i)).collect();
     let judge = Judge::of(run, &workload);
+    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).collect();
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
-        run: run_info(run, &workload),
+        run: run_info(run, &workload, &judge.duels),
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
@@ -36,10 +35,10 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
     })
 }
 
-fn run_info(run: &Run, workload: &Workload) -> RunInfo {
+fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
     let header = &run.header;
     let settings = &header.settings;
-    let compared = Compared::of(run, workload);
+    let compared = Compared::of(run, workload, duels);
     let blocks = compared.fewest(run);
     RunInfo {
         id: header.id.clone(),

@@ -21,9 +21,8 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    pub(super) fn of(run: &Run, workload: &Workload) -> Compared {
+    pub(super) fn of(run: &Run, workload: &Workload, duels: &Duels<'_>) -> Compared {
         let mut compared = Compared { by_duels: Vec::new(), by_blocks: Vec::new(), no_duels: Vec::new() };
-        let duels = Duels::of(run, workload);
         for (params, members) in verdicts::groups(run) {
             let why = duels::turns(&run.header.settings, workload, &params).err();
             compared.no_duels.extend(why.filter(|why| !compared.no_duels.contains(why)));
