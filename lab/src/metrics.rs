@@ -105,10 +105,10 @@ pub fn cpu_share(trial: &TrialRecord, role: &str) -> Option<f64> {
     (cpus > 0 && over > 0.0).then(|| used / over / cpus as f64)
 }
 
-/// A counter at the last mark, since the role connected.
+/// A counter at the latest mark, since the role connected.
 #[must_use]
 pub fn counter_total(samples: &[Sample], role: &str, counter: &str) -> Option<u64> {
-    series(samples, SampleKind::Counter, role, counter).into_iter().max_by_key(|s| s.mark)?.value
+    series(samples, SampleKind::Counter, role, counter).into_iter().max_by_key(|s| s.at_ns)?.value
 }
 
 /// The roles of a trial that have a sample of this kind and name, in the order in which they were stored.
@@ -355,12 +355,12 @@ pub fn udp_drops(trial: &TrialRecord) -> Option<f64> {
     wire_delta(&trial.samples, &window, "udp_drops").ok().map(|(n, _, _)| n)
 }
 
-/// Bytes that the trial's own network has carried up to the end of what counts; none where it was not measured.
+/// Bytes that the trial's own network has carried, by its last reading; none where it was not measured.
 #[must_use]
-pub fn wire_bytes(samples: &[Sample], window: &Window<'_>) -> Option<u64> {
+pub fn wire_total(samples: &[Sample]) -> Option<u64> {
     let name = format!("{WIRE_PREFIX}bytes");
-    let role = roles_with(samples, &name).into_iter().next()?;
-    window.meter_at_end(&role, &name)
+    let readings = samples.iter().filter(|s| s.kind == SampleKind::Meter && s.name == name);
+    readings.filter_map(|s| s.value).max()
 }
 
 #[cfg(test)]
@@ -393,6 +393,35 @@ mod tests {
             "{figure:?}"
         );
         assert!(figure.source.contains("--set seconds=3"), "{figure:?}");
+    }
+
+    /// The marks of the undisturbed stretch have the greatest numbers, wherever among the turns it was.
+    #[test]
+    fn totals_are_of_the_latest_reading_not_of_the_greatest_mark() {
+        let reading = |kind, mark, name: &str, value| Sample {
+            role: "answerer".to_owned(),
+            kind,
+            mark,
+            at_ns: value,
+            name: name.to_owned(),
+            value: Some(value),
+            source: "contender".to_owned(),
+        };
+        // The marks, in the order of time; two turns and the stretch (4, 5).
+        for marks in [[0, 1, 2, 3, 4, 5], [0, 1, 4, 5, 2, 3]] {
+            let readings = marks.iter().zip(1..);
+            let samples: Vec<Sample> = readings
+                .flat_map(|(&mark, n)| {
+                    [
+                        reading(SampleKind::Counter, mark, "bytes", 100 * n),
+                        reading(SampleKind::Meter, mark, "wire_bytes", 110 * n),
+                    ]
+                })
+                .collect();
+            assert_eq!(counter_total(&samples, "answerer", "bytes"), Some(600), "{marks:?}");
+            assert_eq!(wire_total(&samples), Some(660), "{marks:?}");
+        }
+        assert_eq!(wire_total(&[]), None);
     }
 
     #[test]

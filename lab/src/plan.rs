@@ -124,22 +124,21 @@ pub struct Turn {
     pub index: Option<u32>,
 }
 
-/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. The stretches, if
-/// there are to be some, stand one by one between these rounds, spread over the session: one after the other they would keep
-/// everybody waiting for longer than a retransmission timer.
+/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. The stretches of
+/// those who are to be `undisturbed` for one stand one by one between these rounds, spread over the session: one after the other
+/// they would keep everybody waiting for longer than a retransmission timer.
 #[must_use]
-pub fn turns(seed: u64, sides: usize, count: u32, stretch: bool) -> Vec<Turn> {
+pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<Turn> {
     let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
-    let mut order = || {
-        let mut order: Vec<usize> = (0..sides).collect();
-        order.shuffle(&mut random);
-        order
+    let mut shuffled = |mut sides: Vec<usize>| {
+        sides.shuffle(&mut random);
+        sides
     };
-    let stretches = if stretch { order() } else { Vec::new() };
-    let mut turns = Vec::with_capacity(sides * (count as usize + 1));
+    let stretches = shuffled(undisturbed.to_vec());
+    let mut turns = Vec::with_capacity(sides * count as usize + stretches.len());
     for index in 0..count {
-        turns.extend(order().into_iter().map(|side| Turn { side, index: Some(index) }));
-        let after = |place: usize| ((place + 1) * count as usize).div_ceil(sides + 1) == index as usize + 1;
+        turns.extend(shuffled((0..sides).collect()).into_iter().map(|side| Turn { side, index: Some(index) }));
+        let after = |place: usize| ((place + 1) * count as usize).div_ceil(stretches.len() + 1) == index as usize + 1;
         let now = stretches.iter().enumerate().filter(|(place, _)| after(*place));
         turns.extend(now.map(|(_, &side)| Turn { side, index: None }));
     }
@@ -248,9 +247,10 @@ mod tests {
     #[test]
     fn every_side_has_its_turn_in_any_order() {
         for sides in [2, 4] {
-            let all = turns(3, sides, 1001, true);
-            assert_eq!(all, turns(3, sides, 1001, true));
-            assert_ne!(all, turns(4, sides, 1001, true));
+            let everybody: Vec<usize> = (0..sides).collect();
+            let all = turns(3, sides, 1001, &everybody);
+            assert_eq!(all, turns(3, sides, 1001, &everybody));
+            assert_ne!(all, turns(4, sides, 1001, &everybody));
             let (rounds, stretches): (Vec<Turn>, Vec<Turn>) = all.iter().partition(|t| t.index.is_some());
             let sorted = |turns: &[Turn]| {
                 let mut sides: Vec<usize> = turns.iter().map(|turn| turn.side).collect();
@@ -259,24 +259,30 @@ mod tests {
             };
             assert_eq!(rounds.len(), 1001 * sides);
             for (index, round) in (0..).zip(rounds.chunks(sides)) {
-                assert_eq!(sorted(round), (0..sides).collect::<Vec<_>>());
+                assert_eq!(sorted(round), everybody);
                 assert!(round.iter().all(|turn| turn.index == Some(index)));
             }
             // 1001 / sides expected, standard deviation 16 at the most: six of them.
             let first = rounds.chunks(sides).filter(|round| round[0].side == 0).count();
             assert!(first.abs_diff(1001 / sides) < 96, "{first}");
-            assert_eq!(sorted(&stretches), (0..sides).collect::<Vec<_>>());
-            assert!(turns(3, sides, 4, false).iter().all(|turn| turn.index.is_some()));
+            assert_eq!(sorted(&stretches), everybody);
+            assert!(turns(3, sides, 4, &[]).iter().all(|turn| turn.index.is_some()));
         }
     }
 
     #[test]
     fn stretches_stand_apart() {
-        // (sides, turns of each) -> turns before each stretch
-        let rows: [(usize, u32, &[usize]); 4] =
-            [(2, 2, &[2, 4]), (3, 4, &[3, 6, 9]), (3, 5, &[6, 9, 12]), (2, 8, &[6, 12])];
-        for (sides, count, before) in rows {
-            let all = turns(1, sides, count, true);
+        // (sides, turns of each, who is left alone) -> turns before each stretch
+        let rows: [(usize, u32, &[usize], &[usize]); 6] = [
+            (2, 2, &[0, 1], &[2, 4]),
+            (3, 4, &[0, 1, 2], &[3, 6, 9]),
+            (3, 5, &[0, 1, 2], &[6, 9, 12]),
+            (2, 8, &[0, 1], &[6, 12]),
+            (4, 4, &[0, 1, 3], &[4, 8, 12]),
+            (3, 4, &[1], &[6]),
+        ];
+        for (sides, count, undisturbed, before) in rows {
+            let all = turns(1, sides, count, undisturbed);
             let stretches = all.iter().enumerate().filter(|(_, turn)| turn.index.is_none());
             let places: Vec<usize> = stretches.enumerate().map(|(earlier, (at, _))| at - earlier).collect();
             assert_eq!(places, before, "{sides} {count}");

@@ -65,13 +65,6 @@ impl<'a> Window<'a> {
             Gap::NotMeasured(why) => why,
         })
     }
-
-    /// What the meter read at the end of the last part that counts.
-    #[must_use]
-    pub fn meter_at_end(&self, role: &str, field: &str) -> Option<u64> {
-        let last = self.meter.iter().map(|(_, end)| *end).max()?;
-        at(&series(self.samples, SampleKind::Meter, role, field), last)?.value
-    }
 }
 
 /// The samples of one name, in the order of the store.

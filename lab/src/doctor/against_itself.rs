@@ -14,8 +14,8 @@ use crate::stats::{Judgement, Unit, Verdict};
 use crate::store::{Run, RunStatus, StoreError};
 use crate::verdicts::Judge;
 
-/// Sessions of a duel: two more than a verdict needs.
-pub const SESSIONS: u32 = 8;
+/// Sessions of a duel: as many as a verdict needs.
+pub const SESSIONS: u32 = 6;
 /// Share of duels that may come out better or worse: the level of the verdicts.
 pub const SHARE_MOST: f64 = 0.05;
 /// The chance that a lab that keeps that share is said not to.

@@ -18,7 +18,8 @@ const SHORT: TurnPlan = TurnPlan {
     turn: Duration::from_millis(8),
     lead: Duration::from_millis(2),
     count: 4,
-    stretch: None,
+    undisturbed: Vec::new(),
+    stretch: Duration::ZERO,
     seed: 1,
 };
 /// No duel begins after this.

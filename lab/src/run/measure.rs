@@ -18,7 +18,7 @@ use crate::duels::{self, Duels, Pace};
 use crate::manifest::{ParamValue, Params, TurnsSpec, Workload};
 use crate::plan;
 use crate::protocol::limits::TimeLimits;
-use crate::store::{CellStatus, Outcome, Run, Settings};
+use crate::store::{CellStatus, Outcome, Run};
 use crate::trial::duel::{self, TurnPlan};
 use crate::trial::{self, TrialReport, TrialSpec};
 use crate::verdicts;
@@ -194,7 +194,7 @@ impl Engine<'_> {
         let params = &run.cells[cells[0]].params;
         // A duel is planned only where there can be turns.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
-        let turns = turn_plan(turns, pace, params, settings, (round, place));
+        let turns = turn_plan(run, turns, (cells, pace), (round, place));
         let told = told(params, &turns, cells.len());
         let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
         let specs: Vec<TrialSpec<'_>> = cells
@@ -233,12 +233,12 @@ fn spec<'a>(
     }
 }
 
-/// The turns of one session: as many as fill the window that was asked for.
+/// The turns of one session: as many as fill the window that was asked for. Who stands in several sessions of a round, as the
+/// baseline does, is left alone in the first.
 fn turn_plan(
+    run: &Run,
     spec: &TurnsSpec,
-    pace: Pace,
-    params: &Params,
-    settings: &Settings,
+    (cells, pace): (&[usize], Pace),
     (round, place): (u32, u32),
 ) -> TurnPlan {
     let ms = |n: u32| Duration::from_millis(n.into());
@@ -246,12 +246,21 @@ fn turn_plan(
         Pace::Short => spec.turn_ms,
         Pace::Long => spec.stretch_ms,
     };
-    let window_ms = 1000.0 * params.number("seconds").unwrap_or(0.0);
+    let window_ms = 1000.0 * run.cells[cells[0]].params.number("seconds").unwrap_or(0.0);
     let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
     let has_stretch = round < STRETCHES_FIRST || round.is_multiple_of(spec.stretch_every);
-    let stretch = (pace == Pace::Short && has_stretch).then(|| ms(spec.stretch_ms));
-    let seed = plan::session_seed(settings.seed, round, place);
-    TurnPlan { turn: ms(turn_ms), lead: ms(spec.lead_ms), count, stretch, seed }
+    let had_one = |cell: usize| {
+        let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
+        here.any(|t| t.outcome == Outcome::Ok && t.turns.as_ref().is_some_and(|turns| turns.stretch))
+    };
+    let undisturbed = if pace == Pace::Short && has_stretch {
+        (0..cells.len()).filter(|&side| !had_one(cells[side])).collect()
+    } else {
+        Vec::new()
+    };
+    let seed = plan::session_seed(run.header.settings.seed, round, place);
+    let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
+    TurnPlan { turn, lead, count, undisturbed, stretch, seed }
 }
 
 /// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
@@ -282,7 +291,7 @@ fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
     let params = &run.cells[step.cells()[0]].params;
     match (step, duels::turns(settings, workload, params)) {
         (Step::Session(cells, pace), Ok(turns)) => {
-            turn_plan(turns, *pace, params, settings, (round, 0)).length(cells.len())
+            turn_plan(run, turns, (cells, *pace), (round, 0)).length(cells.len())
         }
         _ => trial::seconds(params, "seconds"),
     }
@@ -363,8 +372,9 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
 /// The rivals of each session, where so many take turns in one with the baseline: as few sessions as there can be, about
 /// equally large.
 fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]> {
-    let sessions = rivals.len().div_ceil(together - 1).max(1);
-    rivals.chunks(rivals.len().div_ceil(sessions).max(1))
+    let sessions = rivals.len().div_ceil(together - 1);
+    // Bresenham's line: of ten in four sessions 2, 3, 2, 3.
+    (0..sessions).map(move |i| &rivals[i * rivals.len() / sessions..(i + 1) * rivals.len() / sessions])
 }
 
 #[cfg(test)]
@@ -380,8 +390,8 @@ mod tests {
             (1, 3, &[1]),
             (3, 2, &[1, 1, 1]),
             (4, 4, &[2, 2]),
-            (10, 4, &[3, 3, 3, 1]),
-            (11, 3, &[2, 2, 2, 2, 2, 1]),
+            (10, 4, &[2, 3, 2, 3]),
+            (11, 3, &[1, 2, 2, 2, 2, 2]),
         ];
         for (count, together, sizes) in rows {
             let planned: Vec<&[usize]> = sessions(&rivals[..count], together).collect();

@@ -23,7 +23,7 @@ use crate::window::METER_DEEP;
 pub type Side = usize;
 
 /// How a session is cut into turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnPlan {
     /// What counts of a turn.
     pub turn: Duration,
@@ -31,8 +31,10 @@ pub struct TurnPlan {
     pub lead: Duration,
     /// Turns of each side.
     pub count: u32,
-    /// For how long each side is also left alone, if it is.
-    pub stretch: Option<Duration>,
+    /// Who is also left alone for a stretch.
+    pub undisturbed: Vec<Side>,
+    /// How long that is.
+    pub stretch: Duration,
     /// Decides the order.
     pub seed: u64,
 }
@@ -41,8 +43,8 @@ impl TurnPlan {
     /// About how long all the turns take, of so many sides.
     #[must_use]
     pub fn length(&self, sides: usize) -> Duration {
-        let stretch = self.stretch.map_or(Duration::ZERO, |s| s + self.lead);
-        sides as u32 * (self.count * (self.turn + self.lead) + stretch)
+        let turns = sides as u32 * self.count * (self.turn + self.lead);
+        turns + self.undisturbed.len() as u32 * (self.stretch + self.lead)
     }
 }
 
@@ -56,17 +58,17 @@ pub fn run(
     progress: &mut dyn FnMut(Side, Progress),
 ) -> Vec<Option<TrialReport>> {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
-    let fresh = |_: &TrialSpec<'_>| Collected {
+    let fresh = |side: Side| Collected {
         turns: Some(Turns {
             freezer: String::new(),
             turn_ns: nanoseconds(turns.turn),
             lead_ns: nanoseconds(turns.lead),
             count: turns.count,
-            stretch: turns.stretch.is_some(),
+            stretch: turns.undisturbed.contains(&side),
         }),
         ..Collected::default()
     };
-    let mut collected: Vec<Collected> = specs.iter().map(fresh).collect();
+    let mut collected: Vec<Collected> = (0..specs.len()).map(fresh).collect();
     let ended = conduct(specs, turns, arenas, cancel, progress, &mut collected);
     let took = begun.elapsed();
     let (at_fault, mut halt) = match ended {
@@ -111,7 +113,7 @@ fn conduct(
         stage.freeze(true).map_err(of(side))?;
     }
     progress(0, Progress::Measuring);
-    for turn in plan::turns(turns.seed, stages.len(), turns.count, turns.stretch.is_some()) {
+    for turn in plan::turns(turns.seed, stages.len(), turns.count, &turns.undisturbed) {
         take(turns, turn, &mut stages[turn.side]).map_err(of(turn.side))?;
     }
     for (side, stage) in stages.iter_mut().enumerate() {
@@ -145,10 +147,7 @@ fn set_up<'a>(
 /// One turn of one side.
 fn take(plan: &TurnPlan, turn: Turn, stage: &mut Stage<'_>) -> Result<(), Halt> {
     // The stretch has the marks after those of the turns.
-    let (index, length) = match (turn.index, plan.stretch) {
-        (Some(index), _) => (index, plan.turn),
-        (None, stretch) => (plan.count, stretch.unwrap_or_default()),
-    };
+    let (index, length) = turn.index.map_or((plan.count, plan.stretch), |index| (index, plan.turn));
     let (begin, end) = Turns::marks_of(index);
     stage.freeze(false)?;
     stage.sleep(plan.lead)?;

@@ -5,7 +5,6 @@ use crate::manifest::Expected;
 use crate::metrics;
 use crate::protocol::Verified;
 use crate::store::SampleKind;
-use crate::window::Window;
 
 /// Share of the payload that the wire must have shown: the meter's window is a little wider than the counters', so
 /// an honest pair is always above 1.
@@ -108,7 +107,7 @@ fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let Some(received) = metrics::counter_total(&collected.samples, &gate.role, counter) else {
         return broken(&gate.role, format!("no reading of counter {counter}"));
     };
-    match metrics::wire_bytes(&collected.samples, &Window::of(&collected.samples, collected.turns.as_ref())) {
+    match metrics::wire_total(&collected.samples) {
         Some(wire) if (wire as f64) < received as f64 * CARRIED_LEAST => {
             let reason =
                 format!("says it received {received} {counter}, but the network carried only {wire}");
