@@ -137,8 +137,10 @@ pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<
     let stretches = shuffled(undisturbed.to_vec());
     let mut turns = Vec::with_capacity(sides * count as usize + stretches.len());
     for index in 0..count {
-        turns.extend(shuffled((0..sides).collect()).into_iter().map(|side| Turn { side, index: Some(index) }));
-        let after = |place: usize| ((place + 1) * count as usize).div_ceil(stretches.len() + 1) == index as usize + 1;
+        turns
+            .extend(shuffled((0..sides).collect()).into_iter().map(|side| Turn { side, index: Some(index) }));
+        let after =
+            |place: usize| ((place + 1) * count as usize).div_ceil(stretches.len() + 1) == index as usize + 1;
         let now = stretches.iter().enumerate().filter(|(place, _)| after(*place));
         turns.extend(now.map(|(_, &side)| Turn { side, index: None }));
     }

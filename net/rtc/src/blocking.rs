@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use netdyno_rtc_core::{ChannelOptions, Kind, Message, SendError};
+use netdyno_rtc_core::{ChannelOptions, Kind, Message, PeerState, SendError};
 
 use crate::driver::Driver;
 use crate::engine::Port;
@@ -72,7 +72,8 @@ impl PeerConnection {
         Ok(DataChannel { channel: self.peer.open_channel(label, options)? })
     }
 
-    /// Waits for the next data channel that the peer opens.
+    /// Waits for the next data channel that the peer opens. 1,024 may wait to be accepted; what is opened beyond them is
+    /// closed.
     pub fn accept_channel(&self) -> Result<DataChannel, Error> {
         let channel = blocked(|wait| self.peer.poll_channel(wait))?;
         Ok(DataChannel { channel })
@@ -81,6 +82,23 @@ impl PeerConnection {
     /// Waits until it is connected.
     pub fn wait_connected(&self) -> Result<(), Error> {
         blocked(|wait| self.peer.poll_connected(wait))
+    }
+
+    /// Waits until it is connected; false if the time is over before.
+    pub fn wait_connected_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        in_time(timeout, |wait| self.peer.poll_connected(wait))
+    }
+
+    /// Waits for the next data channel that the peer opens; `None` if the time is over before.
+    pub fn accept_channel_timeout(&self, timeout: Duration) -> Result<Option<DataChannel>, Error> {
+        let channel = within(timeout, |wait| self.peer.poll_channel(wait)).transpose()?;
+        Ok(channel.map(|channel| DataChannel { channel }))
+    }
+
+    /// Waits until its state is another one than `last`, and gives it: `Disconnected` can be waited for by this, which may be
+    /// the time for an ICE restart. States that come and go between two calls are not seen.
+    pub fn wait_state(&self, last: PeerState) -> PeerState {
+        blocked(|wait| self.peer.poll_state(wait, last))
     }
 
     /// Waits until it is over; an error if it failed.
@@ -114,6 +132,11 @@ impl DataChannel {
         self.send_many(Kind::Binary, &[data])
     }
 
+    /// Sends bytes; waits for room. False if there is none before the time is over: then nothing was sent.
+    pub fn send_timeout(&self, data: &[u8], timeout: Duration) -> Result<bool, SendError> {
+        in_time(timeout, |wait| self.channel.poll_send_many(wait, Kind::Binary, &[data]).map_ok(|_| ()))
+    }
+
     /// Sends a text; waits for room.
     pub fn send_text(&self, text: &str) -> Result<(), SendError> {
         self.send_many(Kind::Text, &[text.as_bytes()])
@@ -136,9 +159,7 @@ impl DataChannel {
 
     /// Waits for the next message; `None` if the time is over before.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<Message>, RecvError> {
-        // A time beyond what the clock can tell is no limit.
-        let deadline = Instant::now().checked_add(timeout);
-        block(deadline, |wait| self.channel.poll_recv(wait)).transpose()
+        within(timeout, |wait| self.channel.poll_recv(wait)).transpose()
     }
 
     /// Waits for a message, then appends up to `max` that are there, and gives how many.
@@ -152,10 +173,27 @@ impl DataChannel {
         if is_open { Ok(()) } else { Err(SendError::Closed) }
     }
 
-    /// Waits until it is closed, by either side. After a close of ours that means that all has arrived.
-    pub fn wait_closed(&self) {
-        blocked(|wait| self.channel.poll_closed(wait));
+    /// Waits until it is closed, by either side. After a close of ours that means that all has arrived. An error if it ended with
+    /// its connection, before that was known.
+    pub fn wait_closed(&self) -> Result<(), Error> {
+        blocked(|wait| self.channel.poll_closed(wait))
     }
+
+    /// As [`wait_closed`](Self::wait_closed); false if the time is over before.
+    pub fn wait_closed_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        in_time(timeout, |wait| self.channel.poll_closed(wait))
+    }
+}
+
+/// Waits for what is done or not; false if the time is over before.
+fn in_time<E>(timeout: Duration, poll: impl FnMut(&mut Wait<'_>) -> Poll<Result<(), E>>) -> Result<bool, E> {
+    within(timeout, poll).map_or(Ok(false), |done| done.map(|()| true))
+}
+
+/// Waits; `None` if the time is over before.
+fn within<T>(timeout: Duration, poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> Option<T> {
+    // A time beyond what the clock can tell is no limit.
+    block(Instant::now().checked_add(timeout), poll)
 }
 
 /// Waits without end.

@@ -32,6 +32,9 @@ pub enum Error {
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,
+    /// The Tokio face was bound outside a runtime.
+    #[error("no Tokio runtime here: bind the endpoint within one, by block_on or in a task")]
+    NoRuntime,
     /// The system has no random numbers.
     #[error("no random numbers from the system")]
     Random,
@@ -44,4 +47,7 @@ pub enum RecvError {
     /// The channel is closed, and all that came before has been taken.
     #[error("the data channel is closed")]
     Closed,
+    /// The connection failed, and all that came before has been taken. `wait_closed` of the connection says why it failed.
+    #[error("the connection failed")]
+    Failed,
 }

@@ -67,7 +67,8 @@
 //! ```
 //!
 //! Nothing in a datagram of DTLS tells which of several connections between the same two ports it is for. So a
-//! program that makes many connections to one port of another takes a port of its own for each: see [`Port`].
+//! program that makes many connections to one port of another takes a port of its own for each: see [`Port`]. A second
+//! connection between two ports takes the place of the first, which fails and says so.
 #![forbid(unsafe_code)]
 
 pub mod blocking;
@@ -88,7 +89,7 @@ pub use face::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};
 pub use netdyno_rtc_core as core;
 pub use netdyno_rtc_core::{
-    Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
+    Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
     PeerState, Reliability, SendError, SignalingError, Stats,
 };
 pub use settings::Settings;

@@ -15,9 +15,9 @@ use crate::error::Error;
 pub struct Settings {
     /// Of every connection.
     pub peer: Arc<Config>,
-    /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. The
-    /// address that a NAT shows to the world is none of them: ICE knows no datagram that was sent there. Empty: the one that the endpoint is bound to or, if that is all addresses,
-    /// those that this machine reaches the world from.
+    /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. Empty: the
+    /// one that the endpoint is bound to or, if that is all addresses, those that this machine reaches the world from. The
+    /// address that a NAT shows to the world is none of them: ICE knows no datagram that was sent there.
     pub addresses: Vec<IpAddr>,
     /// Buffers of the sockets.
     pub socket: SocketOptions,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use netdyno_rtc_core::{ChannelOptions, Kind, Message, SendError};
+use netdyno_rtc_core::{ChannelOptions, Kind, Message, PeerState, SendError};
 
 use crate::engine::Port;
 use crate::error::{Error, RecvError};
@@ -74,7 +74,8 @@ impl PeerConnection {
         Ok(DataChannel { channel: self.peer.open_channel(label, options)? })
     }
 
-    /// Waits for the next data channel that the peer opens.
+    /// Waits for the next data channel that the peer opens. 1,024 may wait to be accepted; what is opened beyond them is
+    /// closed.
     pub async fn accept_channel(&self) -> Result<DataChannel, Error> {
         let channel = ready(|wait| self.peer.poll_channel(wait)).await?;
         Ok(DataChannel { channel })
@@ -83,6 +84,12 @@ impl PeerConnection {
     /// Waits until it is connected.
     pub async fn wait_connected(&self) -> Result<(), Error> {
         ready(|wait| self.peer.poll_connected(wait)).await
+    }
+
+    /// Waits until its state is another one than `last`, and gives it: `Disconnected` can be waited for by this, which may be
+    /// the time for an ICE restart. States that come and go between two calls are not seen.
+    pub async fn wait_state(&self, last: PeerState) -> PeerState {
+        ready(|wait| self.peer.poll_state(wait, last)).await
     }
 
     /// Waits until it is over; an error if it failed.
@@ -149,8 +156,9 @@ impl DataChannel {
         if is_open { Ok(()) } else { Err(SendError::Closed) }
     }
 
-    /// Waits until it is closed, by either side. After a close of ours that means that all has arrived.
-    pub async fn wait_closed(&self) {
-        ready(|wait| self.channel.poll_closed(wait)).await;
+    /// Waits until it is closed, by either side. After a close of ours that means that all has arrived. An error if it ended with
+    /// its connection, before that was known.
+    pub async fn wait_closed(&self) -> Result<(), Error> {
+        ready(|wait| self.channel.poll_closed(wait)).await
     }
 }

@@ -135,12 +135,93 @@ fn closing_a_channel_delivers_what_was_sent() {
         assert_eq!(other.recv().unwrap().data[..], [number; 2000]);
     }
     assert_eq!(other.recv(), Err(RecvError::Closed));
-    channel.wait_closed();
-    other.wait_closed();
+    channel.wait_closed().unwrap();
+    other.wait_closed().unwrap();
     assert!(channel.is_closed() && !channel.is_open());
     assert_eq!(channel.send(b"late"), Err(SendError::Closed));
     assert_eq!(channel.wait_open(), Err(SendError::Closed));
     assert_eq!(channel.try_recv(), Err(RecvError::Closed));
+}
+
+/// Who waits in `send` or `recv` need not wait for the peer to read.
+#[test]
+fn closing_a_channel_wakes_its_own_waiters() {
+    let (here, there) = (endpoint(), endpoint());
+    let (_offerer, _answerer, channel, _other) = pair(&here, &there);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            loop {
+                if let Err(error) = channel.send(&[1; 60_000]) {
+                    return error;
+                }
+            }
+        });
+        let reader = scope.spawn(|| channel.recv());
+        // Nobody reads at the other end: the writer is stuck soon.
+        thread::sleep(Duration::from_millis(300));
+        assert!(channel.is_open() && !writer.is_finished() && !reader.is_finished());
+        channel.close();
+        assert!(!channel.is_open() && !channel.is_closed());
+        assert_eq!(writer.join().unwrap(), SendError::Closed);
+        assert_eq!(reader.join().unwrap(), Err(RecvError::Closed));
+    });
+    assert!(matches!(channel.wait_closed_timeout(Duration::from_millis(50)), Ok(false)), "nobody has read");
+}
+
+#[test]
+fn a_second_connection_between_two_ports_takes_the_place_of_the_first() {
+    let (here, there) = (endpoint(), endpoint());
+    let connect = || {
+        let (offerer, answerer) = (PeerConnection::new(&here).unwrap(), PeerConnection::new(&there).unwrap());
+        let channel = offerer.create_channel("test", ChannelOptions::default()).unwrap();
+        let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();
+        offerer.accept_answer(&answer).unwrap();
+        let other = answerer.accept_channel().unwrap();
+        (offerer, answerer, channel, other)
+    };
+    let first = connect();
+    let second = connect();
+    for side in [&first.0, &first.1] {
+        let Err(Error::Peer(error)) = side.wait_closed() else { panic!("it did not fail") };
+        assert!(error.to_string().contains("another connection"), "{error}");
+    }
+    assert_eq!(first.2.send(b"lost"), Err(SendError::Failed));
+    assert_eq!(first.3.recv(), Err(RecvError::Failed));
+    second.2.send_text("here").unwrap();
+    assert_eq!(second.3.recv().unwrap().text(), Some("here"));
+}
+
+#[test]
+fn waits_have_limits_of_time() {
+    let (here, there) = (endpoint(), endpoint());
+    let short = Duration::from_millis(20);
+    let alone = PeerConnection::new(&here).unwrap();
+    assert!(!alone.wait_connected_timeout(short).unwrap());
+    assert!(alone.accept_channel_timeout(short).unwrap().is_none());
+    let (offerer, answerer, channel, _other) = pair(&here, &there);
+    assert!(offerer.wait_connected_timeout(PATIENCE).unwrap());
+    assert!(answerer.accept_channel_timeout(short).unwrap().is_none());
+    // Until there is no more room.
+    until(|| (!channel.send_timeout(&[1; 60_000], short).unwrap()).then_some(()));
+}
+
+#[test]
+fn how_a_channel_ended_is_told() {
+    let (here, there) = (endpoint(), endpoint());
+    let (offerer, answerer, channel, other) = pair(&here, &there);
+    offerer.wait_connected().unwrap();
+    assert_eq!(channel.try_send(Kind::Text, b"\xff"), Err(SendError::NotUtf8));
+    channel.send_text("still here").unwrap();
+    assert_eq!(other.recv().unwrap().text(), Some("still here"));
+    thread::scope(|scope| {
+        let (state, closed) =
+            (scope.spawn(|| answerer.wait_state(PeerState::Connected)), scope.spawn(|| other.wait_closed()));
+        offerer.close();
+        assert_eq!(state.join().unwrap(), PeerState::Closed);
+        // Whether all had arrived nobody knows.
+        assert!(matches!(closed.join().unwrap(), Err(Error::Closed)));
+    });
+    assert_eq!(other.send(b"late"), Err(SendError::Closed));
 }
 
 #[test]
@@ -167,7 +248,7 @@ fn a_channel_that_is_over_can_be_accepted_by_its_label() {
     let late = offerer.create_channel("late", ChannelOptions::default()).unwrap();
     late.send_text("hello").unwrap();
     late.close();
-    late.wait_closed();
+    late.wait_closed().unwrap();
     offerer.close();
     answerer.wait_closed().unwrap();
     let accepted = answerer.accept_channel().unwrap();

@@ -57,7 +57,7 @@ async fn a_reader_that_rests_holds_the_sender_back() {
             channel.send(&vec![number as u8; 60_000]).await.unwrap();
         }
         channel.close();
-        channel.wait_closed().await;
+        channel.wait_closed().await.unwrap();
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(!sender.is_finished(), "nobody reads");
@@ -115,4 +115,11 @@ fn handles_that_outlive_the_runtime_end() {
     assert!(matches!(all.2.try_send(Kind::Binary, b"late"), Err(SendError::Closed)));
     assert!(matches!(PeerConnection::new(&here), Err(Error::Closed)));
     drop((here, there, all));
+}
+
+#[test]
+fn outside_a_runtime_it_is_an_error() {
+    let bound = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings());
+    // Where a thread drives it none is needed.
+    assert!(matches!(bound, Err(Error::NoRuntime)) || cfg!(not(target_os = "linux")), "{bound:?}");
 }

@@ -20,7 +20,8 @@ pub struct Config {
     pub max_message_bytes: usize,
     /// Answer checks, make none (RFC 8445 section 2.5): for servers with an address that all can reach.
     pub ice_lite: bool,
-    /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s).
+    /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s); also the time for the first
+    /// pair of candidates to be found. Not below 15 s, since consent is asked for every 4 to 6 s: less is taken as that.
     pub consent_timeout: Duration,
     /// Settings of the association, its limits among them; what the fields above decide is overwritten.
     pub sctp: netdyno_sctp::Config,

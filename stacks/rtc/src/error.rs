@@ -29,7 +29,7 @@ pub enum Error {
 #[non_exhaustive]
 pub enum SignalingError {
     /// It breaks a rule of SDP, or of what data channels need.
-    #[error("line {line}: {rule}")]
+    #[error("{} breaks a rule: {rule}", place(*line))]
     Syntax {
         /// Number of the line, from 1; 0: the description as a whole.
         line: usize,
@@ -42,6 +42,10 @@ pub enum SignalingError {
     /// More than `Limits` allow.
     #[error("{0}: more than the limit")]
     Limit(&'static str),
+}
+
+fn place(line: usize) -> String {
+    if line == 0 { "the description".to_owned() } else { format!("line {line}") }
 }
 
 /// Why a data channel was not made or changed. The peer connection goes on.
@@ -59,7 +63,7 @@ pub enum ChannelError {
     Label,
 }
 
-/// Why a message was not taken. The channel goes on, but for `Closed`.
+/// Why a message was not taken. The channel goes on, but for `Closed` and `Failed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -77,7 +81,13 @@ pub enum SendError {
     /// The channel is not open yet.
     #[error("the data channel is not open yet")]
     Connecting,
+    /// A text that is not UTF-8: the peer would close the channel.
+    #[error("a text message must be UTF-8")]
+    NotUtf8,
     /// The channel is closing or closed.
     #[error("the data channel is closed")]
     Closed,
+    /// The peer connection failed.
+    #[error("the peer connection failed")]
+    Failed,
 }

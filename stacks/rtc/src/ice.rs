@@ -38,6 +38,10 @@ const TRANSMITS_MAX: usize = 256;
 /// After so long without consent another valid pair is used: longer than any interval between two requests for it.
 const PATH_SILENCE: Duration = Duration::from_secs(7);
 
+/// The least time without consent after which a connection fails. Requests are 4 to 6 s apart, and must not be closer (RFC 7675
+/// section 5.1): in this time one may be lost, and most often two.
+const CONSENT_TIMEOUT_MIN: Duration = Duration::from_secs(15);
+
 /// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
 pub(crate) const UFRAG_CHARS: usize = 8;
 
@@ -89,7 +93,7 @@ impl Ice {
         let tie_breaker = rng.next_u64();
         let mut ice = Self {
             lite: config.ice_lite,
-            consent_timeout: config.consent_timeout,
+            consent_timeout: config.consent_timeout.max(CONSENT_TIMEOUT_MIN),
             remotes_max: config.limits.max_remote_candidates,
             pairs_max: config.limits.max_candidate_pairs,
             tie_breaker,

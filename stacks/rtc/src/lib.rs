@@ -74,6 +74,7 @@ pub mod sdp;
 mod stats;
 mod transmit;
 
+pub use bytes::Bytes;
 pub use config::Config;
 pub use dtls::{Certificate, Fingerprint};
 pub use error::{ChannelError, Error, SendError, SignalingError};

@@ -4,6 +4,7 @@ mod role;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use netdyno_contender::datachannel::{Job, Order};
 use netdyno_contender::{Lab, lock_version};
@@ -34,13 +35,15 @@ fn main() {
         Ok(connections) => connections,
         Err(error) => lab.failed(error),
     };
+    let mut rest = None;
     loop {
-        if let Err(error) = endpoint.poll(None, &mut connections) {
+        if let Err(error) = endpoint.poll(rest, &mut connections) {
             lab.failed(error);
         }
         for order in inbox.try_iter() {
             connections.on_order(&mut endpoint, order);
         }
+        rest = connections.feed(&mut endpoint).then_some(Duration::ZERO);
     }
 }
 

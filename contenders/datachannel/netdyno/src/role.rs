@@ -1,6 +1,6 @@
 //! What either role does with its connections.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -11,6 +11,12 @@ use netdyno_rtc::{
     Port, SendError,
 };
 
+/// What all channels together are given between two turns of the endpoint: a thousand channels that all have room at once must
+/// not keep it from sending.
+const TURN_BYTES: usize = 1 << 20;
+/// What one channel is given before it is another one's turn.
+const SLICE_BYTES: usize = 1 << 17;
+
 /// All connections of this role.
 pub(crate) struct Connections {
     job: Arc<Job>,
@@ -18,6 +24,8 @@ pub(crate) struct Connections {
     ends: Vec<End>,
     numbers: HashMap<ConnectionId, usize>,
     phase: Option<Phase>,
+    /// Whose channels have room, each once.
+    hungry: VecDeque<usize>,
 }
 
 /// One end of a connection.
@@ -26,14 +34,16 @@ struct End {
     channel: Option<ChannelId>,
     source: Option<Source>,
     sink: Option<Sink>,
+    is_hungry: bool,
 }
 
 impl Connections {
     /// The offerer creates and offers all of its connections at once.
     pub(crate) fn begin(job: &Arc<Job>, endpoint: &mut Endpoint) -> Result<Self, Box<dyn Error>> {
-        let none = || End { id: None, channel: None, source: None, sink: None };
+        let none = || End { id: None, channel: None, source: None, sink: None, is_hungry: false };
         let ends = (0..job.pairs).map(|_| none()).collect();
-        let mut connections = Self { job: Arc::clone(job), ends, numbers: HashMap::new(), phase: None };
+        let mut connections =
+            Self { job: Arc::clone(job), ends, numbers: HashMap::new(), phase: None, hungry: VecDeque::new() };
         if job.role == Role::Offerer {
             for number in 0..job.pairs {
                 connections.offer(endpoint, number)?;
@@ -90,38 +100,59 @@ impl Connections {
             }
             Order::Start(phase) => {
                 self.phase = Some(phase);
-                for number in 0..self.ends.len() {
-                    if let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id))
-                    {
-                        self.fill(&mut connection, number);
-                    }
-                }
+                (0..self.ends.len()).for_each(|number| self.has_room(number));
             }
         }
     }
 
-    /// Sends until the channel has as much in its buffer as the contract says.
-    fn fill(&mut self, connection: &mut Connection<'_>, number: usize) {
-        let End { channel: Some(channel), source: Some(source), .. } = &mut self.ends[number] else { return };
-        let mut buffered = connection.buffered_amount(*channel);
-        while buffered < self.job.high_water_bytes {
+    fn has_room(&mut self, number: usize) {
+        if !std::mem::replace(&mut self.ends[number].is_hungry, true) {
+            self.hungry.push_back(number);
+        }
+    }
+
+    /// Gives the channels that have room messages, one after the other, as far as one turn goes. True if some have room still.
+    pub(crate) fn feed(&mut self, endpoint: &mut Endpoint) -> bool {
+        let mut left = TURN_BYTES;
+        while left > 0
+            && let Some(number) = self.hungry.pop_front()
+        {
+            self.ends[number].is_hungry = false;
+            let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id)) else { continue };
+            let slice = SLICE_BYTES.min(left);
+            let given = self.fill(&mut connection, number, slice);
+            if given >= slice {
+                self.has_room(number);
+            }
+            left = left.saturating_sub(given);
+        }
+        !self.hungry.is_empty()
+    }
+
+    /// Sends until the channel has as much in its buffer as the contract says, or so many bytes more. Gives how many those were.
+    fn fill(&mut self, connection: &mut Connection<'_>, number: usize, slice: usize) -> usize {
+        let End { channel: Some(channel), source: Some(source), .. } = &mut self.ends[number] else { return 0 };
+        let room = self.job.high_water_bytes.saturating_sub(connection.buffered_amount(*channel)).min(slice);
+        let mut given = 0;
+        while given < room {
             let may_send = match self.phase {
                 None => false,
                 Some(Phase::Verify) => source.verifying(),
                 Some(_) => true,
             };
             if !may_send {
-                return;
+                break;
             }
             let message = source.next_message();
             match connection.send(*channel, Kind::Binary, message) {
                 Ok(()) => source.sent(),
                 // What is sent and not acknowledged fills the library's buffer: it says when there is room again.
-                Err(SendError::WouldBlock) => return,
+                Err(SendError::WouldBlock) => break,
                 Err(error) => self.job.failed(number, error),
             }
-            buffered += self.job.message_bytes;
+            given += self.job.message_bytes;
         }
+        given
     }
 
     fn number(&self, connection: &Connection<'_>) -> Option<usize> {
@@ -142,7 +173,7 @@ impl Handler for Connections {
                     }
                 }
             }
-            Event::BufferedAmountLow(_) | Event::Writable => self.fill(connection, number),
+            Event::BufferedAmountLow(_) | Event::Writable => self.has_room(number),
             Event::Failed(error) => self.job.failed(number, error),
             // The answerer is stopped after the offerer, which is gone by then.
             Event::State(PeerState::Closed) if self.job.role == Role::Offerer => {

@@ -32,7 +32,7 @@ pub(crate) async fn receive(connection: &PeerConnection, signaling: &Signaling, 
     channel.send_text(&verdict.to_string()).await?;
     // Closed means that the verdict has arrived. A sender that is gone does not need it.
     channel.close();
-    channel.wait_closed().await;
+    let _ = channel.wait_closed().await;
     received
 }
 

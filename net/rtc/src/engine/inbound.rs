@@ -67,8 +67,13 @@ impl Engine {
         // another's: the check that it triggers finds out. An agent that makes no checks has nothing better to go by.
         let is_proven = answered.is_some_and(|(_, asked)| asked == path.1) || self.settings.peer.ice_lite;
         if is_proven || !self.is_taken(index, path) {
+            let before = self.routes.other_owner(index, path).filter(|_| answered.is_some());
             let slot = self.slots.get_mut(index as usize)?;
             self.routes.add_path(index, &mut slot.trail, path);
+            if let Some(slot) = before.and_then(|before| self.slots.get_mut(before as usize)) {
+                slot.peer.handle_path_taken(self.now, path.1);
+            }
+            before.into_iter().for_each(|before| self.touch(before));
         }
         Some(index)
     }

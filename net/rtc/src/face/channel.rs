@@ -7,12 +7,12 @@ use netdyno_rtc_core::{ChannelId, ChannelStats, Kind, Message, SendError};
 
 use super::hub::State;
 use super::peer::PeerInner;
-use super::peers::ChannelState;
+use super::peers::{ChannelEnd, ChannelState};
 use super::waiters::Wait;
-use crate::error::RecvError;
+use crate::error::{Error, RecvError};
 
 /// A data channel of the blocking or the Tokio face: what can be done without waiting. It is closed when the last
-/// of its clones is dropped.
+/// of its clones is dropped: what was sent still arrives, if the connection lives on.
 #[derive(Debug, Clone)]
 pub struct Channel {
     inner: Arc<ChannelInner>,
@@ -42,12 +42,12 @@ impl Channel {
 
     /// Whether messages can be sent.
     pub fn is_open(&self) -> bool {
-        self.state(|channel| channel.is_some_and(|channel| channel.is_open && !channel.is_closed))
+        self.state(|channel| channel.is_some_and(|channel| channel.is_open && !channel.takes_no_more()))
     }
 
     /// Whether it is over. Messages that came before can still be taken.
     pub fn is_closed(&self) -> bool {
-        self.state(|channel| channel.is_none_or(|channel| channel.is_closed))
+        self.state(|channel| channel.is_none_or(|channel| channel.end.is_some()))
     }
 
     /// Payload bytes not yet sent for the first time.
@@ -89,7 +89,8 @@ impl Channel {
         }
     }
 
-    /// Closes it once all that is buffered has arrived.
+    /// Closes it once all that is buffered has arrived. From now on nothing can be sent, and what comes is thrown away:
+    /// whoever waits to send or to receive is told so at once. Messages that came before can still be taken.
     pub fn close(&self) {
         self.inner.close();
     }
@@ -121,10 +122,10 @@ impl Channel {
         let inner = &*self.inner;
         inner.peer.hub.act(|state| match send_many(state, inner, kind, messages) {
             Err(SendError::WouldBlock | SendError::Connecting) => {
-                let Some(channel) = inner.find(state).filter(|channel| !channel.is_closed) else {
-                    return Poll::Ready(Err(SendError::Closed));
-                };
-                channel.writers.register(wait);
+                match inner.find(state) {
+                    Some(channel) if !channel.takes_no_more() => channel.writers.register(wait),
+                    _ => return Poll::Ready(Err(inner.gone(state))),
+                }
                 Poll::Pending
             }
             done => Poll::Ready(done),
@@ -135,7 +136,7 @@ impl Channel {
     pub(crate) fn poll_open(&self, wait: &mut Wait<'_>) -> Poll<bool> {
         self.state(|channel| match channel {
             None => Poll::Ready(false),
-            Some(channel) if channel.is_closed => Poll::Ready(false),
+            Some(channel) if channel.takes_no_more() => Poll::Ready(false),
             Some(channel) if channel.is_open => Poll::Ready(true),
             Some(channel) => {
                 channel.writers.register(wait);
@@ -144,12 +145,21 @@ impl Channel {
         })
     }
 
-    pub(crate) fn poll_closed(&self, wait: &mut Wait<'_>) -> Poll<()> {
-        self.state(|channel| match channel.filter(|channel| !channel.is_closed) {
-            None => Poll::Ready(()),
-            Some(channel) => {
-                channel.writers.register(wait);
-                Poll::Pending
+    /// Ready when it is over; an error if that was by the end of its connection.
+    pub(crate) fn poll_closed(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
+        self.look(|state, inner| {
+            let entry = state.peers.get_mut(inner.peer.key);
+            let Some(entry) = entry else { return Poll::Ready(Err(Error::Closed)) };
+            let Some(channel) = entry.channels.get_mut(&inner.channel) else {
+                return Poll::Ready(Err(Error::Closed));
+            };
+            match channel.end {
+                Some(ChannelEnd::Closed) => Poll::Ready(Ok(())),
+                Some(ChannelEnd::Cut | ChannelEnd::Failed) => Poll::Ready(Err(entry.why_over())),
+                None => {
+                    channel.writers.register(wait);
+                    Poll::Pending
+                }
             }
         })
     }
@@ -161,7 +171,7 @@ impl Channel {
             let State { engine, peers, .. } = state;
             let entry = peers.get_mut(inner.peer.key);
             let channel = entry.and_then(|entry| entry.channels.get_mut(&inner.channel));
-            let Some(channel) = channel.filter(|channel| !channel.is_closed) else {
+            let Some(channel) = channel.filter(|channel| channel.end.is_none()) else {
                 return Poll::Ready(false);
             };
             let Some(mut connection) = engine.connection(inner.peer.id) else { return Poll::Ready(false) };
@@ -188,8 +198,14 @@ impl Channel {
             if let Some(taken) = take(entry, inner.channel) {
                 return (Poll::Ready(Ok(taken)), entry.resumes());
             }
-            let channel = entry.channels.get_mut(&inner.channel).filter(|channel| !channel.is_closed);
-            let Some(channel) = channel else { return (Poll::Ready(Err(RecvError::Closed)), false) };
+            let Some(channel) = entry.channels.get_mut(&inner.channel) else {
+                return (Poll::Ready(Err(RecvError::Closed)), false);
+            };
+            if channel.takes_no_more() {
+                let failed = channel.end == Some(ChannelEnd::Failed);
+                let error = if failed { RecvError::Failed } else { RecvError::Closed };
+                return (Poll::Ready(Err(error)), false);
+            }
             if let Some(wait) = wait {
                 channel.readers.register(wait);
             }
@@ -220,11 +236,21 @@ impl ChannelInner {
     }
 
     fn close(&self) {
-        // If the connection is over, so is the channel.
-        let _ = self.peer.with(|connection| {
+        self.peer.hub.act(|state| {
+            let State { engine, peers, .. } = state;
+            // If the connection is over, so is the channel.
+            let Some(mut connection) = engine.connection(self.peer.id) else { return };
             connection.close_channel(self.channel);
-            Ok(())
+            peers.close_channel(self.peer.key, self.channel);
         });
+    }
+
+    /// Why nothing can be sent any more.
+    fn gone(&self, state: &mut State) -> SendError {
+        match self.find(state).and_then(|channel| channel.end) {
+            Some(ChannelEnd::Failed) => SendError::Failed,
+            _ => SendError::Closed,
+        }
     }
 }
 
@@ -252,7 +278,7 @@ fn send_many(
     kind: Kind,
     messages: &[impl AsRef<[u8]>],
 ) -> Result<usize, SendError> {
-    let mut connection = state.engine.connection(inner.peer.id).ok_or(SendError::Closed)?;
+    let Some(mut connection) = state.engine.connection(inner.peer.id) else { return Err(inner.gone(state)) };
     for (sent, message) in messages.iter().enumerate() {
         match connection.send(inner.channel, kind, message.as_ref()) {
             Ok(()) => {}

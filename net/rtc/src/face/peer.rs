@@ -14,7 +14,7 @@ use crate::engine::{Connection, ConnectionId, Port};
 use crate::error::Error;
 
 /// A connection of the blocking or the Tokio face: what can be done without waiting. It is closed when it and all
-/// of its channels are dropped.
+/// of its channels are dropped: what was not sent by then is lost, as by [`close`](Peer::close).
 #[derive(Debug, Clone)]
 pub struct Peer {
     pub(super) inner: Arc<PeerInner>,
@@ -102,7 +102,7 @@ impl Peer {
                 return Poll::Ready(Ok(incoming));
             }
             if entry.is_over() {
-                return Poll::Ready(Err(entry.failure.clone().map_or(Error::Closed, Error::Peer)));
+                return Poll::Ready(Err(entry.why_over()));
             }
             entry.acceptors.register(wait);
             Poll::Pending
@@ -115,14 +115,24 @@ impl Peer {
             let Some(entry) = entry else { return Poll::Ready(Err(Error::Closed)) };
             match entry.state {
                 PeerState::Connected | PeerState::Disconnected => Poll::Ready(Ok(())),
-                PeerState::Closed | PeerState::Failed => {
-                    Poll::Ready(Err(entry.failure.clone().map_or(Error::Closed, Error::Peer)))
-                }
+                PeerState::Closed | PeerState::Failed => Poll::Ready(Err(entry.why_over())),
                 _ => {
                     entry.watchers.register(wait);
                     Poll::Pending
                 }
             }
+        })
+    }
+
+    /// Ready when the state is another one than `last`.
+    pub(crate) fn poll_state(&self, wait: &mut Wait<'_>, last: PeerState) -> Poll<PeerState> {
+        self.inner.entry(|entry| {
+            let Some(entry) = entry else { return Poll::Ready(PeerState::Closed) };
+            if entry.state != last {
+                return Poll::Ready(entry.state);
+            }
+            entry.watchers.register(wait);
+            Poll::Pending
         })
     }
 

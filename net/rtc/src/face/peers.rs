@@ -8,6 +8,7 @@ use slab::Slab;
 
 use super::waiters::Waiters;
 use crate::engine::{Connection, ConnectionId, Handler};
+use crate::error::Error;
 use crate::limits::{MESSAGE_OVERHEAD_BYTES, WAITING_BYTES, WAITING_CHANNELS};
 
 /// What the faces know of one data channel.
@@ -15,13 +16,41 @@ use crate::limits::{MESSAGE_OVERHEAD_BYTES, WAITING_BYTES, WAITING_CHANNELS};
 pub(super) struct ChannelState {
     pub(super) queue: VecDeque<Message>,
     pub(super) is_open: bool,
-    pub(super) is_closed: bool,
+    /// We closed it; what was sent before may still be on its way.
+    pub(super) is_closing: bool,
+    /// It is over.
+    pub(super) end: Option<ChannelEnd>,
     /// Wait for messages.
     pub(super) readers: Waiters,
     /// Wait for room, or for a change of state.
     pub(super) writers: Waiters,
     /// The highest buffered amount that a writer waits for.
     pub(super) awaited_bytes: usize,
+}
+
+/// How a data channel ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChannelEnd {
+    /// Both sides have reset their streams: all that was sent has arrived.
+    Closed,
+    /// With its connection, which was closed.
+    Cut,
+    /// With its connection, which failed.
+    Failed,
+}
+
+impl ChannelState {
+    /// No message goes out any more.
+    pub(super) fn takes_no_more(&self) -> bool {
+        self.is_closing || self.end.is_some()
+    }
+
+    /// It is being closed by us: who waits to send or to receive waits no longer.
+    pub(super) fn close(&mut self, woken: &mut Vec<Waker>) {
+        self.is_closing = true;
+        self.readers.wake(woken);
+        self.writers.wake(woken);
+    }
 }
 
 /// What the faces know of one connection.
@@ -69,10 +98,16 @@ impl PeerEntry {
         matches!(self.state, PeerState::Closed | PeerState::Failed)
     }
 
+    /// Why it is over.
+    pub(super) fn why_over(&self) -> Error {
+        self.failure.clone().map_or(Error::Closed, Error::Peer)
+    }
+
     fn end(&mut self, state: PeerState, woken: &mut Vec<Waker>) {
         self.state = state;
+        let end = if state == PeerState::Failed { ChannelEnd::Failed } else { ChannelEnd::Cut };
         for channel in self.channels.values_mut() {
-            channel.is_closed = true;
+            channel.end.get_or_insert(end);
             channel.readers.wake(woken);
             channel.writers.wake(woken);
         }
@@ -122,6 +157,14 @@ impl Peers {
         self.slab.get_mut(key)
     }
 
+    /// A channel is being closed by us.
+    pub(super) fn close_channel(&mut self, key: usize, channel: ChannelId) {
+        let Some(peer) = self.slab.get_mut(key) else { return };
+        if let Some(channel) = peer.channels.get_mut(&channel) {
+            channel.close(&mut self.woken);
+        }
+    }
+
     /// Nothing will happen any more to any of them.
     pub(super) fn end_all(&mut self) {
         for (_, peer) in &mut self.slab {
@@ -162,7 +205,7 @@ impl Handler for Peers {
                 match event {
                     Event::Open(_) => state.is_open = true,
                     Event::ChannelClosed(_) => {
-                        state.is_closed = true;
+                        state.end.get_or_insert(ChannelEnd::Closed);
                         state.readers.wake(woken);
                     }
                     _ => state.awaited_bytes = 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use netdyno_io::tokio::AsyncPoller;
 use netdyno_io::{Events, Poller};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -22,6 +23,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn start(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let poller = Arc::new(Poller::new()?);
         let notify = Arc::new(Notify::new());
         let kick = notify.clone();
@@ -29,7 +31,7 @@ impl Driver {
             Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || kick.notify_one()))?);
         let poller = AsyncPoller::new(poller)?;
         let turned = EndOnDrop(hub.clone());
-        let task = tokio::spawn(async move {
+        let task = runtime.spawn(async move {
             // Nobody is left to tell of an error; the connections end.
             let _ = drive(&turned.0, &poller, &notify).await;
         });

@@ -22,6 +22,9 @@ const TIMING_ADVANCE: Duration = Duration::from_millis(5);
 const INITIAL_RTO: Duration = Duration::from_millis(100);
 /// Consent is asked for every 5 s, varied by 20 % (RFC 7675 section 5.1), never below 4 s.
 const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
+/// Checks to addresses that have never answered, of one session: 64 candidates of an offer are no reason to send a stranger
+/// more than an agent that keeps to RFC 8445 section 14.3 and RFC 8489 section 6.2.1 (seven to each) would.
+const UNANSWERED_MAX: u32 = 256;
 /// Steps of the agent in one go: it takes queued checks one by one.
 const STEPS_MAX: usize = 128;
 
@@ -62,6 +65,8 @@ pub(super) struct Session {
     /// Addresses that the peer says to see us at.
     mapped: Vec<SocketAddr>,
     known_max: usize,
+    /// Checks that may still go to addresses that have not answered.
+    unanswered_left: u32,
     deadline: Option<Instant>,
 }
 
@@ -74,7 +79,8 @@ impl Session {
         agent.set_max_stun_rto(Duration::from_millis(CONSENT_INTERVAL_MS.0));
         // Checks are some 100 bytes; with the longest user name that is taken they still fit.
         agent.set_mtu(800..=1200);
-        Self { agent, known: Vec::new(), mapped: Vec::new(), known_max: 0, deadline: None }
+        let (known, mapped) = (Vec::new(), Vec::new());
+        Self { agent, known, mapped, known_max: 0, unanswered_left: UNANSWERED_MAX, deadline: None }
     }
 
     pub(super) fn configure(&mut self, pairs_max: usize, known_max: usize, tie_breaker: u64) {
@@ -225,7 +231,7 @@ impl Session {
             self.agent.handle_timeout(now);
             while let Some(transmit) = self.agent.poll_transmit() {
                 let path = Path { local: transmit.source, remote: transmit.destination };
-                if transmits.len() < room {
+                if transmits.len() < room && self.may_send(path.remote) {
                     transmits.push_back(Datagram { path, bytes: transmit.contents.into() });
                 }
             }
@@ -244,6 +250,16 @@ impl Session {
     }
 
     // -- helpers --
+
+    /// Whether one more check may go there; counts it.
+    fn may_send(&mut self, remote: SocketAddr) -> bool {
+        if self.is_validated(remote) {
+            return true;
+        }
+        let may = self.unanswered_left > 0;
+        self.unanswered_left -= u32::from(may);
+        may
+    }
 
     fn knows(&self, address: SocketAddr) -> bool {
         self.known.iter().any(|known| known.address == address)

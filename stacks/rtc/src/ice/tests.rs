@@ -189,6 +189,49 @@ fn consent_is_lost_in_silence() {
     assert!(net.sides.iter().all(|side| side.failure().is_some()));
 }
 
+/// Requests for consent are 4 to 6 s apart: whatever time is asked for, one that is lost must not end a healthy connection.
+#[test]
+fn a_short_consent_timeout_does_not_end_a_healthy_connection() {
+    let mut config = config();
+    config.consent_timeout = Duration::from_secs(1);
+    let mut net = Net::new([&config, &config]);
+    net.describe(1);
+    net.describe(0);
+    for _ in 0..20 {
+        net.run(Duration::from_secs(20));
+        // As long as no two requests for consent of one side are lost.
+        net.cut = true;
+        net.run(Duration::from_millis(3900));
+        net.cut = false;
+        assert!(net.sides.iter().all(|side| side.failure().is_none()));
+    }
+    net.cut = true;
+    net.run(Duration::from_secs(16));
+    assert!(net.sides.iter().all(|side| side.failure().is_some()));
+}
+
+#[test]
+fn strangers_are_not_flooded_with_checks() {
+    let config = config();
+    // candidates of an offer -> checks in 30 s, at the most
+    for (candidates, most) in [(1_u16, 20), (8, 128), (64, 256)] {
+        let mut net = Net::new([&config, &config]);
+        let remote = Remote { ufrag: "made", password: "upmadeupmadeupmadeup12", lite: false };
+        net.sides[1].start(net.now, remote, false);
+        for port in 1..=candidates {
+            let line = format!("candidate:1 1 udp {port} 198.51.100.7 {port} typ host");
+            net.sides[1].add_remote(net.now, &Candidate::parse(&line).unwrap().unwrap()).unwrap();
+        }
+        let mut checks = 0;
+        for _ in 0..3100 {
+            net.sides[1].handle_timeout(net.now);
+            checks += std::iter::from_fn(|| net.sides[1].poll_transmit()).count();
+            net.now += Duration::from_millis(10);
+        }
+        assert!((usize::from(candidates)..=most).contains(&checks), "{candidates}: {checks}");
+    }
+}
+
 #[test]
 fn checks_without_an_answer_fail() {
     let config = config();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use netdyno_sctp::{Ppid, SendOptions, StreamId};
 
-use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection};
+use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection, PeerState};
 use crate::dtls::Role;
 use crate::error::{ChannelError, SendError};
 use crate::stats::ChannelStats;
@@ -255,7 +255,7 @@ impl PeerConnection {
         Ok(id)
     }
 
-    /// Takes a message; copies it once. A text must be UTF-8: the peer closes the channel if it is not.
+    /// Takes a message; copies it once.
     pub fn send(
         &mut self,
         now: Instant,
@@ -264,8 +264,13 @@ impl PeerConnection {
         data: &[u8],
     ) -> Result<(), SendError> {
         self.now = now;
-        if self.is_over() {
-            return Err(SendError::Closed);
+        match self.state {
+            PeerState::Failed => return Err(SendError::Failed),
+            PeerState::Closed => return Err(SendError::Closed),
+            _ => {}
+        }
+        if kind == Kind::Text && std::str::from_utf8(data).is_err() {
+            return Err(SendError::NotUtf8);
         }
         let channel = self.channels.get_mut(channel).ok_or(SendError::Closed)?;
         match channel.state {

@@ -155,6 +155,16 @@ impl PeerConnection {
         }
     }
 
+    /// Another connection has proven that `remote`, seen from our port, is its peer. Datagrams of DTLS name no connection, so that
+    /// only one can have the path: if it was this one's, this one has failed.
+    pub fn handle_path_taken(&mut self, now: Instant, remote: SocketAddr) {
+        self.now = now;
+        if self.ice.selected().is_some_and(|path| path.remote == remote) {
+            let why = "another connection between the same two ports has taken its place; each needs a port of its own";
+            self.end(now, Some(Error::Ice(why)));
+        }
+    }
+
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;

@@ -116,6 +116,20 @@ fn messages_without_a_channel_or_of_unknown_kinds_are_dropped() {
 }
 
 #[test]
+fn a_text_that_is_not_utf_8_closes_its_channel_alone() {
+    let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
+    let other = net.peers[0].create_channel(net.now, "other", ChannelOptions::default()).unwrap();
+    net.run(Duration::from_secs(1));
+    let others = [other, net.incoming(1)[1]];
+    let stream = net.peers[1].stream(far).unwrap();
+    say(&mut net, stream, Ppid::STRING, &[0xff]);
+    net.run(Duration::from_secs(1));
+    assert!(net.has(0, &Event::ChannelClosed(near)) && net.has(1, &Event::ChannelClosed(far)));
+    assert!(net.messages[0].is_empty());
+    works(&mut net, others);
+}
+
+#[test]
 fn a_message_longer_than_we_said_to_take_ends_the_association() {
     let mut configs = [config(0), config(1)];
     configs[0].max_message_bytes = 10_000;

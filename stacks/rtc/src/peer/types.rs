@@ -29,6 +29,14 @@ pub struct Message {
     pub data: Bytes,
 }
 
+impl Message {
+    /// The text, of a text message.
+    pub fn text(&self) -> Option<&str> {
+        // It was checked on arrival; the type does not know.
+        std::str::from_utf8(&self.data).ok().filter(|_| self.kind == Kind::Text)
+    }
+}
+
 /// When a channel gives up on a message: `MaxRetransmits` is W3C's maxRetransmits, `MaxLifetime` its maxPacketLifeTime.
 pub use netdyno_sctp::Reliability;
 

@@ -24,35 +24,14 @@ impl Description {
         if text.len() > limits.max_sdp_bytes {
             return Err(SignalingError::Limit("bytes of a session description"));
         }
-        let mut parser = Parser { candidates_left: limits.max_remote_candidates, ..Parser::default() };
+        let mut parser = Parser { candidates_max: limits.max_remote_candidates, ..Parser::default() };
         for (index, line) in text.split('\n').enumerate() {
             let line = line.strip_suffix('\r').unwrap_or(line);
             if !line.is_empty() {
-                parser.line(line).map_err(|fault| fault.at(index + 1))?;
+                parser.line(line).map_err(|rule| SignalingError::Syntax { line: index + 1, rule })?;
             }
         }
         parser.finish().map_err(|rule| SignalingError::Syntax { line: 0, rule })
-    }
-}
-
-/// What is wrong with a line.
-enum Fault {
-    Rule(Rule),
-    Limit(&'static str),
-}
-
-impl Fault {
-    fn at(self, line: usize) -> SignalingError {
-        match self {
-            Self::Rule(rule) => SignalingError::Syntax { line, rule },
-            Self::Limit(what) => SignalingError::Limit(what),
-        }
-    }
-}
-
-impl From<Rule> for Fault {
-    fn from(rule: Rule) -> Self {
-        Self::Rule(rule)
     }
 }
 
@@ -88,20 +67,20 @@ struct Parser {
     bundle: Vec<String>,
     session: Transport,
     media: Vec<Media>,
-    candidates_left: usize,
+    candidates_max: usize,
 }
 
 impl Parser {
-    fn line(&mut self, line: &str) -> Result<(), Fault> {
+    fn line(&mut self, line: &str) -> Result<(), Rule> {
         // RFC 8866 section 9, byte-string. What is repeated in the answer cannot begin a line of its own then.
         if line.bytes().any(|byte| matches!(byte, 0 | b'\r')) {
-            return Err("no NUL, and CR only before LF".into());
+            return Err("no NUL, and CR only before LF");
         }
         let Some((kind, value)) = line.split_once('=').filter(|(kind, _)| kind.len() == 1) else {
-            return Err("a line is a letter, =, and a value".into());
+            return Err("a line is a letter, =, and a value");
         };
         if !self.has_version && (kind, value) != ("v", "0") {
-            return Err("the first line is v=0".into());
+            return Err("the first line is v=0");
         }
         match kind {
             "v" => self.has_version = true,
@@ -116,7 +95,7 @@ impl Parser {
         Ok(())
     }
 
-    fn attribute(&mut self, name: &str, value: &str) -> Result<(), Fault> {
+    fn attribute(&mut self, name: &str, value: &str) -> Result<(), Rule> {
         match (name, self.media.last_mut()) {
             ("ice-lite", None) => self.ice_lite = true,
             ("ice-options", _) => self.trickle |= value.split(' ').any(|option| option == "trickle"),
@@ -129,11 +108,7 @@ impl Parser {
             ("bundle-only", Some(media)) => media.bundle_only = true,
             ("sctp-port", Some(media)) => media.sctp_port = Some(port(value)?),
             ("max-message-size", Some(media)) => media.max_message_bytes = Some(number(value)?),
-            ("candidate", Some(_)) if self.candidates_left == 0 => {
-                return Err(Fault::Limit("candidates"));
-            }
             ("candidate", Some(media)) => {
-                self.candidates_left -= 1;
                 // The value begins after the first colon: put back what stands before it.
                 let candidate = Candidate::parse(&format!("candidate:{value}"))?;
                 media.transport.candidates.extend(candidate);
@@ -157,6 +132,8 @@ impl Parser {
             transport.complete(std::mem::take(&mut self.media[tagged_at].transport));
         }
         transport.complete(std::mem::take(&mut self.session));
+        // Of those that can be used: what is beyond is as if it had been lost (RFC 8445 section 6.1.2.5 lets pairs be left out).
+        transport.candidates.truncate(self.candidates_max);
         let data = self.media[data_at].data_section(transport)?;
         let mut sections = Vec::with_capacity(self.media.len());
         for (at, media) in self.media.into_iter().enumerate() {

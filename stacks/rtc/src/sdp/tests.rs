@@ -200,10 +200,8 @@ fn what_is_refused() {
 fn what_is_beyond_the_limits() {
     let limits = Limits { max_sdp_bytes: 1000, ..Limits::default() };
     let long = format!("{}a={}\r\n", chrome(), "x".repeat(1000));
-    let limit = |what| Err(SignalingError::Limit(what));
-    assert_eq!(Description::parse(&long, &limits), limit("bytes of a session description"));
-    let limits = Limits { max_remote_candidates: 3, ..Limits::default() };
-    assert_eq!(Description::parse(&chrome(), &limits), limit("candidates"));
+    let refused = Err(SignalingError::Limit("bytes of a session description"));
+    assert_eq!(Description::parse(&long, &limits), refused);
 }
 
 #[test]
@@ -211,6 +209,24 @@ fn sizes_without_bounds() {
     for (text, bytes) in [("0", 0), ("99999999999999999999999", u64::MAX)] {
         let text = chrome().replace("size:262144", &format!("size:{text}"));
         assert_eq!(parse(&text).unwrap().data.max_message_bytes, bytes);
+    }
+}
+
+/// What is beyond the limit is left out; what cannot be used does not count.
+#[test]
+fn candidates_are_bounded_and_do_not_refuse_the_offer() {
+    let lines = |count: u16, transport: &str| -> String {
+        (1..=count)
+            .map(|port| format!("a=candidate:1 1 {transport} 9 192.0.2.1 {port} typ host\r\n"))
+            .collect()
+    };
+    // usable, skipped ones before -> taken, with those of the description itself
+    let own = parse(&chrome()).unwrap().data.candidates.len();
+    for (usable, skipped, taken) in
+        [(0, 200, own), (10, 200, own + 10), (64 - own as u16, 100, 64), (100, 0, 64)]
+    {
+        let text = format!("{}{}{}", chrome(), lines(skipped, "tcp"), lines(usable, "udp"));
+        assert_eq!(parse(&text).unwrap().data.candidates.len(), taken, "{usable} {skipped}");
     }
 }
 

@@ -186,7 +186,9 @@ impl Window {
     fn free(&self) -> usize {
         let bytes = self.limit.saturating_sub(self.charged);
         let places = self.messages_max.saturating_sub(self.messages);
-        bytes.min((self.limit as u64).saturating_mul(places as u64) as usize / self.messages_max)
+        // The product does not fit where usize has 32 bits; the quotient is no more than the limit.
+        let share = self.limit as u64 * places as u64 / self.messages_max as u64;
+        bytes.min(share as usize)
     }
 
     fn has_opened(&self) -> bool {

@@ -113,6 +113,17 @@ impl Flight {
         !self.lost.is_empty()
     }
 
+    /// Chunks to be sent again.
+    pub(super) fn lost_chunks(&self) -> usize {
+        self.lost.len()
+    }
+
+    /// Their bytes on the wire. Takes time by their number.
+    pub(super) fn lost_bytes(&self) -> usize {
+        let lost = std::iter::successors(self.first_lost(0), |&seq| self.first_lost(seq + 1));
+        lost.map(|seq| self.wire_bytes(self.chunk(seq).payload.len())).sum()
+    }
+
     /// Chunks that the network has.
     pub(super) fn outstanding(&self) -> usize {
         self.len() - self.settled.len() - self.lost.len()

@@ -67,8 +67,8 @@ pub(super) struct Loss {
 /// would overflow the queue that has overflowed already; so no more goes out than what arrives allows.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The window before it was reduced.
-    window_before: usize,
+    /// Bytes that had not arrived when the first loss was found, those of the SACK that showed it with them (RecoverFS).
+    flight_before: usize,
     /// Bytes that have arrived since.
     delivered: usize,
     /// Bytes that were sent since.
@@ -78,14 +78,19 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So much has arrived; so much is still on its way, and may be.
-    fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, packet_bytes: usize) {
+    fn new(flight_before: usize) -> Self {
+        Self { flight_before, delivered: 0, sent: 0, allowance: 0 }
+    }
+
+    /// So much has arrived; so much is still on its way, and may be. `grace` is a packet if the SACK moved the cumulative TSN on and
+    /// showed no further loss (SafeACK), else nothing: what is lost again and again must not be sent faster for it.
+    fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, grace: usize) {
         self.delivered += bytes;
         self.allowance = if on_the_way > window {
-            let share = self.delivered as u128 * window as u128 / self.window_before.max(1) as u128;
+            let share = (self.delivered as u128 * window as u128).div_ceil(self.flight_before.max(1) as u128);
             (share as usize).saturating_sub(self.sent)
         } else {
-            let limit = self.delivered.saturating_sub(self.sent).max(bytes) + packet_bytes;
+            let limit = self.delivered.saturating_sub(self.sent).max(bytes) + grace;
             limit.min(window - on_the_way)
         };
     }
@@ -215,8 +220,8 @@ impl Outbound {
         (smoothed / 4 * self.loss.factor).min(smoothed).max(MIN_REORDER_WINDOW)
     }
 
-    /// Finds out which chunks are lost (step 5). Gives whether the congestion window was reduced.
-    pub(super) fn detect_losses(&mut self, now: Time) -> bool {
+    /// Finds out which chunks are lost (step 5), once so many bytes have arrived. Gives whether the congestion window was reduced.
+    pub(super) fn detect_losses(&mut self, now: Time, delivered: usize) -> bool {
         self.loss.reorder_at = Time::NEVER;
         if !self.flight.has_settled() && self.loss.resent.is_empty() {
             // Nothing has overtaken anything.
@@ -225,18 +230,18 @@ impl Outbound {
         }
         let window = self.reorder_window();
         let lost = self.lose_resent(window, now) + self.lose_originals(window, now);
-        self.respond(lost, now)
+        self.respond(lost, now, delivered)
     }
 
     /// So many bytes are lost of what was sent since the last reduction. Gives whether there is another one for it.
-    fn respond(&mut self, lost_bytes: usize, now: Time) -> bool {
+    fn respond(&mut self, lost_bytes: usize, now: Time, delivered: usize) -> bool {
         if lost_bytes == 0 {
             return false;
         }
         let queue = shows_queue(self.rtt.smoothed().unwrap_or_default(), self.rtt.lowest());
         let reduced = !self.tolerance.on_loss(lost_bytes, queue);
         if reduced {
-            self.reduce(now);
+            self.reduce(now, delivered);
         } else {
             self.loss.tolerate(self.flight.base(), self.flight.next());
         }
@@ -300,26 +305,22 @@ impl Outbound {
         }
     }
 
-    /// So many bytes have arrived: what may be sent during a recovery.
-    pub(super) fn pace(&mut self, delivered: usize) {
+    /// So many bytes have arrived, safely or not: what may be sent during a recovery.
+    pub(super) fn pace(&mut self, delivered: usize, is_safe: bool) {
         if !self.is_in_recovery() {
             self.loss.pace = None;
         }
         if let Some(pace) = &mut self.loss.pace {
-            pace.on_delivery(
-                delivered,
-                self.flight.bytes(),
-                self.congestion.window_bytes(),
-                self.packet_bytes,
-            );
+            let grace = if is_safe { self.packet_bytes } else { 0 };
+            pace.on_delivery(delivered, self.flight.bytes(), self.congestion.window_bytes(), grace);
         }
     }
 
     /// Reduces the congestion window, and lets one packet of what is lost out whatever the window (RFC 9260 section
     /// 7.2.4 step 3).
-    fn reduce(&mut self, now: Time) {
-        let window_before = self.congestion.window_bytes();
-        self.loss.pace = Some(Pace { window_before, delivered: 0, sent: 0, allowance: 0 });
+    fn reduce(&mut self, now: Time, delivered: usize) {
+        let flight_before = self.flight.bytes() + self.flight.lost_bytes() + delivered;
+        self.loss.pace = Some(Pace::new(flight_before));
         self.congestion.on_loss();
         self.loss.enter_recovery(now, self.flight.next());
         self.credit = true;
@@ -366,7 +367,7 @@ impl Outbound {
 
     /// Whether the probe was answered, and what that says (section 7.4). Gives whether the congestion window was
     /// reduced.
-    pub(super) fn judge_probe(&mut self, now: Time, duplicates: usize) -> bool {
+    pub(super) fn judge_probe(&mut self, now: Time, duplicates: usize, delivered: usize) -> bool {
         let Some(&Probe { seq, again }) = self.loss.probe.as_ref() else { return false };
         if seq >= self.flight.next() || !self.flight.is_settled(seq) {
             return false;
@@ -377,7 +378,7 @@ impl Outbound {
             return false;
         }
         // One packet, whatever the peer has told of the chunk since.
-        self.respond(self.packet_bytes, now)
+        self.respond(self.packet_bytes, now, delivered)
     }
 
     // -- the timeout (RFC 9260 section 6.3.3) --
@@ -399,5 +400,34 @@ impl Outbound {
         self.loss.cursor = self.flight.next();
         self.loss.probe = None;
         self.loss.reorder_at = Time::NEVER;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In packets of one byte: 100 were in flight when a loss was found, and the window is 50 from then on.
+    #[test]
+    fn what_goes_out_in_a_recovery_follows_what_arrives() {
+        // arrived before, sent before; arrives now, still on its way, grace -> may be sent
+        let rows = [
+            // More is on its way than may be: half of what arrives, rounded up.
+            (0, 0, 3, 90, 0, 2),
+            (3, 2, 3, 87, 1, 1),
+            (40, 20, 1, 51, 1, 1),
+            // Less than may be: as much as arrives, and one more if the SACK was safe, until the window is reached.
+            (40, 20, 2, 40, 0, 10),
+            (40, 40, 2, 40, 0, 2),
+            (40, 40, 2, 40, 1, 3),
+            (40, 40, 0, 40, 1, 1),
+            (40, 40, 0, 40, 0, 0),
+            (40, 40, 20, 45, 1, 5),
+        ];
+        for (delivered, sent, arrives, on_the_way, grace, expected) in rows {
+            let mut pace = Pace { delivered, sent, ..Pace::new(100) };
+            pace.on_delivery(arrives, on_the_way, 50, grace);
+            assert_eq!(pace.allowance, expected, "{delivered} {sent} {arrives} {on_the_way} {grace}");
+        }
     }
 }

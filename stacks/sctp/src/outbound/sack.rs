@@ -63,11 +63,12 @@ impl Outbound {
         let (base, next) = (self.flight.base(), self.flight.next());
         let rtt = (self.rtt.lowest(), duplicates);
         self.loss.on_sack(now, &acked, highest, base, next, rtt);
-        let reduced = self.detect_losses(now) | self.judge_probe(now, duplicates);
+        let lost_before = self.flight.lost_chunks();
+        let reduced = self.detect_losses(now, acked.bytes) | self.judge_probe(now, duplicates, acked.bytes);
         if !reduced {
             self.grow(now, &acked, highest);
         }
-        self.pace(acked.bytes);
+        self.pace(acked.bytes, advance > 0 && self.flight.lost_chunks() <= lost_before);
         self.pass_abandoned();
         self.remind_forward(now);
         if progress {

@@ -38,7 +38,7 @@ impl Outbound {
         let now = self.clock.read(now);
         self.expire(now);
         if self.loss.reorder_at <= now {
-            self.detect_losses(now);
+            self.detect_losses(now, 0);
         }
         if self.timers.retransmit <= now {
             self.time_out(now);
