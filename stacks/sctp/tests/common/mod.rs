@@ -267,5 +267,5 @@ pub fn written(header: Header, write: impl FnOnce(&mut PacketWriter<'_>)) -> Vec
 
 /// Bytes that differ from message to message and from place to place.
 pub fn payload(length: usize, salt: usize) -> Vec<u8> {
-    (0..length).map(|i| ((i * 31) ^ (i >> 8) ^ (salt * 17)) as u8).collect()
+    (0..length).map(|i| ((i * 31) ^ (i >> 8) ^ salt.wrapping_mul(17)) as u8).collect()
 }
