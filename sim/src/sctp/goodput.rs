@@ -18,6 +18,8 @@ use crate::stage::Stage;
 const DTLS_OVERHEAD_BYTES: usize = 37;
 /// Bytes of each message.
 const MESSAGE_BYTES: usize = 1024;
+/// Between two looks at the round trip.
+const LOOK: Duration = Duration::from_millis(10);
 /// Port of the first association, on both sides.
 const FIRST_PORT: u16 = 5000;
 
@@ -67,6 +69,8 @@ pub struct Goodput {
     pub retransmitted_percent: f64,
     /// T3-rtx expiries.
     pub timeouts: u64,
+    /// Median of what the sender's round trip is longer than the path's: the queue.
+    pub queueing: Duration,
 }
 
 /// The associations of one side, told apart by their ports.
@@ -135,11 +139,18 @@ pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Res
     let mut stage = Stage::new(start, network, [flows()?, flows()?], describe);
     stage.core_mut(Side::A).cores.iter_mut().for_each(|core| core.association.connect(start));
     let (mut received, mut end) = (vec![0; senders.len()], None);
+    let (mut round_trips, mut look_at) = (vec![Vec::new(); senders.len()], start);
     while end.is_none_or(|end: Instant| stage.now() < end) {
         while let Some(delivery) = stage.poll_delivery() {
             stage.deliver(delivery);
         }
         let now = stage.now();
+        if now >= look_at {
+            look_at = now + LOOK;
+            for (core, seen) in stage.core(Side::A).cores.iter().zip(&mut round_trips) {
+                seen.extend(core.association.stats().smoothed_rtt);
+            }
+        }
         for core in &mut stage.core_mut(Side::A).cores {
             while let Some(event) = core.association.poll_event() {
                 end = end.or((event == Event::Connected).then_some(now + time));
@@ -158,13 +169,17 @@ pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Res
         stage.settle(Side::B)?;
         stage.advance(None, [].into_iter())?;
     }
-    let outcomes = stage.core(Side::A).cores.iter().zip(received).map(|(core, received)| {
+    let cores = stage.core(Side::A).cores.iter();
+    let outcomes = cores.zip(received).zip(round_trips).map(|((core, received), mut seen)| {
+        seen.sort_unstable();
+        let median = seen.get(seen.len() / 2).copied().unwrap_or_default();
         let stats = core.association.stats();
         Goodput {
             mbit_per_s: received as f64 * 8e-6 / time.as_secs_f64(),
             retransmitted_percent: 100.0 * stats.chunks_retransmitted as f64
                 / stats.packets_sent.max(1) as f64,
             timeouts: stats.retransmission_timeouts,
+            queueing: median.saturating_sub(path.rtt),
         }
     });
     Ok(outcomes.collect())
@@ -195,6 +210,8 @@ pub fn theory_mbit_per_s(path: Path, sender: Sender) -> f64 {
     let reno = (1.5 / p).sqrt();
     let packets = match sender.congestion {
         Congestion::NewReno => reno,
+        // What it makes of loss no formula says.
+        Congestion::Bbr => return f64::INFINITY,
         Congestion::Cubic => {
             let (c, beta) = (0.4_f64, 0.7_f64);
             let cubic = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25) * (rtt / p).powf(0.75);

@@ -179,7 +179,8 @@ fn draw_configs(random: &mut Random) -> [Config; 2] {
         config.max_packet_bytes = max_packet_bytes;
         config.interleaving = mostly ^ random.random_bool(0.1);
         config.zero_checksum = mostly ^ random.random_bool(0.2);
-        config.congestion = [Congestion::Cubic, Congestion::NewReno][random.random_range(0..2)];
+        config.congestion =
+            [Congestion::Cubic, Congestion::NewReno, Congestion::Bbr][random.random_range(0..3)];
         config.schedule = [Schedule::RoundRobin, Schedule::WeightedFair][random.random_range(0..2)];
         config.sack_delay = Duration::from_millis([0, 20, 200][random.random_range(0..3)]);
         if random.random_bool(0.4) {

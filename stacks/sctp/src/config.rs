@@ -54,6 +54,9 @@ pub enum Congestion {
     Cubic,
     /// NewReno as of RFC 9260 section 7.2.
     NewReno,
+    /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round trip, with pacing, in place of a window that
+    /// shrinks by loss. `tolerated_loss_percent` has no part in it.
+    Bbr,
 }
 
 impl Default for Config {

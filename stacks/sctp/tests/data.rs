@@ -14,7 +14,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[test]
 fn messages_of_every_length_arrive_both_ways_whole_and_in_order() {
     for interleaving in [false, true] {
-        for congestion in [Congestion::Cubic, Congestion::NewReno] {
+        for congestion in [Congestion::Cubic, Congestion::NewReno, Congestion::Bbr] {
             let config = config(|c| (c.interleaving, c.congestion) = (interleaving, congestion));
             let mut pair = Pair::connected(config.clone(), config);
             let lengths = [1, 2, 3, 4, 5, 100, 1023, 1024, 1127, 1128, 1129, 1131, 1132, 1133, 5000, 262_144];

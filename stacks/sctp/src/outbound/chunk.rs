@@ -80,6 +80,8 @@ pub(super) struct Acked {
     pub(super) growth_from: Time,
     /// Bytes on the wire.
     pub(super) bytes: usize,
+    /// Those of them that no SACK before a timeout had told of.
+    pub(super) news_bytes: usize,
     /// Bytes on the wire of chunks that let the congestion window grow.
     pub(super) growth_bytes: usize,
     /// The chunk among them that was sent last, and whether it was sent more than once.
@@ -99,6 +101,7 @@ impl Acked {
         Self {
             growth_from,
             bytes: 0,
+            news_bytes: 0,
             growth_bytes: 0,
             newest: None,
             newest_clean: None,
@@ -120,6 +123,7 @@ impl Acked {
         if chunk.has(RENEGED) {
             return;
         }
+        self.news_bytes += wire_bytes;
         if chunk.sent_at >= self.growth_from {
             self.growth_bytes += wire_bytes;
         }

@@ -59,6 +59,8 @@ pub(super) struct Loss {
     recovery_end: u64,
     /// The tail loss probe that is out.
     probe: Option<Probe>,
+    /// Bytes that were found lost since the last SACK that acknowledged something.
+    pub(super) newly_lost: usize,
     /// While what was lost is repaired.
     pub(super) pace: Option<Pace>,
 }
@@ -139,6 +141,7 @@ impl Loss {
             recovery_start: Time::START,
             recovery_end: 0,
             probe: None,
+            newly_lost: 0,
             pace: None,
         }
     }
@@ -238,6 +241,12 @@ impl Outbound {
         if lost_bytes == 0 {
             return false;
         }
+        if self.congestion.judges_losses() {
+            // More may be lost than anybody has told of, and fill the window: what is sent now will show it.
+            self.credit = true;
+            self.loss.tolerate(self.flight.base(), self.flight.next());
+            return false;
+        }
         let queue = shows_queue(self.rtt.smoothed().unwrap_or_default(), self.rtt.lowest());
         let reduced = !self.tolerance.on_loss(lost_bytes, queue);
         if reduced {
@@ -296,6 +305,7 @@ impl Outbound {
 
     /// An outstanding chunk is lost: it is sent again, or its message is given up.
     pub(super) fn lose(&mut self, seq: u64, now: Time) {
+        self.loss.newly_lost += self.chunk_bytes(seq);
         let chunk = self.flight.chunk(seq);
         let limit = chunk.limit;
         if limit.is_limited() && self.limits.is_exhausted(limit, chunk.transmits, now) {
@@ -390,11 +400,14 @@ impl Outbound {
             self.loss.enter_recovery(now, self.flight.next());
         }
         self.flight.forget_gaps();
+        // Most of it may have arrived: what of it is lost nobody knows.
+        let newly_lost = self.loss.newly_lost;
         let mut from = 0;
         while let Some(seq) = self.flight.first_outstanding(from) {
             from = seq + 1;
             self.lose(seq, now);
         }
+        self.loss.newly_lost = newly_lost;
         self.loss.pace = None;
         self.loss.resent.clear();
         self.loss.cursor = self.flight.next();

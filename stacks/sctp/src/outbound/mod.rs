@@ -14,6 +14,7 @@ mod flight;
 mod limited;
 mod loss;
 mod opening;
+mod pacer;
 mod room;
 mod rtt;
 mod sack;
@@ -39,6 +40,7 @@ use events::Events;
 use flight::Flight;
 use limited::{LimitId, LimitTable};
 use loss::Loss;
+use pacer::Pacer;
 use rtt::Rtt;
 use scheduler::Scheduler;
 use store::{Keep, Store};
@@ -141,6 +143,7 @@ pub(crate) struct Outbound {
     loss: Loss,
     congestion: Controller,
     tolerance: Tolerance,
+    pacer: Pacer,
     forward: Forward,
     timers: Timers,
     events: Events,
@@ -211,8 +214,9 @@ impl Outbound {
             flight: Flight::new(initial_tsn),
             rtt: Rtt::new(config),
             loss: Loss::new(),
-            congestion: Controller::new(config.congestion, config.packet_bytes),
+            congestion: Controller::new(config.congestion, config.packet_bytes, initial_tsn.0.into()),
             tolerance: Tolerance::new(config.tolerated_loss_percent, config.packet_bytes),
+            pacer: Pacer::new(),
             forward: Forward::new(),
             timers: Timers::new(),
             events: Events::default(),

@@ -127,10 +127,14 @@ impl Outbound {
 
     /// Lets the congestion window grow.
     fn grow(&mut self, now: Time, acked: &Acked, highest: u64) {
-        let Some(((_, newest), _)) = acked.newest else { return };
+        let Some(((sent_at, newest), _)) = acked.newest else { return };
         self.congestion.on_ack(&Ack {
             now,
             bytes: acked.growth_bytes,
+            delivered: acked.news_bytes,
+            lost: std::mem::take(&mut self.loss.newly_lost),
+            in_flight: self.flight.bytes(),
+            sent_at,
             rtt: acked.clean_sent_at().map(|sent_at| now.since(sent_at)),
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
             limited: newest < self.limited_end,

@@ -38,9 +38,15 @@ impl Clock {
 
     /// The moment, at least one nanosecond after `Time::START`. Moments before the first count as the first.
     pub(super) fn read(&mut self, now: Instant) -> Time {
-        let first = *self.first.get_or_insert(now);
-        self.last = Time(nanoseconds(now.saturating_duration_since(first)).saturating_add(1));
+        self.first.get_or_insert(now);
+        self.last = self.time(now);
         self.last
+    }
+
+    /// The same, without being remembered.
+    pub(super) fn time(&self, now: Instant) -> Time {
+        let since_first = self.first.map_or(Duration::ZERO, |first| now.saturating_duration_since(first));
+        Time(nanoseconds(since_first).saturating_add(1))
     }
 
     /// When that is; `None` if never.

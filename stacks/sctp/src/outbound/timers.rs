@@ -30,6 +30,7 @@ impl Outbound {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let timers = &self.timers;
         let first = timers.retransmit.min(timers.probe).min(timers.idle);
+        let first = first.min(self.paced_until());
         self.clock.instant(first.min(self.loss.reorder_at).min(self.limits.next_expiry()))
     }
 

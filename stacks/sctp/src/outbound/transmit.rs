@@ -17,12 +17,36 @@ const MIN_FRAGMENT_BYTES: usize = 32;
 
 impl Outbound {
     /// Whether `write` would write something now, into an empty packet.
-    pub(crate) fn wants_to_send(&self, _now: Instant) -> bool {
+    pub(crate) fn wants_to_send(&self, now: Instant) -> bool {
         if self.peer.is_none() {
             return false;
         }
         self.forward.is_due
-            || (self.may_send() && (self.flight.has_lost() || self.new_payload_bytes().is_some()))
+            || (self.may_send() && self.has_something() && self.is_its_time(self.clock.time(now)))
+    }
+
+    /// Something waits to be sent, and the peer has room for it.
+    fn has_something(&self) -> bool {
+        self.flight.has_lost() || self.new_payload_bytes().is_some()
+    }
+
+    /// Whether pacing lets a packet out.
+    fn is_its_time(&self, now: Time) -> bool {
+        self.credit
+            || self.flight.bytes() == 0
+            || (self.congestion.pacing_rate())
+                .is_none_or(|rate| self.pacer.may_send(now, rate, self.packet_bytes))
+    }
+
+    /// When pacing lets out what waits for it.
+    pub(super) fn paced_until(&self) -> Time {
+        let Some(rate) = self.congestion.pacing_rate() else { return Time::NEVER };
+        let waits = self.peer.is_some() && self.may_send() && self.has_something();
+        if waits && !self.is_its_time(self.clock.last) {
+            self.pacer.ready_at(rate, self.packet_bytes)
+        } else {
+            Time::NEVER
+        }
     }
 
     /// Writes what fits: FORWARD-TSN, retransmissions, then new data, within the windows. Gives whether it wrote.
@@ -33,16 +57,21 @@ impl Outbound {
         let now = self.clock.read(now);
         let forwarded = self.forward.is_due && self.write_forward(now, packet);
         // The congestion window is looked at once a packet: packets stay full, and of the same length.
-        if !self.may_send() {
+        if !self.may_send() || !self.is_its_time(now) {
             return forwarded;
         }
-        let before = self.flight.bytes();
+        let (before, after_idle) = (self.flight.bytes(), self.flight.is_empty());
         let resent = self.write_lost(now, packet);
         let sent = (!self.flight.has_lost() || packet.is_empty()) && self.write_new(now, packet);
         if resent || sent {
+            let bytes = self.flight.bytes().saturating_sub(before);
             if let Some(pace) = &mut self.loss.pace {
-                pace.on_sent(self.flight.bytes().saturating_sub(before));
+                pace.on_sent(bytes);
             }
+            if let Some(rate) = self.congestion.pacing_rate() {
+                self.pacer.on_sent(now, bytes, rate, self.packet_bytes);
+            }
+            self.congestion.on_sent(now, self.flight.bytes(), after_idle);
             self.credit = false;
             if sent {
                 self.timers.probe = self.probe_deadline(now);
@@ -51,12 +80,15 @@ impl Outbound {
             self.arm(now);
         }
         self.note_limit();
+        if self.unsent == 0 && self.may_send() && !self.flight.has_lost() {
+            self.congestion.on_app_limited(self.flight.bytes());
+        }
         forwarded || resent || sent
     }
 
     /// Notes if the congestion window alone holds us back: then it should grow.
     pub(super) fn note_limit(&mut self) {
-        if !self.may_send() && (self.flight.has_lost() || self.new_payload_bytes().is_some()) {
+        if !self.may_send() && self.has_something() {
             self.limited_end = self.flight.next();
         }
     }

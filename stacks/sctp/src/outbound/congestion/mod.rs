@@ -12,6 +12,7 @@
 //!   channel that sends a file now and then would begin anew each time. It grows only while it is the limit, so that it
 //!   is never larger than what the path has carried.
 
+mod bbr;
 mod cubic;
 mod hystart;
 mod newreno;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use super::time::Time;
 use crate::config::Congestion;
 
+use bbr::Bbr;
 use cubic::Cubic;
 use newreno::NewReno;
 
@@ -33,6 +35,14 @@ pub(super) struct Ack {
     pub(super) now: Time,
     /// Newly acknowledged bytes of chunks that were sent after the last reduction.
     pub(super) bytes: usize,
+    /// Newly acknowledged bytes.
+    pub(super) delivered: usize,
+    /// Bytes lost since the SACK before.
+    pub(super) lost: usize,
+    /// Bytes in flight now.
+    pub(super) in_flight: usize,
+    /// When the chunk was sent that was sent last among the newly acknowledged.
+    pub(super) sent_at: Time,
     /// A round trip, if this SACK gave one.
     pub(super) rtt: Option<Duration>,
     /// SRTT.
@@ -57,6 +67,19 @@ pub(super) trait CongestionControl {
     fn on_timeout(&mut self, again: bool);
     /// Packets are this long from now on.
     fn set_packet_bytes(&mut self, bytes: usize);
+
+    /// Bytes a second at which packets go out; none: as fast as the window lets them.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+    /// Each loss is told by `Ack::lost`, and what of it is congestion is for the algorithm to say: there is no `on_loss`.
+    fn judges_losses(&self) -> bool {
+        false
+    }
+    /// A packet was sent; so much is in flight with it. `_after_idle`: there was nothing before that is not acknowledged.
+    fn on_sent(&mut self, _now: Time, _in_flight: usize, _after_idle: bool) {}
+    /// There is nothing more to send, though the window would let more out.
+    fn on_app_limited(&mut self, _in_flight: usize) {}
 }
 
 /// The algorithm of an association. An enum, not a trait object: it is asked for every packet.
@@ -64,51 +87,67 @@ pub(super) trait CongestionControl {
 pub(super) enum Controller {
     Cubic(Cubic),
     NewReno(NewReno),
+    /// Large, and not everybody's.
+    Bbr(Box<Bbr>),
+}
+
+/// The same call, whichever it is.
+macro_rules! each {
+    ($controller:expr, $algorithm:ident => $call:expr) => {
+        match $controller {
+            Controller::Cubic($algorithm) => $call,
+            Controller::NewReno($algorithm) => $call,
+            Controller::Bbr($algorithm) => $call,
+        }
+    };
 }
 
 impl Controller {
-    pub(super) fn new(kind: Congestion, packet_bytes: usize) -> Self {
+    /// `random` differs from association to association.
+    pub(super) fn new(kind: Congestion, packet_bytes: usize, random: u64) -> Self {
         match kind {
             Congestion::Cubic => Self::Cubic(Cubic::new(packet_bytes)),
             Congestion::NewReno => Self::NewReno(NewReno::new(packet_bytes)),
+            Congestion::Bbr => Self::Bbr(Box::new(Bbr::new(packet_bytes, random))),
         }
     }
 }
 
 impl CongestionControl for Controller {
     fn window_bytes(&self) -> usize {
-        match self {
-            Self::Cubic(cubic) => cubic.window_bytes(),
-            Self::NewReno(reno) => reno.window_bytes(),
-        }
+        each!(self, algorithm => algorithm.window_bytes())
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        match self {
-            Self::Cubic(cubic) => cubic.on_ack(ack),
-            Self::NewReno(reno) => reno.on_ack(ack),
-        }
+        each!(self, algorithm => algorithm.on_ack(ack));
     }
 
     fn on_loss(&mut self) {
-        match self {
-            Self::Cubic(cubic) => cubic.on_loss(),
-            Self::NewReno(reno) => reno.on_loss(),
-        }
+        each!(self, algorithm => algorithm.on_loss());
     }
 
     fn on_timeout(&mut self, again: bool) {
-        match self {
-            Self::Cubic(cubic) => cubic.on_timeout(again),
-            Self::NewReno(reno) => reno.on_timeout(again),
-        }
+        each!(self, algorithm => algorithm.on_timeout(again));
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {
-        match self {
-            Self::Cubic(cubic) => cubic.set_packet_bytes(bytes),
-            Self::NewReno(reno) => reno.set_packet_bytes(bytes),
-        }
+        each!(self, algorithm => algorithm.set_packet_bytes(bytes));
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        each!(self, algorithm => algorithm.pacing_rate())
+    }
+
+    fn judges_losses(&self) -> bool {
+        each!(self, algorithm => algorithm.judges_losses())
+    }
+
+    fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
+        each!(self, algorithm => algorithm.on_sent(now, in_flight, after_idle));
+    }
+
+    fn on_app_limited(&mut self, in_flight: usize) {
+        each!(self, algorithm => algorithm.on_app_limited(in_flight));
     }
 }
 

@@ -17,7 +17,7 @@ struct Path {
 
 impl Path {
     fn new(kind: Congestion) -> Self {
-        Self { controller: Controller::new(kind, PACKET), now: Time::START, acked: 0 }
+        Self { controller: Controller::new(kind, PACKET, 1), now: Time::START, acked: 0 }
     }
 
     fn window(&self) -> usize {
@@ -35,6 +35,10 @@ impl Path {
             self.controller.on_ack(&Ack {
                 now: self.now,
                 bytes: packets * PACKET,
+                delivered: packets * PACKET,
+                lost: 0,
+                in_flight: 0,
+                sent_at: Time::START,
                 rtt: Some(rtt),
                 smoothed_rtt: rtt,
                 limited,

@@ -44,16 +44,26 @@ impl Rig {
     /// With NewReno, whose windows are easier to foretell, and as many packets as the test needs.
     fn wide() -> Self {
         let mut rig = Self::new();
-        rig.out.congestion.on_ack(&congestion::Ack {
-            now: Time::START.after(ms(1)),
-            bytes: 1 << 20,
+        rig.widen(1 << 20);
+        rig
+    }
+
+    /// The congestion window grows by so much, as in slow start.
+    fn widen(&mut self, bytes: usize) {
+        let now = Time::START.after(ms(1));
+        self.out.congestion.on_ack(&congestion::Ack {
+            now,
+            bytes,
+            delivered: bytes,
+            lost: 0,
+            in_flight: 0,
+            sent_at: now,
             rtt: None,
             smoothed_rtt: ms(10),
             limited: true,
             acked_end: 0,
             next: 0,
         });
-        rig
     }
 
     fn send(&mut self, stream: u16, bytes: &[u8]) {

@@ -14,15 +14,7 @@ const ROUNDS: usize = 20_000;
 fn measure(packet_bytes: usize, message: &[u8], streams: u16, peer: Peer) -> [f64; 3] {
     let config = Config { packet_bytes, max_packet_bytes: packet_bytes, ..Config::default() };
     let mut rig = Rig::with(&config, FIRST_TSN, Peer { window_bytes: u32::MAX, ..peer });
-    rig.out.congestion.on_ack(&congestion::Ack {
-        now: Time::START,
-        bytes: 1 << 30,
-        rtt: None,
-        smoothed_rtt: ms(1),
-        limited: true,
-        acked_end: 0,
-        next: 0,
-    });
+    rig.widen(1 << 30);
     let mut buffer = vec![0; packet_bytes];
     let (mut acked, mut spent) = (0u32, [const { Vec::new() }; 3]);
     for round in 0..ROUNDS {
@@ -108,15 +100,7 @@ fn speed() {
 #[ignore = "a measurement"]
 fn speed_of_hostile_sacks() {
     let mut rig = Rig::wide();
-    rig.out.congestion.on_ack(&congestion::Ack {
-        now: Time::START,
-        bytes: 1 << 30,
-        rtt: None,
-        smoothed_rtt: ms(1),
-        limited: true,
-        acked_end: 0,
-        next: 0,
-    });
+    rig.widen(1 << 30);
     rig.out.window = usize::MAX;
     (0..65_535).for_each(|_| rig.send(1, &[7; 4]));
     let mut buffer = vec![0; 1163];

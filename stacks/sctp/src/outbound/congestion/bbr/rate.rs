@@ -1,0 +1,205 @@
+//! Samples of the delivery rate (draft-ietf-ccwg-bbr, section "Delivery rate samples").
+//!
+//! What a sample needs of the moment at which a chunk was sent changes only when a SACK comes, or when the application has nothing
+//! more to send. So it is kept once for all that was sent in between, and found again by the time of sending.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::outbound::time::Time;
+
+/// Stretches that are kept; beyond, the oldest are forgotten, and give no sample.
+const STRETCHES_MAX: usize = 4096;
+
+/// What was so when chunks were sent, from `from` on until the next stretch begins.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    from: Time,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    lost: u64,
+    /// Bytes in flight after the last of them was sent.
+    in_flight: u64,
+    app_limited: bool,
+}
+
+/// One sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    /// Bytes a second; none if the time is too short to tell.
+    pub(super) rate: Option<f64>,
+    /// Delivered before the chunk was sent: a round trip ends when this passes what was delivered at its beginning.
+    pub(super) prior_delivered: u64,
+    /// Lost since.
+    pub(super) lost: u64,
+    /// In flight when it was sent.
+    pub(super) sent_in_flight: u64,
+    pub(super) app_limited: bool,
+}
+
+/// The sampler of one path.
+#[derive(Debug)]
+pub(super) struct Rates {
+    stretches: VecDeque<Stretch>,
+    /// Bytes that have arrived, and that were lost, all since the beginning.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    /// Until so much is delivered, samples say what the application sent, not what the path can.
+    app_limited_until: u64,
+}
+
+impl Rates {
+    pub(super) fn new() -> Self {
+        Self {
+            stretches: VecDeque::new(),
+            delivered: 0,
+            lost: 0,
+            delivered_at: Time::START,
+            first_sent_at: Time::START,
+            app_limited_until: 0,
+        }
+    }
+
+    /// Something was sent; so much is in flight with it. `after_idle`: nothing was under way, nor waited to be sent again.
+    pub(super) fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
+        if after_idle {
+            // Time without anything to send does not count.
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        let app_limited = self.app_limited_until > self.delivered;
+        let same = |s: &Stretch| {
+            s.delivered == self.delivered
+                && s.delivered_at == self.delivered_at
+                && s.lost == self.lost
+                && s.app_limited == app_limited
+        };
+        match self.stretches.back_mut().filter(|s| same(s)) {
+            Some(stretch) => stretch.in_flight = in_flight as u64,
+            None => {
+                if self.stretches.len() >= STRETCHES_MAX {
+                    self.stretches.pop_front();
+                }
+                self.stretches.push_back(Stretch {
+                    from: now,
+                    delivered: self.delivered,
+                    delivered_at: self.delivered_at,
+                    first_sent_at: self.first_sent_at,
+                    lost: self.lost,
+                    in_flight: in_flight as u64,
+                    app_limited,
+                });
+            }
+        }
+    }
+
+    /// The application has nothing more to send, though more might be in flight.
+    pub(super) fn on_app_limited(&mut self, in_flight: usize) {
+        self.app_limited_until = (self.delivered + in_flight as u64).max(1);
+    }
+
+    /// So many bytes have arrived, those sent last at `sent_at`, and so many more are lost. A sample, unless all of this is of
+    /// before the last one. Nothing is answered in less than `min_interval`, the shortest round trip.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        bytes: usize,
+        lost: usize,
+        sent_at: Time,
+        min_interval: Duration,
+    ) -> Option<Sample> {
+        self.delivered += bytes as u64;
+        self.lost += lost as u64;
+        self.delivered_at = now;
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        if now.since(sent_at) < min_interval {
+            // The answer is to an earlier transmission of the chunk.
+            return None;
+        }
+        while self.stretches.get(1).is_some_and(|next| next.from <= sent_at) {
+            self.stretches.pop_front();
+        }
+        let stretch = *self.stretches.front().filter(|stretch| stretch.from <= sent_at)?;
+        self.first_sent_at = self.first_sent_at.max(sent_at);
+        // Neither faster than it was sent, nor than it arrived.
+        let interval = sent_at.since(stretch.first_sent_at).max(now.since(stretch.delivered_at));
+        let delivered = self.delivered - stretch.delivered;
+        let rate = (!interval.is_zero()).then(|| delivered as f64 / interval.as_secs_f64());
+        Some(Sample {
+            rate,
+            prior_delivered: stretch.delivered,
+            lost: self.lost - stretch.lost,
+            sent_in_flight: stretch.in_flight,
+            app_limited: stretch.app_limited,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::START.after(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn a_rate_is_what_arrives_in_the_longer_of_both_times() {
+        let mut rates = Rates::new();
+        // Ten packets of 1,000 bytes in 9 ms; all arrive 100 ms after the first, in one SACK.
+        for n in 0..10 {
+            rates.on_sent(at(n), 1000 * (n as usize + 1), n == 0);
+        }
+        let sample = rates.on_ack(at(100), 10_000, 0, at(9), Duration::ZERO).unwrap();
+        assert_eq!(
+            (sample.rate, sample.prior_delivered, sample.sent_in_flight),
+            (Some(100_000.0), 0, 10_000)
+        );
+        // The next ten all come at the end: the time in which they were sent counts.
+        for n in 0..10 {
+            rates.on_sent(at(100 + 10 * n), 1000 * (n as usize + 1), n == 0);
+        }
+        let sample = rates.on_ack(at(191), 10_000, 2000, at(190), Duration::ZERO).unwrap();
+        assert_eq!((sample.rate, sample.lost), (Some(10_000.0 / 0.091), 2000));
+    }
+
+    #[test]
+    fn idle_time_and_answers_that_are_too_soon_do_not_count() {
+        let mut rates = Rates::new();
+        rates.on_sent(at(0), 1000, true);
+        assert!(rates.on_ack(at(10), 1000, 0, at(0), Duration::ZERO).is_some());
+        rates.on_sent(at(5000), 1000, true);
+        let sample = rates.on_ack(at(5010), 1000, 0, at(5000), Duration::ZERO).unwrap();
+        assert_eq!(sample.rate, Some(100_000.0));
+        rates.on_sent(at(6000), 1000, true);
+        assert_eq!(rates.on_ack(at(6001), 1000, 0, at(6000), Duration::from_millis(10)), None);
+    }
+
+    #[test]
+    fn what_the_application_limited_says_so_until_it_has_arrived() {
+        let mut rates = Rates::new();
+        rates.on_sent(at(0), 1000, true);
+        rates.on_app_limited(1000);
+        rates.on_sent(at(1), 2000, false);
+        assert!(!rates.on_ack(at(10), 1000, 0, at(0), Duration::ZERO).unwrap().app_limited);
+        assert!(rates.on_ack(at(11), 1000, 0, at(1), Duration::ZERO).unwrap().app_limited);
+        rates.on_sent(at(12), 1000, true);
+        assert!(!rates.on_ack(at(22), 1000, 0, at(12), Duration::ZERO).unwrap().app_limited);
+    }
+
+    #[test]
+    fn stretches_are_bounded() {
+        let mut rates = Rates::new();
+        for n in 0..3 * STRETCHES_MAX as u64 {
+            rates.on_sent(at(n), 1000 * (n as usize + 1), n == 0);
+            rates.on_app_limited(n as usize);
+            rates.lost += 1;
+        }
+        assert_eq!(rates.stretches.len(), STRETCHES_MAX);
+        assert_eq!(rates.on_ack(at(100_000), 1000, 0, at(0), Duration::ZERO), None, "forgotten");
+    }
+}
