@@ -10,14 +10,16 @@
 //! - **Samples are of SACKs, not of packets**: of the chunk among the newly acknowledged that was sent last. A SACK answers a whole
 //!   batch of packets.
 
+mod phases;
 mod rate;
+mod rounds;
 
 use std::time::Duration;
 
 use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS};
 use crate::outbound::pacer::burst_bytes;
 use crate::outbound::time::Time;
-use rate::{Rates, Sample};
+use rate::Rates;
 
 /// [StartupPacingGain]: 4 ln 2.
 const STARTUP_GAIN: f64 = 2.77;
@@ -34,37 +36,20 @@ const PROBE_RTT_GAIN: f64 = 0.5;
 const MARGIN: f64 = 0.99;
 /// [LossThresh]: lost beyond what the path loses by itself.
 const LOSS_MAX: f64 = 0.02;
-/// The share that a path may lose by itself. What loses more is taken for full.
-const OWN_LOSS_MAX: f64 = 0.15;
 /// Standard deviations by which chance may exceed the path's own loss.
 const LOSS_CHANCE: f64 = 2.0;
 /// [Beta]: what is left of a bound after loss.
 const BETA: f64 = 0.7;
 /// [Headroom]: left to others.
 const HEADROOM: f64 = 0.15;
-/// Growth of the rate by which a round shows that there is more.
-const FULL_GROWTH: f64 = 1.25;
 /// Rounds without it after which the path is full.
 const FULL_ROUNDS: u32 = 3;
-/// Packets lost in a round that may end the start.
-const STARTUP_LOSSES: u64 = 6;
-/// [MinRTTFilterLen]
-const MIN_RTT_AGE: Duration = Duration::from_secs(10);
 /// [ProbeRTTInterval]
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// [ProbeRTTDuration]
-const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// [MinPipeCwnd], packets.
 const MIN_WINDOW_PACKETS: usize = 4;
-/// Rounds after which we probe for more at the latest: a flow of Reno would have won that many packets.
-const PROBE_ROUNDS_MAX: f64 = 63.0;
-/// Rounds after which a probe's queue must be gone, if it was one.
-const DOWN_ROUNDS_MAX: u64 = 3;
-/// Time after which we do at the latest, and how much it is varied.
+/// Time after which we probe for more at the latest; more than that by chance.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
-const PROBE_WAIT_SPAN_MS: u64 = 1000;
-/// Rounds for which a burst of acknowledgements is remembered, in two halves.
-const EXTRA_ROUNDS: u64 = 5;
 /// The round trip shows a queue when it is longer than the shortest by this part, and not by noise.
 const QUEUE_PART: f64 = 1.0 / 16.0;
 const QUEUE_MIN: Duration = Duration::from_millis(2);
@@ -233,227 +218,6 @@ impl Bbr {
         rtt > shortest + shortest.mul_f64(QUEUE_PART).max(QUEUE_MIN)
     }
 
-    // -- what a SACK says --
-
-    fn update_round(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        self.round_queued |= ack.rtt.is_some_and(|rtt| self.shows_queue(rtt));
-        let starts = sample.prior_delivered >= self.round_end;
-        if starts {
-            self.round_end = self.rates.delivered;
-            self.rounds += 1;
-        }
-        starts
-    }
-
-    fn is_after_timeout(&mut self, ack: &Ack) -> bool {
-        let Some(end) = &mut self.after_timeout else { return false };
-        let is_before = ack.acked_end < *end.get_or_insert(ack.next);
-        if !is_before {
-            self.after_timeout = None;
-        }
-        is_before
-    }
-
-    fn update_rate(&mut self, sample: &Sample) {
-        let delivered = (self.rates.delivered - sample.prior_delivered) as f64;
-        self.latest.1 = self.latest.1.max(delivered);
-        let Some(rate) = sample.rate else { return };
-        // A SACK has room for some hundred blocks: after many losses it tells late, and at once, of what came long before.
-        let [_, sent] = self.sent_rate;
-        let rate = if self.is_full { rate.min(sent) } else { rate };
-        self.latest.0 = self.latest.0.max(rate);
-        if !sample.app_limited || rate >= self.max_rate() {
-            self.most[0] = self.most[0].max(rate);
-        }
-    }
-
-    /// A round is over: what was lost in it, and what that says.
-    fn end_round(&mut self, ack: &Ack, sample: &Sample) {
-        let (delivered, lost) =
-            (self.rates.delivered - self.round_from.0, self.rates.lost - self.round_from.1);
-        let all = delivered + lost;
-        let grows = self.max_rate() >= self.full_rate * FULL_GROWTH;
-        let calm = match self.phase {
-            Phase::Cruise | Phase::Down | Phase::Refill => !self.round_queued,
-            // As long as the rate doubles what is lost is the path's.
-            Phase::Startup => !self.round_queued && grows,
-            Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
-        };
-        let beyond = self.is_beyond(lost, all);
-        if calm && all > 0 {
-            let packets = all as f64 / self.packet_bytes as f64;
-            // A round of few packets says little.
-            let weight = (packets / 400.0).clamp(0.005, 0.25);
-            self.own_loss += weight * (lost as f64 / all as f64 - self.own_loss);
-            self.own_loss = self.own_loss.min(OWN_LOSS_MAX);
-        }
-        let probes = matches!(self.phase, Phase::Startup | Phase::Refill | Phase::Up);
-        if beyond && !probes && self.round_queued {
-            let (rate, in_flight) = self.latest;
-            let before = if self.rate_short.is_finite() { self.rate_short } else { self.max_rate() };
-            self.rate_short = rate.max(BETA * before);
-            let before = if self.in_flight_short.is_finite() { self.in_flight_short } else { self.window };
-            self.in_flight_short = in_flight.max(BETA * before);
-        }
-        if self.phase == Phase::Startup {
-            let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
-            if beyond && many && self.round_queued {
-                self.is_full = true;
-                self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
-            }
-        }
-        // Where more is in flight than fills the path, it was not the application that kept the rate down.
-        let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
-        if grows {
-            (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
-        } else if !sample.app_limited || is_filled {
-            self.full_rounds += 1;
-        }
-        self.is_full |= self.phase == Phase::Startup && self.full_rounds >= FULL_ROUNDS;
-        self.round_from = (self.rates.delivered, self.rates.lost);
-        self.sent_rate = [self.rate.unwrap_or(f64::INFINITY), self.sent_rate[0]];
-        self.round_queued = false;
-        self.latest = (0.0, 0.0);
-    }
-
-    /// How many bytes come in bursts beyond the rate: receivers gather packets before they answer.
-    fn update_extra(&mut self, ack: &Ack) {
-        let explained = self.model_rate() * ack.now.since(self.extra_from).as_secs_f64();
-        let explained = if self.extra_bytes <= explained {
-            (self.extra_from, self.extra_bytes) = (ack.now, 0.0);
-            0.0
-        } else {
-            explained
-        };
-        self.extra_bytes += ack.delivered as f64;
-        let extra = (self.extra_bytes - explained).min(self.window);
-        if self.rounds >= self.extra_round + if self.is_full { EXTRA_ROUNDS } else { 1 } {
-            (self.extra, self.extra_round) = ([0.0, self.extra[0]], self.rounds);
-        }
-        self.extra[0] = self.extra[0].max(extra);
-    }
-
-    fn update_rtt(&mut self, ack: &Ack) {
-        let Some(rtt) = ack.rtt else { return };
-        let is_old = |seen: Option<(Duration, Time)>, age: Duration| {
-            seen.is_none_or(|(_, at)| ack.now.since(at) > age)
-        };
-        if is_old(self.recent_rtt, PROBE_RTT_INTERVAL) || self.recent_rtt.is_some_and(|(seen, _)| rtt <= seen)
-        {
-            self.recent_rtt = Some((rtt, ack.now));
-        }
-        if let Some((recent, at)) = self.recent_rtt
-            && (is_old(self.min_rtt, MIN_RTT_AGE) || self.shortest() >= recent)
-        {
-            self.min_rtt = Some((recent, at));
-        }
-    }
-
-    // -- phases --
-
-    fn enter(&mut self, phase: Phase, now: Time) {
-        (self.phase, self.phase_at, self.phase_round) = (phase, now, self.rounds);
-    }
-
-    fn enter_down(&mut self, now: Time) {
-        self.enter(Phase::Down, now);
-        // xorshift64: it only has to differ from flow to flow.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.probe_wait = PROBE_WAIT + Duration::from_millis(self.random % PROBE_WAIT_SPAN_MS);
-    }
-
-    fn advance(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
-        let now = ack.now;
-        let in_flight = ack.in_flight as f64;
-        match self.phase {
-            Phase::Startup if self.is_full => self.enter(Phase::Drain, now),
-            Phase::Startup => {}
-            Phase::Drain if in_flight <= self.target(1.0) => self.enter_down(now),
-            Phase::Drain => {}
-            Phase::Down | Phase::Cruise if self.should_probe(now) => {
-                self.rate_short = f64::INFINITY;
-                self.in_flight_short = f64::INFINITY;
-                self.most = [0.0, self.max_rate()];
-                self.enter(Phase::Refill, now);
-                // A round from here.
-                self.round_end = self.rates.delivered;
-            }
-            Phase::Down
-                if in_flight <= self.target(1.0).min(self.with_headroom())
-                    || self.rounds >= self.phase_round + DOWN_ROUNDS_MAX =>
-            {
-                self.enter(Phase::Cruise, now);
-            }
-            Phase::Down | Phase::Cruise => {}
-            Phase::Refill if starts && self.rounds > self.phase_round => {
-                self.enter(Phase::Up, now);
-                (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
-                self.raises = 0;
-            }
-            Phase::Refill => {}
-            Phase::Up => self.probe_up(ack, sample, starts),
-            Phase::ProbeRtt => self.probe_rtt(ack, starts),
-        }
-        let expired = self.recent_rtt.is_some_and(|(_, at)| now.since(at) > PROBE_RTT_INTERVAL);
-        if expired && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
-            self.enter(Phase::ProbeRtt, now);
-            (self.probe_rtt_until, self.window_before) = (None, self.window);
-        }
-    }
-
-    fn should_probe(&self, now: Time) -> bool {
-        let rounds = (self.path_bytes(self.model_rate()) / self.packet_bytes as f64).min(PROBE_ROUNDS_MAX);
-        let waited = (self.rounds - self.phase_round) as f64;
-        now.since(self.phase_at) > self.probe_wait || self.phase == Phase::Cruise && waited >= rounds.max(1.0)
-    }
-
-    fn probe_up(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
-        if self.is_beyond(sample.lost, sample.sent_in_flight) {
-            // [HandleInflightTooHigh]
-            let bears = (sample.sent_in_flight as f64).max(BETA * self.target(1.0));
-            if !sample.app_limited {
-                self.in_flight_long = bears;
-            }
-            return self.enter_down(ack.now);
-        }
-        if self.in_flight_long.is_finite() {
-            self.in_flight_long = self.in_flight_long.max(sample.sent_in_flight as f64);
-            if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
-                // It is this bound that keeps the rate down. Twice as fast each round.
-                self.full_rounds = 0;
-                let step = self.packet_bytes as f64 * (1u64 << self.raises.min(20)) as f64;
-                self.in_flight_long += step * ack.delivered as f64 / self.window;
-            }
-        }
-        self.raises += u32::from(starts);
-        let filled = ack.in_flight as f64 >= UP_GAIN * self.path_bytes(self.max_rate());
-        let stalls = self.full_rounds >= FULL_ROUNDS || self.full_rounds >= 1 && filled;
-        if self.rounds > self.phase_round && stalls {
-            self.enter_down(ack.now);
-        }
-    }
-
-    fn probe_rtt(&mut self, ack: &Ack, starts: bool) {
-        self.rates.on_app_limited(ack.in_flight);
-        match self.probe_rtt_until {
-            None if ack.in_flight as f64 <= self.target(PROBE_RTT_GAIN) => {
-                self.probe_rtt_until = Some(ack.now.after(PROBE_RTT_TIME));
-                self.phase_round = self.rounds;
-            }
-            Some(until) if ack.now >= until && (starts || self.rounds > self.phase_round) => {
-                self.recent_rtt = self.recent_rtt.map(|(rtt, _)| (rtt, ack.now));
-                self.window = self.window.max(self.window_before);
-                self.rate_short = f64::INFINITY;
-                self.in_flight_short = f64::INFINITY;
-                self.enter_down(ack.now);
-                self.phase = Phase::Cruise;
-            }
-            _ => {}
-        }
-    }
-
     // -- what follows --
 
     fn with_headroom(&self) -> f64 {
@@ -559,61 +323,4 @@ impl CongestionControl for Bbr {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const PACKET: usize = 1000;
-
-    #[test]
-    fn loss_counts_beyond_what_the_path_loses_by_itself() {
-        // own loss; lost of a hundred packets, of a thousand -> beyond
-        for (own, of_hundred, of_thousand) in [(0.0, 3, 21), (0.05, 12, 85), (0.1, 19, 140)] {
-            let mut bbr = Bbr::new(PACKET, 1);
-            bbr.own_loss = own;
-            let is_beyond =
-                |packets: u64, of: u64| bbr.is_beyond(packets * PACKET as u64, of * PACKET as u64);
-            assert!(is_beyond(of_hundred, 100) && !is_beyond(of_hundred - 1, 100), "{own}");
-            assert!(is_beyond(of_thousand, 1000) && !is_beyond(of_thousand - 2, 1000), "{own}");
-            assert!(!is_beyond(0, 0));
-        }
-    }
-
-    proptest! {
-        /// Whatever SACKs say, there is a window of some packets, and a rate that is a number.
-        #[test]
-        fn no_history_stops_it(
-            steps: Vec<(u16, u32, u32, u32, bool, u8)>,
-        ) {
-            let mut bbr = Bbr::new(PACKET, 7);
-            let (mut now, mut acked) = (Time::START, 0);
-            for (wait, delivered, lost, in_flight, limited, what) in steps {
-                let sent_at = now;
-                bbr.on_sent(now, in_flight as usize, what % 7 == 0);
-                now = now.after(Duration::from_micros(wait.into()));
-                acked += 1;
-                bbr.on_ack(&Ack {
-                    now,
-                    bytes: delivered as usize,
-                    delivered: delivered as usize,
-                    lost: lost as usize,
-                    in_flight: in_flight as usize,
-                    sent_at,
-                    rtt: (what % 3 != 0).then(|| Duration::from_micros(wait.into())),
-                    smoothed_rtt: Duration::from_micros(wait.into()),
-                    limited,
-                    acked_end: acked,
-                    next: acked + 10,
-                });
-                prop_assert!(bbr.window_bytes() >= MIN_WINDOW_PACKETS * PACKET);
-                prop_assert!(bbr.pacing_rate().is_none_or(|rate| rate > 0.0 && rate.is_finite()));
-                match what % 11 {
-                    0 => bbr.on_timeout(what > 100),
-                    1 => bbr.on_app_limited(in_flight as usize),
-                    _ => {}
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,122 @@
+//! The phases, and when one follows another.
+
+use std::time::Duration;
+
+use super::rate::Sample;
+use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_GAIN, PROBE_RTT_INTERVAL, PROBE_WAIT, Phase, UP_GAIN};
+use crate::outbound::congestion::Ack;
+use crate::outbound::time::Time;
+
+/// [ProbeRTTDuration]
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Rounds after which we probe for more at the latest: a flow of Reno would have won that many packets.
+const PROBE_ROUNDS_MAX: f64 = 63.0;
+/// Rounds after which a probe's queue must be gone, if it was one.
+const DOWN_ROUNDS_MAX: u64 = 3;
+/// By how much the time after which we probe varies.
+const PROBE_WAIT_SPAN_MS: u64 = 1000;
+
+impl Bbr {
+    pub(super) fn enter(&mut self, phase: Phase, now: Time) {
+        (self.phase, self.phase_at, self.phase_round) = (phase, now, self.rounds);
+    }
+
+    pub(super) fn enter_down(&mut self, now: Time) {
+        self.enter(Phase::Down, now);
+        // xorshift64: it only has to differ from flow to flow.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.probe_wait = PROBE_WAIT + Duration::from_millis(self.random % PROBE_WAIT_SPAN_MS);
+    }
+
+    pub(super) fn advance(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
+        let now = ack.now;
+        let in_flight = ack.in_flight as f64;
+        match self.phase {
+            Phase::Startup if self.is_full => self.enter(Phase::Drain, now),
+            Phase::Startup => {}
+            Phase::Drain if in_flight <= self.target(1.0) => self.enter_down(now),
+            Phase::Drain => {}
+            Phase::Down | Phase::Cruise if self.should_probe(now) => {
+                self.rate_short = f64::INFINITY;
+                self.in_flight_short = f64::INFINITY;
+                self.most = [0.0, self.max_rate()];
+                self.enter(Phase::Refill, now);
+                // A round from here.
+                self.round_end = self.rates.delivered;
+            }
+            Phase::Down
+                if in_flight <= self.target(1.0).min(self.with_headroom())
+                    || self.rounds >= self.phase_round + DOWN_ROUNDS_MAX =>
+            {
+                self.enter(Phase::Cruise, now);
+            }
+            Phase::Down | Phase::Cruise => {}
+            Phase::Refill if starts && self.rounds > self.phase_round => {
+                self.enter(Phase::Up, now);
+                (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
+                self.raises = 0;
+            }
+            Phase::Refill => {}
+            Phase::Up => self.probe_up(ack, sample, starts),
+            Phase::ProbeRtt => self.probe_rtt(ack, starts),
+        }
+        let expired = self.recent_rtt.is_some_and(|(_, at)| now.since(at) > PROBE_RTT_INTERVAL);
+        if expired && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
+            self.enter(Phase::ProbeRtt, now);
+            (self.probe_rtt_until, self.window_before) = (None, self.window);
+        }
+    }
+
+    pub(super) fn should_probe(&self, now: Time) -> bool {
+        let rounds = (self.path_bytes(self.model_rate()) / self.packet_bytes as f64).min(PROBE_ROUNDS_MAX);
+        let waited = (self.rounds - self.phase_round) as f64;
+        now.since(self.phase_at) > self.probe_wait || self.phase == Phase::Cruise && waited >= rounds.max(1.0)
+    }
+
+    pub(super) fn probe_up(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
+        if self.is_beyond(sample.lost, sample.sent_in_flight) {
+            // [HandleInflightTooHigh]
+            let bears = (sample.sent_in_flight as f64).max(BETA * self.target(1.0));
+            if !sample.app_limited {
+                self.in_flight_long = bears;
+            }
+            return self.enter_down(ack.now);
+        }
+        if self.in_flight_long.is_finite() {
+            self.in_flight_long = self.in_flight_long.max(sample.sent_in_flight as f64);
+            if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
+                // It is this bound that keeps the rate down. Twice as fast each round.
+                self.full_rounds = 0;
+                let step = self.packet_bytes as f64 * (1u64 << self.raises.min(20)) as f64;
+                self.in_flight_long += step * ack.delivered as f64 / self.window;
+            }
+        }
+        self.raises += u32::from(starts);
+        let filled = ack.in_flight as f64 >= UP_GAIN * self.path_bytes(self.max_rate());
+        let stalls = self.full_rounds >= FULL_ROUNDS || self.full_rounds >= 1 && filled;
+        if self.rounds > self.phase_round && stalls {
+            self.enter_down(ack.now);
+        }
+    }
+
+    pub(super) fn probe_rtt(&mut self, ack: &Ack, starts: bool) {
+        self.rates.on_app_limited(ack.in_flight);
+        match self.probe_rtt_until {
+            None if ack.in_flight as f64 <= self.target(PROBE_RTT_GAIN) => {
+                self.probe_rtt_until = Some(ack.now.after(PROBE_RTT_TIME));
+                self.phase_round = self.rounds;
+            }
+            Some(until) if ack.now >= until && (starts || self.rounds > self.phase_round) => {
+                self.recent_rtt = self.recent_rtt.map(|(rtt, _)| (rtt, ack.now));
+                self.window = self.window.max(self.window_before);
+                self.rate_short = f64::INFINITY;
+                self.in_flight_short = f64::INFINITY;
+                self.enter_down(ack.now);
+                self.phase = Phase::Cruise;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What SACKs say of the path: rounds, rates, losses, round trips, and bursts of acknowledgements.
+
+use std::time::Duration;
+
+use super::rate::Sample;
+use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_INTERVAL, Phase};
+use crate::outbound::congestion::Ack;
+use crate::outbound::time::Time;
+
+/// The share that a path may lose by itself. What loses more is taken for full.
+const OWN_LOSS_MAX: f64 = 0.15;
+/// Growth of the rate by which a round shows that there is more.
+const FULL_GROWTH: f64 = 1.25;
+/// Packets lost in a round that may end the start.
+const STARTUP_LOSSES: u64 = 6;
+/// [MinRTTFilterLen]
+const MIN_RTT_AGE: Duration = Duration::from_secs(10);
+/// Rounds for which a burst of acknowledgements is remembered, in two halves.
+const EXTRA_ROUNDS: u64 = 5;
+
+impl Bbr {
+    pub(super) fn update_round(&mut self, ack: &Ack, sample: &Sample) -> bool {
+        self.round_queued |= ack.rtt.is_some_and(|rtt| self.shows_queue(rtt));
+        let starts = sample.prior_delivered >= self.round_end;
+        if starts {
+            self.round_end = self.rates.delivered;
+            self.rounds += 1;
+        }
+        starts
+    }
+
+    pub(super) fn is_after_timeout(&mut self, ack: &Ack) -> bool {
+        let Some(end) = &mut self.after_timeout else { return false };
+        let is_before = ack.acked_end < *end.get_or_insert(ack.next);
+        if !is_before {
+            self.after_timeout = None;
+        }
+        is_before
+    }
+
+    pub(super) fn update_rate(&mut self, sample: &Sample) {
+        let delivered = (self.rates.delivered - sample.prior_delivered) as f64;
+        self.latest.1 = self.latest.1.max(delivered);
+        let Some(rate) = sample.rate else { return };
+        // A SACK has room for some hundred blocks: after many losses it tells late, and at once, of what came long before.
+        let [_, sent] = self.sent_rate;
+        let rate = if self.is_full { rate.min(sent) } else { rate };
+        self.latest.0 = self.latest.0.max(rate);
+        if !sample.app_limited || rate >= self.max_rate() {
+            self.most[0] = self.most[0].max(rate);
+        }
+    }
+
+    /// A round is over: what was lost in it, and what that says.
+    pub(super) fn end_round(&mut self, ack: &Ack, sample: &Sample) {
+        let (delivered, lost) =
+            (self.rates.delivered - self.round_from.0, self.rates.lost - self.round_from.1);
+        let all = delivered + lost;
+        let grows = self.max_rate() >= self.full_rate * FULL_GROWTH;
+        let calm = match self.phase {
+            Phase::Cruise | Phase::Down | Phase::Refill => !self.round_queued,
+            // As long as the rate doubles what is lost is the path's.
+            Phase::Startup => !self.round_queued && grows,
+            Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
+        };
+        let beyond = self.is_beyond(lost, all);
+        if calm && all > 0 {
+            let packets = all as f64 / self.packet_bytes as f64;
+            // A round of few packets says little.
+            let weight = (packets / 400.0).clamp(0.005, 0.25);
+            self.own_loss += weight * (lost as f64 / all as f64 - self.own_loss);
+            self.own_loss = self.own_loss.min(OWN_LOSS_MAX);
+        }
+        let probes = matches!(self.phase, Phase::Startup | Phase::Refill | Phase::Up);
+        if beyond && !probes && self.round_queued {
+            let (rate, in_flight) = self.latest;
+            let before = if self.rate_short.is_finite() { self.rate_short } else { self.max_rate() };
+            self.rate_short = rate.max(BETA * before);
+            let before = if self.in_flight_short.is_finite() { self.in_flight_short } else { self.window };
+            self.in_flight_short = in_flight.max(BETA * before);
+        }
+        if self.phase == Phase::Startup {
+            let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
+            if beyond && many && self.round_queued {
+                self.is_full = true;
+                self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
+            }
+        }
+        // Where more is in flight than fills the path, it was not the application that kept the rate down.
+        let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
+        if grows {
+            (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
+        } else if !sample.app_limited || is_filled {
+            self.full_rounds += 1;
+        }
+        self.is_full |= self.phase == Phase::Startup && self.full_rounds >= FULL_ROUNDS;
+        self.round_from = (self.rates.delivered, self.rates.lost);
+        self.sent_rate = [self.rate.unwrap_or(f64::INFINITY), self.sent_rate[0]];
+        self.round_queued = false;
+        self.latest = (0.0, 0.0);
+    }
+
+    /// How many bytes come in bursts beyond the rate: receivers gather packets before they answer.
+    pub(super) fn update_extra(&mut self, ack: &Ack) {
+        let explained = self.model_rate() * ack.now.since(self.extra_from).as_secs_f64();
+        let explained = if self.extra_bytes <= explained {
+            (self.extra_from, self.extra_bytes) = (ack.now, 0.0);
+            0.0
+        } else {
+            explained
+        };
+        self.extra_bytes += ack.delivered as f64;
+        let extra = (self.extra_bytes - explained).min(self.window);
+        if self.rounds >= self.extra_round + if self.is_full { EXTRA_ROUNDS } else { 1 } {
+            (self.extra, self.extra_round) = ([0.0, self.extra[0]], self.rounds);
+        }
+        self.extra[0] = self.extra[0].max(extra);
+    }
+
+    pub(super) fn update_rtt(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        let is_old = |seen: Option<(Duration, Time)>, age: Duration| {
+            seen.is_none_or(|(_, at)| ack.now.since(at) > age)
+        };
+        if is_old(self.recent_rtt, PROBE_RTT_INTERVAL) || self.recent_rtt.is_some_and(|(seen, _)| rtt <= seen)
+        {
+            self.recent_rtt = Some((rtt, ack.now));
+        }
+        if let Some((recent, at)) = self.recent_rtt
+            && (is_old(self.min_rtt, MIN_RTT_AGE) || self.shortest() >= recent)
+        {
+            self.min_rtt = Some((recent, at));
+        }
+    }
+}

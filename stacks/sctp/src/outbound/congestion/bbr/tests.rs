@@ -1,0 +1,57 @@
+//! The model, whatever SACKs say.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const PACKET: usize = 1000;
+
+#[test]
+fn loss_counts_beyond_what_the_path_loses_by_itself() {
+    // own loss; lost of a hundred packets, of a thousand -> beyond
+    for (own, of_hundred, of_thousand) in [(0.0, 3, 21), (0.05, 12, 85), (0.1, 19, 140)] {
+        let mut bbr = Bbr::new(PACKET, 1);
+        bbr.own_loss = own;
+        let is_beyond = |packets: u64, of: u64| bbr.is_beyond(packets * PACKET as u64, of * PACKET as u64);
+        assert!(is_beyond(of_hundred, 100) && !is_beyond(of_hundred - 1, 100), "{own}");
+        assert!(is_beyond(of_thousand, 1000) && !is_beyond(of_thousand - 2, 1000), "{own}");
+        assert!(!is_beyond(0, 0));
+    }
+}
+
+proptest! {
+    /// Whatever SACKs say, there is a window of some packets, and a rate that is a number.
+    #[test]
+    fn no_history_stops_it(
+        steps: Vec<(u16, u32, u32, u32, bool, u8)>,
+    ) {
+        let mut bbr = Bbr::new(PACKET, 7);
+        let (mut now, mut acked) = (Time::START, 0);
+        for (wait, delivered, lost, in_flight, limited, what) in steps {
+            let sent_at = now;
+            bbr.on_sent(now, in_flight as usize, what % 7 == 0);
+            now = now.after(Duration::from_micros(wait.into()));
+            acked += 1;
+            bbr.on_ack(&Ack {
+                now,
+                bytes: delivered as usize,
+                delivered: delivered as usize,
+                lost: lost as usize,
+                in_flight: in_flight as usize,
+                sent_at,
+                rtt: (what % 3 != 0).then(|| Duration::from_micros(wait.into())),
+                smoothed_rtt: Duration::from_micros(wait.into()),
+                limited,
+                acked_end: acked,
+                next: acked + 10,
+            });
+            prop_assert!(bbr.window_bytes() >= MIN_WINDOW_PACKETS * PACKET);
+            prop_assert!(bbr.pacing_rate().is_none_or(|rate| rate > 0.0 && rate.is_finite()));
+            match what % 11 {
+                0 => bbr.on_timeout(what > 100),
+                1 => bbr.on_app_limited(in_flight as usize),
+                _ => {}
+            }
+        }
+    }
+}
