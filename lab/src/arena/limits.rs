@@ -56,8 +56,8 @@ pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(2);
 pub(crate) const CONTENDER_OOM_SCORE: i16 = 800;
 
 /// How long the processes of a contender may take to stop. With the freezers of cgroups one that is in an uninterruptible wait
-/// holds up the rest.
-pub(crate) const FREEZE_TIME: Duration = Duration::from_secs(2);
+/// holds up the rest. It guards against hanging: two seconds were too short once while two compilers ran.
+pub(crate) const FREEZE_TIME: Duration = Duration::from_secs(20);
 
 /// Pause between two looks at whether they have: about what stopping takes.
 pub(crate) const FREEZE_LOOK: Duration = Duration::from_micros(20);
