@@ -22,7 +22,7 @@ impl Outbound {
             return false;
         }
         self.forward.is_due
-            || (self.may_send() && self.has_something() && self.is_its_time(self.clock.time(now)))
+            || (self.may_send() && self.has_something() && self.is_its_time(|| self.clock.time(now)))
     }
 
     /// Something waits to be sent, and the peer has room for it.
@@ -30,19 +30,17 @@ impl Outbound {
         self.flight.has_lost() || self.new_payload_bytes().is_some()
     }
 
-    /// Whether pacing lets a packet out.
-    fn is_its_time(&self, now: Time) -> bool {
-        self.credit
-            || self.flight.bytes() == 0
-            || (self.congestion.pacing_rate())
-                .is_none_or(|rate| self.pacer.may_send(now, rate, self.packet_bytes))
+    /// Whether pacing lets a packet out. Asked for every packet: the time is worked out only where there is pacing.
+    fn is_its_time(&self, now: impl FnOnce() -> Time) -> bool {
+        let Some(rate) = self.congestion.pacing_rate() else { return true };
+        self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now(), rate, self.packet_bytes)
     }
 
     /// When pacing lets out what waits for it.
     pub(super) fn paced_until(&self) -> Time {
         let Some(rate) = self.congestion.pacing_rate() else { return Time::NEVER };
         let waits = self.peer.is_some() && self.may_send() && self.has_something();
-        if waits && !self.is_its_time(self.clock.last) {
+        if waits && !self.is_its_time(|| self.clock.last) {
             self.pacer.ready_at(rate, self.packet_bytes)
         } else {
             Time::NEVER
@@ -57,7 +55,7 @@ impl Outbound {
         let now = self.clock.read(now);
         let forwarded = self.forward.is_due && self.write_forward(now, packet);
         // The congestion window is looked at once a packet: packets stay full, and of the same length.
-        if !self.may_send() || !self.is_its_time(now) {
+        if !self.may_send() || !self.is_its_time(|| now) {
             return forwarded;
         }
         let (before, after_idle) = (self.flight.bytes(), self.flight.is_empty());
