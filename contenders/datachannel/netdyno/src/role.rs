@@ -42,8 +42,13 @@ impl Connections {
     pub(crate) fn begin(job: &Arc<Job>, endpoint: &mut Endpoint) -> Result<Self, Box<dyn Error>> {
         let none = || End { id: None, channel: None, source: None, sink: None, is_hungry: false };
         let ends = (0..job.pairs).map(|_| none()).collect();
-        let mut connections =
-            Self { job: Arc::clone(job), ends, numbers: HashMap::new(), phase: None, hungry: VecDeque::new() };
+        let mut connections = Self {
+            job: Arc::clone(job),
+            ends,
+            numbers: HashMap::new(),
+            phase: None,
+            hungry: VecDeque::new(),
+        };
         if job.role == Role::Offerer {
             for number in 0..job.pairs {
                 connections.offer(endpoint, number)?;
@@ -118,7 +123,9 @@ impl Connections {
             && let Some(number) = self.hungry.pop_front()
         {
             self.ends[number].is_hungry = false;
-            let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id)) else { continue };
+            let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id)) else {
+                continue;
+            };
             let slice = SLICE_BYTES.min(left);
             let given = self.fill(&mut connection, number, slice);
             if given >= slice {
@@ -131,7 +138,9 @@ impl Connections {
 
     /// Sends until the channel has as much in its buffer as the contract says, or so many bytes more. Gives how many those were.
     fn fill(&mut self, connection: &mut Connection<'_>, number: usize, slice: usize) -> usize {
-        let End { channel: Some(channel), source: Some(source), .. } = &mut self.ends[number] else { return 0 };
+        let End { channel: Some(channel), source: Some(source), .. } = &mut self.ends[number] else {
+            return 0;
+        };
         let room = self.job.high_water_bytes.saturating_sub(connection.buffered_amount(*channel)).min(slice);
         let mut given = 0;
         while given < room {

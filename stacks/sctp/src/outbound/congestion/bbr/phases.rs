@@ -39,8 +39,7 @@ impl Bbr {
             Phase::Drain if in_flight <= self.target(1.0) => self.enter_down(now),
             Phase::Drain => {}
             Phase::Down | Phase::Cruise if self.should_probe(now) => {
-                self.rate_short = f64::INFINITY;
-                self.in_flight_short = f64::INFINITY;
+                self.forget_short_bounds();
                 self.most = [0.0, self.max_rate()];
                 self.enter(Phase::Refill, now);
                 // A round from here.
@@ -101,6 +100,10 @@ impl Bbr {
         }
     }
 
+    fn forget_short_bounds(&mut self) {
+        (self.rate_short, self.in_flight_short) = (f64::INFINITY, f64::INFINITY);
+    }
+
     pub(super) fn probe_rtt(&mut self, ack: &Ack, starts: bool) {
         self.rates.on_app_limited(ack.in_flight);
         match self.probe_rtt_until {
@@ -110,9 +113,7 @@ impl Bbr {
             }
             Some(until) if ack.now >= until && (starts || self.rounds > self.phase_round) => {
                 self.recent_rtt = self.recent_rtt.map(|(rtt, _)| (rtt, ack.now));
-                self.window = self.window.max(self.window_before);
-                self.rate_short = f64::INFINITY;
-                self.in_flight_short = f64::INFINITY;
+                self.forget_short_bounds();
                 self.enter_down(ack.now);
                 self.phase = Phase::Cruise;
             }
