@@ -15,6 +15,11 @@ use crate::metrics;
 use crate::stats::{Interval, Unit, confidence_sequence};
 use crate::store::{Outcome, Run, Settings, TrialRecord, Turns};
 
+/// A disturbance that looks as large as this, relative, is looked into until it is sure ...
+const DOUBT_FROM: f64 = 0.1;
+/// ... or for so many stretches: who is that uneven would hold up the run.
+const DOUBT_STRETCHES: usize = 6;
+
 /// Why there are no duels where nobody asked for any.
 pub const NO_TURNS: &str = "the workload does not say that its work can be cut into turns";
 
@@ -50,6 +55,15 @@ pub struct Disturbance {
     pub sessions: usize,
     /// The whole interval is beyond the margin: what turns show of this contender is not what it does.
     pub beyond_margin: bool,
+}
+
+impl Disturbance {
+    /// It looks large and is not sure: whoever it is of has a stretch in each session, and is not settled yet.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        let looks_large = self.interval.estimate.abs() > DOUBT_FROM.ln_1p();
+        looks_large && !self.beyond_margin && self.sessions < DOUBT_STRETCHES
+    }
 }
 
 /// The disturbance of a cell, where a session of it had a stretch.
@@ -232,6 +246,22 @@ mod tests {
         let steady = duels.log_ratios(metric, 0, 2).unwrap();
         assert_eq!(steady.len(), 4, "the long session is not its own");
         assert!(steady.iter().all(|log| (log - 2f64.ln()).abs() < 0.01), "{steady:?}");
+    }
+
+    #[test]
+    fn what_looks_disturbed_is_in_doubt_until_it_is_sure_or_was_looked_at_for_long() {
+        let rows: [(f64, usize, bool, bool); 5] = [
+            (0.5, 1, false, true),
+            (1.5, 5, false, true),
+            (0.5, 3, true, false),
+            (0.5, 6, false, false),
+            (0.95, 1, false, false),
+        ];
+        for (share, sessions, beyond_margin, in_doubt) in rows {
+            let interval = Interval { estimate: f64::ln(share), low: f64::NEG_INFINITY, high: f64::INFINITY };
+            let disturbance = Disturbance { interval, sessions, beyond_margin };
+            assert_eq!(disturbance.is_in_doubt(), in_doubt, "{disturbance:?}");
+        }
     }
 
     #[test]

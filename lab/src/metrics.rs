@@ -47,6 +47,10 @@ const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
 /// Such requests are this share, at the most, of those beyond a quantile that is told.
 const INTERRUPTED_MOST: f64 = 0.5;
 
+/// How far a quantile's neighbours are, as a share of all values ...
+const NEIGHBOUR: f64 = 0.05;
+/// ... and the ratio from which the quantile lies between two groups. One group's are 1.02 to 1.1 apart.
+const GROUPS_APART: f64 = 1.3;
 const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
 
 /// A metric of one trial.
@@ -95,6 +99,17 @@ pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
         Source::Count { .. } => sum_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
         _ => median_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
     }
+}
+
+/// A quantile's neighbours, a twentieth of all values below and above it, where they are so far apart that it lies between two
+/// groups of values: it says little of either, and leaps from one to the other where their shares change a little.
+#[must_use]
+pub fn between_groups(metric: &Metric, trials: &[&TrialRecord]) -> Option<(u64, u64)> {
+    let Source::HistogramQuantile { role, histogram, quantile } = &metric.from else { return None };
+    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
+    let merged = pooled(&good, role, histogram).ok()??;
+    let (below, above) = (merged.quantile(quantile - NEIGHBOUR)?, merged.quantile(quantile + NEIGHBOUR)?);
+    (above as f64 >= GROUPS_APART * below as f64).then_some((below, above))
 }
 
 /// CPU time of a role over the window, as a share of the CPUs it may use: 1 is saturated.
@@ -425,6 +440,31 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_between_two_groups_is_seen() {
+        let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let mut trial = fixture::run(&[only], None).trials.remove(0);
+        let mut metric = crate::dummy::workload().metrics.remove(0);
+        metric.from =
+            Source::HistogramQuantile { role: "sink".into(), histogram: "latency".into(), quantile: 0.5 };
+        // (values at 8,000, at 17,000) -> seen
+        for (fast, slow, seen) in
+            [(48, 52, true), (53, 47, true), (60, 40, false), (40, 60, false), (100, 0, false)]
+        {
+            let mut histogram = Histogram::<u64>::new(3).unwrap();
+            histogram.record_n(8000, fast).unwrap();
+            histogram.record_n(17_000, slow).unwrap();
+            trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+            assert_eq!(between_groups(&metric, &[&trial]).is_some(), seen, "{fast} {slow}");
+        }
+    }
+
+    fn encoded(histogram: &Histogram<u64>) -> String {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
+        STANDARD.encode(bytes)
+    }
+
+    #[test]
     fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
         let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let mut trial = fixture::run(&[only], None).trials.remove(0);
@@ -434,9 +474,7 @@ mod tests {
         for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
             let mut histogram = Histogram::<u64>::new(3).unwrap();
             histogram.record_n(10, echoes).unwrap();
-            let mut bytes = Vec::new();
-            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
-            trial.histograms = vec![("sink".into(), "latency".into(), STANDARD.encode(bytes))];
+            trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
             trial.turns = None;
             assert_eq!([0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some()), [true; 3]);
             trial.turns = Some(turns.clone());

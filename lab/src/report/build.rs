@@ -25,13 +25,15 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
     let judge = Judge::of(run, &workload);
     let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).collect();
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
+    let warnings = run.header.warnings.iter().cloned().chain(local_builds(run));
+    let warnings = warnings.chain(between_groups(run, &workload, &judge.duels)).collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         run: run_info(run, &workload, &judge.duels),
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
-        warnings: run.header.warnings.iter().cloned().chain(local_builds(run)).collect(),
+        warnings,
     })
 }
 
@@ -166,6 +168,20 @@ fn local_builds(run: &Run) -> BTreeSet<String> {
             Some(format!("{name} is local, not the release {}: {}", build.version, build.local.as_ref()?))
         })
         .collect()
+}
+
+/// Whose primary metric is a quantile that lies between two groups of values.
+fn between_groups(run: &Run, workload: &Workload, duels: &Duels<'_>) -> BTreeSet<String> {
+    let Some(primary) = workload.primary() else { return BTreeSet::new() };
+    let told = |cell: usize| {
+        let (below, above) = metrics::between_groups(primary, &duels.counted(cell))?;
+        let [below, above] = [below, above].map(|v| format::value(v as f64, &primary.unit));
+        let (label, metric) = (run.cells[cell].label(&workload.roles), &primary.label);
+        Some(format!(
+            "{label}: its {metric} lies between two groups of values, up to {below} and from {above}, and leaps where their shares change"
+        ))
+    };
+    (0..run.cells.len()).filter_map(told).collect()
 }
 
 /// What the role at fault printed, of the trial that ended the cell.

@@ -26,9 +26,6 @@ use crate::verdicts;
 /// The time by which the window that a contender is told is longer than its turns should take: it ends by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
 
-/// So many rounds have a stretch each: a disturbance that is large shows early.
-const STRETCHES_FIRST: u32 = 3;
-
 /// What is done at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
@@ -194,7 +191,7 @@ impl Engine<'_> {
         let params = &run.cells[cells[0]].params;
         // A duel is planned only where there can be turns.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
-        let turns = turn_plan(run, turns, (cells, pace), (round, place));
+        let turns = turn_plan(run, with.workload, turns, (cells, pace), (round, place));
         let told = told(params, &turns, cells.len());
         let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
         let specs: Vec<TrialSpec<'_>> = cells
@@ -234,9 +231,10 @@ fn spec<'a>(
 }
 
 /// The turns of one session: as many as fill the window that was asked for. Who stands in several sessions of a round, as the
-/// baseline does, is left alone in the first.
+/// baseline does, is left alone in the first; whose disturbance is in doubt, in every round.
 fn turn_plan(
     run: &Run,
+    workload: &Workload,
     spec: &TurnsSpec,
     (cells, pace): (&[usize], Pace),
     (round, place): (u32, u32),
@@ -248,19 +246,22 @@ fn turn_plan(
     };
     let window_ms = 1000.0 * run.cells[cells[0]].params.number("seconds").unwrap_or(0.0);
     let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
-    let has_stretch = round < STRETCHES_FIRST || round.is_multiple_of(spec.stretch_every);
+    let has_stretch = round.is_multiple_of(spec.stretch_every);
     let had_one = |cell: usize| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
         here.any(|t| t.outcome == Outcome::Ok && t.turns.as_ref().is_some_and(|turns| turns.stretch))
     };
-    let undisturbed = if pace == Pace::Short && has_stretch {
-        (0..cells.len()).filter(|&side| !had_one(cells[side])).collect()
-    } else {
-        Vec::new()
-    };
+    let wants_one = |cell: usize| (has_stretch || is_in_doubt(run, workload, cell)) && !had_one(cell);
+    let undisturbed =
+        (0..cells.len()).filter(|&side| pace == Pace::Short && wants_one(cells[side])).collect();
     let seed = plan::session_seed(run.header.settings.seed, round, place);
     let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
     TurnPlan { turn, lead, count, undisturbed, stretch, seed }
+}
+
+/// Whether turns seem to disturb this cell, and nobody knows yet.
+fn is_in_doubt(run: &Run, workload: &Workload, cell: usize) -> bool {
+    duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt())
 }
 
 /// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
@@ -291,7 +292,7 @@ fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
     let params = &run.cells[step.cells()[0]].params;
     match (step, duels::turns(settings, workload, params)) {
         (Step::Session(cells, pace), Ok(turns)) => {
-            turn_plan(run, turns, (cells, *pace), (round, 0)).length(cells.len())
+            turn_plan(run, workload, turns, (cells, *pace), (round, 0)).length(cells.len())
         }
         _ => trial::seconds(params, "seconds"),
     }
@@ -330,7 +331,8 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
     // A single contender has nothing to be decided against: its figures want all the rounds asked for.
     let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
-    let settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
+    let mut settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
+    settled.retain(|&cell| !is_in_doubt(run, workload, cell));
     let duels = Duels::of(run, workload);
     let is_done = |cell: usize, pace: Option<Pace>| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
