@@ -78,7 +78,7 @@ impl<'a> Connection<'a> {
         let sent = slot.peer.send(now, channel, kind, data);
         if !slot.dirty {
             slot.dirty = true;
-            self.engine.dirty.push_back(self.id.index);
+            self.engine.dirty.push(self.id.index);
         }
         sent
     }

@@ -9,21 +9,49 @@ use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
 
+/// Buffers of up to 64 KiB that one turn fills, of all ports together: 4 MiB, a few milliseconds.
+const BUFFERS_PER_TURN: usize = 64;
+
 impl Engine {
-    /// Takes one batch from a port.
-    pub(super) fn receive(&mut self, port: u32) -> io::Result<()> {
-        let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok(()) };
+    /// A port may have something to receive.
+    pub(super) fn queue_port(&mut self, index: u32) {
+        let Some(port) = self.ports.get_mut(index) else { return };
+        if !std::mem::replace(&mut port.readable, true) {
+            self.readable.push_back(index);
+        }
+    }
+
+    /// Takes one batch from each port that has something, as far as one turn goes.
+    pub(super) fn receive_queued(&mut self) -> io::Result<()> {
+        let mut room = BUFFERS_PER_TURN;
+        for _ in 0..self.readable.len() {
+            if room == 0 {
+                break;
+            }
+            let Some(index) = self.readable.pop_front() else { break };
+            let Some(port) = self.ports.get_mut(index) else { continue };
+            port.readable = false;
+            let (filled, may_have_more) = self.receive(index)?;
+            room = room.saturating_sub(filled);
+            if may_have_more {
+                self.queue_port(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one batch from a port. Gives how many buffers were filled, and whether there may be more.
+    fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
+        let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
-        let Some(mut batch) = self.batch.take() else { return Ok(()) };
+        let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
         for received in batch.iter() {
             self.dispatch(port, received);
         }
-        if batch.is_full() {
-            self.unfinished.push(port);
-        }
+        let may_have_more = batch.is_full();
         self.batch = Some(batch);
-        received.map(|_| ())
+        Ok((received?, may_have_more))
     }
 
     /// Gives datagrams of one sender to their connection.

@@ -4,6 +4,7 @@ mod connection;
 mod inbound;
 mod outbound;
 mod ports;
+mod queue;
 mod routes;
 mod slot;
 mod stun;
@@ -25,6 +26,7 @@ pub use slot::ConnectionId;
 use crate::error::Error;
 use crate::settings::Settings;
 use ports::{Ports, candidate_addresses};
+use queue::SendQueue;
 use routes::Routes;
 use slot::Slot;
 use timers::Timers;
@@ -60,12 +62,12 @@ pub(crate) struct Engine {
     generation: u32,
     routes: Routes,
     timers: Timers,
-    /// Connections that may have datagrams to send, each once. Those that wait for a socket stand there instead.
-    dirty: VecDeque<u32>,
+    /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
+    dirty: SendQueue,
     /// Connections that may have events or messages, each once.
     touched: Vec<u32>,
-    /// Ports that may have more to receive than was taken.
-    unfinished: Vec<u32>,
+    /// Ports that may have something to receive, each once.
+    readable: VecDeque<u32>,
     /// Absent only while what it holds is dealt out.
     batch: Option<ReceiveBatch>,
     arena: Arena,
@@ -89,9 +91,9 @@ impl Engine {
             generation: 0,
             routes: Routes::default(),
             timers: Timers::default(),
-            dirty: VecDeque::new(),
+            dirty: SendQueue::default(),
             touched: Vec::new(),
-            unfinished: Vec::new(),
+            readable: VecDeque::new(),
             batch,
             arena: Arena::default(),
             now: Instant::now(),
@@ -158,9 +160,6 @@ impl Engine {
         handler: &mut impl Handler,
     ) -> io::Result<Option<Duration>> {
         self.now = Instant::now();
-        for index in std::mem::take(&mut self.unfinished) {
-            self.receive(index)?;
-        }
         for ready in events.iter() {
             if ready.writable {
                 for index in self.ports.resume(ready.key)? {
@@ -171,9 +170,10 @@ impl Engine {
                 }
             }
             if ready.readable {
-                self.receive(ready.key)?;
+                self.queue_port(ready.key);
             }
         }
+        self.receive_queued()?;
         while let Some(index) = self.timers.expired(self.now) {
             if let Some(slot) = self.slots.get_mut(index as usize) {
                 slot.peer.handle_timeout(self.now);
@@ -211,7 +211,7 @@ impl Engine {
 
     /// Whether there is something to do without waiting.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.dirty.is_empty() || !self.touched.is_empty() || !self.unfinished.is_empty()
+        !self.dirty.is_empty() || !self.touched.is_empty() || !self.readable.is_empty()
     }
 
     /// Ends all connections, and tells the peers if there is room to.
@@ -221,7 +221,7 @@ impl Engine {
             slot.peer.close(self.now);
             if !slot.dirty {
                 slot.dirty = true;
-                self.dirty.push_back(index as u32);
+                self.dirty.push(index as u32);
             }
         }
         while !self.dirty.is_empty() {
@@ -252,7 +252,7 @@ impl Engine {
         }
         if !slot.dirty {
             slot.dirty = true;
-            self.dirty.push_back(index);
+            self.dirty.push(index);
         }
     }
 }

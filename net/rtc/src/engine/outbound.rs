@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::slot::SHARE_DATAGRAMS;
 use super::{Engine, stun};
 
 /// What a send from a connection came to.
@@ -15,12 +16,12 @@ enum Sent {
 }
 
 impl Engine {
-    /// Sends from the connections in the queue, one batch each in turn, at most so many batches.
+    /// Sends from the connections in the queue, one batch each at a time, at most so many batches.
     pub(super) fn send_queued(&mut self, batches: usize) -> io::Result<()> {
         for _ in 0..batches {
-            let Some(index) = self.dirty.pop_front() else { break };
+            let Some(index) = self.dirty.pop() else { break };
             match self.send_from(index)? {
-                Sent::Some => self.dirty.push_back(index),
+                Sent::Some => self.requeue(index),
                 Sent::All => self.settle(index),
                 Sent::Blocked => {}
             }
@@ -42,12 +43,23 @@ impl Engine {
             slot.dirty = false;
             return Ok(Sent::All);
         };
+        slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
         let datagrams = self.arena.filled(&transmit);
         if let Some(id) = stun::request_transaction(datagrams) {
             self.routes.add_check(index, &mut slot.trail, id, transmit.remote);
         }
         self.ports.send(slot.port, transmit, datagrams)?;
         Ok(Sent::Some)
+    }
+
+    /// A connection has sent a batch.
+    fn requeue(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        if slot.share > 0 {
+            return self.dirty.push(index);
+        }
+        slot.share = SHARE_DATAGRAMS;
+        self.dirty.push_behind(index);
     }
 
     /// A connection has sent all that it could: what it waits for now.

@@ -16,6 +16,8 @@ pub(crate) struct Port {
     backlog: Option<(Transmit, Vec<u8>)>,
     /// Connections that wait for that.
     pub(crate) stalled: Vec<u32>,
+    /// Queued to be received from.
+    pub(crate) readable: bool,
 }
 
 impl Port {
@@ -104,7 +106,7 @@ impl Ports {
         let entry = self.slab.vacant_entry();
         let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.poller.add(&socket, index)?;
-        entry.insert(Port { socket, backlog: None, stalled: Vec::new() });
+        entry.insert(Port { socket, backlog: None, stalled: Vec::new(), readable: false });
         Ok(index)
     }
 }

@@ -22,6 +22,9 @@ impl fmt::Display for ConnectionId {
     }
 }
 
+/// Datagrams that a connection may send before all others have had the same: one batch.
+pub(super) const SHARE_DATAGRAMS: usize = netdyno_io::MAX_SEGMENTS;
+
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) peer: PeerConnection,
@@ -30,6 +33,8 @@ pub(crate) struct Slot {
     pub(crate) port: u32,
     /// Queued to be polled for datagrams, or waiting for room in its socket.
     pub(crate) dirty: bool,
+    /// Datagrams that it may still send before it stands behind the others.
+    pub(crate) share: usize,
     /// Queued to be polled for events and messages.
     pub(crate) touched: bool,
     /// Whether messages are taken; else they wait in the connection.
@@ -52,6 +57,7 @@ impl Slot {
             generation,
             port,
             dirty: false,
+            share: SHARE_DATAGRAMS,
             touched: false,
             reading: true,
             held: VecDeque::new(),
