@@ -10,7 +10,6 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -21,23 +20,30 @@ use crate::engine::Port;
 use crate::error::{Error, RecvError};
 use crate::face::{Channel, Peer, Wait, block};
 use crate::settings::Settings;
+use crate::spread::Drivers;
 
-/// A port that any number of connections can share, and the thread that drives it. Both end when the last clone,
+/// A port that any number of connections can share, and the thread that drives it, or as many of both as
+/// [`Settings::reactors`] says. They end when the last clone,
 /// the last connection and the last channel are dropped.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    driver: Arc<Driver>,
+    drivers: Drivers<Driver>,
 }
 
 impl Endpoint {
-    /// Binds a UDP port (0: the kernel chooses one) and starts the thread.
+    /// Binds the UDP port (0: the kernel chooses one) and starts the thread, or all of them.
     pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
-        Ok(Self { driver: Arc::new(Driver::start(address, settings)?) })
+        Ok(Self { drivers: Drivers::start(address, &settings, Driver::start)? })
     }
 
-    /// The address that it is bound to.
+    /// The address that it is bound to; with several reactors, the first's.
     pub fn local_address(&self) -> SocketAddr {
-        self.driver.hub.local_address()
+        self.drivers.all()[0].hub.local_address()
+    }
+
+    /// The addresses that its reactors are bound to.
+    pub fn local_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.drivers.all().iter().map(|driver| driver.hub.local_address())
     }
 }
 
@@ -63,7 +69,7 @@ impl PeerConnection {
 
     /// A new connection on the endpoint's port, or on one of its own.
     pub fn on(endpoint: &Endpoint, port: Port) -> Result<Self, Error> {
-        let driver = endpoint.driver.clone();
+        let driver = endpoint.drivers.least();
         Ok(Self { peer: Peer::new(driver.hub.clone(), driver, port)? })
     }
 

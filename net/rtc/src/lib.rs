@@ -12,6 +12,9 @@
 //! - [`blocking`]: calls wait; a thread drives the endpoint.
 //! - `tokio` (the feature `tokio`): the same names, awaited; a task drives the endpoint.
 //!
+//! One thread drives an endpoint, unless [`Settings::reactors`] says more: then each has a share of the connections. [`Reactors`] is
+//! the first face on several threads.
+//!
 //! Two connected in one program, by the blocking face:
 //!
 //! ```
@@ -78,7 +81,9 @@ mod engine;
 mod error;
 mod face;
 mod limits;
+mod reactors;
 mod settings;
+mod spread;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
@@ -92,6 +97,7 @@ pub use netdyno_rtc_core::{
     Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
     PeerState, Reliability, SendError, SignalingError, Stats,
 };
+pub use reactors::{Place, Reactors};
 pub use settings::Settings;
 
 /// The example of the README, compiled and run.

@@ -24,7 +24,12 @@ pub struct Settings {
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
     /// core. The Tokio face does not spin where a task drives it (Linux): its runtime does the waiting.
     pub spin: Duration,
-    /// Connections at a time.
+    /// How many threads (tasks, on the Tokio face) drive an endpoint of the blocking or the Tokio face, or a
+    /// [`Reactors`](crate::Reactors); 0: one for each CPU that this process may use. Each has a UDP port of its own: with a port asked
+    /// for, that one and those behind it. A new connection goes where there are fewest, and stays there. An
+    /// [`Endpoint`](crate::Endpoint) is one by itself.
+    pub reactors: usize,
+    /// Connections at a time, of each reactor.
     pub max_connections: usize,
     /// 64 KiB buffers that one receive call may fill, 1 to 32.
     pub receive_buffers: usize,
@@ -47,6 +52,7 @@ impl Settings {
             addresses: Vec::new(),
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
+            reactors: 1,
             max_connections: 65_536,
             receive_buffers: 4,
             sends_per_turn: 16,

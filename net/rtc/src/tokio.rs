@@ -6,7 +6,6 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::Arc;
 
 use netdyno_rtc_core::{ChannelOptions, Kind, Message, PeerState, SendError};
 
@@ -14,6 +13,7 @@ use crate::engine::Port;
 use crate::error::{Error, RecvError};
 use crate::face::{Channel, Peer, ready};
 use crate::settings::Settings;
+use crate::spread::Drivers;
 
 #[cfg(not(target_os = "linux"))]
 use crate::driver::Driver;
@@ -23,23 +23,29 @@ use task::Driver;
 #[cfg(target_os = "linux")]
 mod task;
 
-/// A port that any number of connections can share, and the task that drives it. Both end when the last clone, the
+/// A port that any number of connections can share, and the task that drives it, or as many of both as
+/// [`Settings::reactors`] says. They end when the last clone, the
 /// last connection and the last channel are dropped, or the runtime.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    driver: Arc<Driver>,
+    drivers: Drivers<Driver>,
 }
 
 impl Endpoint {
-    /// Binds a UDP port (0: the kernel chooses one) and starts the task, on the runtime that this is called in. It
+    /// Binds the UDP port (0: the kernel chooses one) and starts the task, or all of them, on the runtime that this is called in. It
     /// needs its I/O and time drivers.
     pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
-        Ok(Self { driver: Arc::new(Driver::start(address, settings)?) })
+        Ok(Self { drivers: Drivers::start(address, &settings, Driver::start)? })
     }
 
-    /// The address that it is bound to.
+    /// The address that it is bound to; with several reactors, the first's.
     pub fn local_address(&self) -> SocketAddr {
-        self.driver.hub.local_address()
+        self.drivers.all()[0].hub.local_address()
+    }
+
+    /// The addresses that its reactors are bound to.
+    pub fn local_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.drivers.all().iter().map(|driver| driver.hub.local_address())
     }
 }
 
@@ -65,7 +71,7 @@ impl PeerConnection {
 
     /// A new connection on the endpoint's port, or on one of its own.
     pub fn on(endpoint: &Endpoint, port: Port) -> Result<Self, Error> {
-        let driver = endpoint.driver.clone();
+        let driver = endpoint.drivers.least();
         Ok(Self { peer: Peer::new(driver.hub.clone(), driver, port)? })
     }
 

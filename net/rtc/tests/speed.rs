@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_rtc::{
-    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Settings, blocking,
+    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Reactors, Settings,
+    blocking,
 };
 use support::{On, settings};
 
@@ -136,6 +137,64 @@ fn throughput() {
             cpu * 1e9 / (after.1 - before.1) as f64
         );
     });
+}
+
+/// Sends on what it has offered, and counts what comes to what it has answered.
+struct Both {
+    source: Source,
+    received: &'static AtomicU64,
+}
+
+impl Handler for Both {
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
+        // What was answered says `Open` of no channel: the peer made it.
+        self.source.on_event(connection, event);
+    }
+
+    fn on_message(&mut self, _: &mut Connection<'_>, message: Message) {
+        self.received.fetch_add(message.data.len() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Both ends of ten connections a reactor, in that reactor: each fills a core, and what `REACTORS` of them do is so many times
+/// what one does, unless they share something.
+#[test]
+#[ignore = "a measurement"]
+fn reactors() {
+    let mut settings = tuned();
+    settings.reactors = number("REACTORS", 1);
+    let (connections, seconds) = (number("CONNECTIONS", 10), number("SECONDS", 3) as u64);
+    let received: Vec<&'static AtomicU64> =
+        (0..settings.reactors).map(|_| &*Box::leak(Box::new(AtomicU64::new(0)))).collect();
+    let make = |number: usize| Both {
+        source: Source { message: vec![7; 1024], high_bytes: 256 << 10 },
+        received: received[number],
+    };
+    let reactors = Reactors::start("127.0.0.1:0".parse().unwrap(), &settings, make).unwrap();
+    for reactor in 0..settings.reactors {
+        for _ in 0..connections {
+            let connected = reactors.run(reactor, |endpoint, _| {
+                let (id, offer) = endpoint.offer(Port::Own, "speed")?;
+                let (_, answer) = endpoint.answer(&offer)?;
+                endpoint.connection(id).unwrap().accept_answer(&answer)?;
+                Ok::<_, netdyno_rtc::Error>(())
+            });
+            connected.unwrap().unwrap();
+        }
+    }
+    thread::sleep(Duration::from_secs(1));
+    let count = || received.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let (before, cpu, begin) = (count(), processor_seconds(), Instant::now());
+    thread::sleep(Duration::from_secs(seconds));
+    let (after, cpu, spent) = (count(), processor_seconds() - cpu, begin.elapsed().as_secs_f64());
+    let rates: Vec<f64> =
+        before.iter().zip(&after).map(|(before, after)| (after - before) as f64 / spent / 1e6).collect();
+    println!(
+        "{} reactors: {:.1} MB/s in all, {rates:.1?} each, {:.2} cores",
+        settings.reactors,
+        rates.iter().sum::<f64>(),
+        cpu / spent
+    );
 }
 
 #[test]
