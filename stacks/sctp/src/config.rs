@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::error::ConfigError;
 use crate::limits::Limits;
-use crate::outbound::Schedule;
 
 /// Settings of an association. `Config::default()` is right for WebRTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +56,16 @@ pub enum Congestion {
     /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round trip, with pacing, in place of a window that
     /// shrinks by loss. `tolerated_loss_percent` has no part in it.
     Bbr,
+}
+
+/// How the streams share what may be sent (RFC 8260 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// A message each in turn (section 3.2); with I-DATA a chunk each.
+    #[default]
+    RoundRobin,
+    /// Bytes in proportion to the streams' weights (section 3.6); weights are the priorities of RFC 8831 section 6.4.
+    WeightedFair,
 }
 
 impl Default for Config {

@@ -57,9 +57,9 @@ mod types;
 pub mod wire;
 
 pub use association::{Association, Event, State, Stats};
-pub use config::{Config, Congestion};
+pub use config::{Config, Congestion, Schedule};
 pub use error::{AssociationError, ConfigError, ProtocolViolation, ResetError, SendError};
 pub use inbound::Message;
 pub use limits::Limits;
-pub use outbound::{Reliability, Schedule, SendOptions};
+pub use outbound::{Reliability, SendOptions};
 pub use types::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};

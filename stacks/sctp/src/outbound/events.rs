@@ -2,9 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::OutboundEvent;
 use super::streams::Stream;
 use crate::types::StreamId;
+
+/// What the layer above may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutboundEvent {
+    /// The buffered amount of the stream fell to its low threshold.
+    BufferedAmountLow(StreamId),
+    /// After a `WouldBlock` there is room again: for the message that was refused, and not just for that.
+    Writable,
+}
 
 /// The events. There is at most one for each stream, and one `Writable`.
 #[derive(Debug, Default)]

@@ -29,6 +29,8 @@ mod transmit;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use events::OutboundEvent;
+
 use crate::config::Config;
 use crate::error::SendError;
 use crate::types::{Ppid, StreamId, Tsn};
@@ -78,16 +80,6 @@ pub enum Reliability {
     MaxLifetime(Duration),
 }
 
-/// How the streams share what may be sent (RFC 8260 section 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Schedule {
-    /// A message each in turn (section 3.2); with I-DATA a chunk each.
-    #[default]
-    RoundRobin,
-    /// Bytes in proportion to the streams' weights (section 3.6); weights are the priorities of RFC 8831 section 6.4.
-    WeightedFair,
-}
-
 /// What the peer said in its INIT or INIT ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
@@ -99,15 +91,6 @@ pub(crate) struct Peer {
     pub(crate) interleaving: bool,
     /// It knows FORWARD-TSN, or I-FORWARD-TSN if interleaving.
     pub(crate) forward_tsn: bool,
-}
-
-/// What the layer above may want to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutboundEvent {
-    /// The buffered amount of the stream fell to its low threshold.
-    BufferedAmountLow(StreamId),
-    /// After a `WouldBlock` there is room again: for the message that was refused, and not just for that.
-    Writable,
 }
 
 /// Counters, all since the beginning.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::Schedule;
 use super::streams::Streams;
+use crate::config::Schedule;
 
 /// Virtual time that a byte takes at weight 1. At weight 256 the clock runs for 2^56 bytes.
 const UNITS: u64 = 1 << 16;
