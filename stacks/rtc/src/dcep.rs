@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::peer::Reliability;
+use netdyno_sctp::Reliability;
 
 /// DATA_CHANNEL_OPEN (RFC 8832 section 5.1):
 ///

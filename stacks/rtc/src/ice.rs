@@ -26,10 +26,12 @@ use is::stun::StunMessage;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
+pub(crate) use self::session::{Datagram, Path, Remote};
+
 use self::session::{Heard, Session};
 use crate::config::Config;
 use crate::error::{Error, SignalingError};
-use crate::peer::IceState;
+use crate::limits::UFRAG_CHARS;
 use crate::sdp::{Candidate, CandidateKind};
 
 /// STUN datagrams waiting to be sent; more are dropped, as the network would.
@@ -42,29 +44,19 @@ const PATH_SILENCE: Duration = Duration::from_secs(7);
 /// section 5.1): in this time one may be lost, and most often two.
 const CONSENT_TIMEOUT_MIN: Duration = Duration::from_secs(15);
 
-/// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
-pub(crate) const UFRAG_CHARS: usize = 8;
-
-/// A pair of addresses that datagrams go over.
+/// State of ICE (W3C RTCIceConnectionState, without `completed` and `closed`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Path {
-    pub(crate) local: SocketAddr,
-    pub(crate) remote: SocketAddr,
-}
-
-/// A datagram of ICE.
-#[derive(Debug)]
-pub(crate) struct Datagram {
-    pub(crate) path: Path,
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// What the peer's description says about ICE.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Remote<'a> {
-    pub(crate) ufrag: &'a str,
-    pub(crate) password: &'a str,
-    pub(crate) lite: bool,
+pub enum IceState {
+    /// No checks yet.
+    New,
+    /// Checks are under way.
+    Checking,
+    /// A pair works.
+    Connected,
+    /// No answer for a while.
+    Disconnected,
+    /// Consent was lost.
+    Failed,
 }
 
 /// ICE of a peer connection.

@@ -78,11 +78,11 @@ pub use bytes::Bytes;
 pub use config::Config;
 pub use dtls::{Certificate, Fingerprint};
 pub use error::{ChannelError, Error, SendError, SignalingError};
+pub use ice::IceState;
 pub use limits::Limits;
 pub use netdyno_sctp as sctp;
 pub use peer::{
-    ChannelId, ChannelOptions, ChannelState, Event, IceState, Kind, Message, PeerConnection, PeerState,
-    Reliability,
+    ChannelId, ChannelOptions, ChannelState, Event, Kind, Message, PeerConnection, PeerState, Reliability,
 };
 pub use stats::{ChannelStats, Stats};
 pub use transmit::{ARENA_BYTES, Arena, MAX_SEGMENTS, Transmit};

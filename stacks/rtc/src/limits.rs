@@ -1,5 +1,8 @@
 //! Everything has a limit, and every limit a name.
 
+/// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
+pub(crate) const UFRAG_CHARS: usize = 8;
+
 /// What a peer, or the application, can make a peer connection hold. What the association holds is limited in
 /// [`Config::sctp`](crate::Config::sctp).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use is::{IceAgent, IceAgentEvent, IceCreds, Protocol, Sha1HmacProvider};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
-use super::{Datagram, Path, Remote};
 use crate::error::SignalingError;
 use crate::sdp::{Candidate, CandidateKind};
 
@@ -27,6 +26,28 @@ const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
 const UNANSWERED_MAX: u32 = 256;
 /// Steps of the agent in one go: it takes queued checks one by one.
 const STEPS_MAX: usize = 128;
+
+/// A pair of addresses that datagrams go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+}
+
+/// A datagram of ICE.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    pub(crate) path: Path,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What the peer's description says about ICE.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remote<'a> {
+    pub(crate) ufrag: &'a str,
+    pub(crate) password: &'a str,
+    pub(crate) lite: bool,
+}
 
 /// HMAC-SHA1, which STUN is bound to.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub use self::types::{
-    ChannelId, ChannelOptions, ChannelState, Event, IceState, Kind, Message, PeerState, Reliability,
+    ChannelId, ChannelOptions, ChannelState, Event, Kind, Message, PeerState, Reliability,
 };
 
 use self::channels::Channels;
@@ -33,7 +33,7 @@ use self::signaling::Signaling;
 use self::transport::Transport;
 use crate::config::Config;
 use crate::error::Error;
-use crate::ice::{Ice, Path};
+use crate::ice::{Ice, IceState, Path};
 use crate::stats::Stats;
 
 /// A WebRTC peer connection for data channels.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::Error;
+use crate::ice::IceState;
 
 /// Names a data channel of one peer connection, for as long as the peer connection lives. Not the SCTP stream, which is
 /// known only after the handshake.
@@ -95,21 +96,6 @@ pub enum PeerState {
     Failed,
     /// Over.
     Closed,
-}
-
-/// State of ICE (W3C RTCIceConnectionState, without `completed` and `closed`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IceState {
-    /// No checks yet.
-    New,
-    /// Checks are under way.
-    Checking,
-    /// A pair works.
-    Connected,
-    /// No answer for a while.
-    Disconnected,
-    /// Consent was lost.
-    Failed,
 }
 
 /// What the application is told.

@@ -6,8 +6,7 @@ use super::candidate::is_ice_char;
 use super::{Candidate, DataSection, Description, Form, Section, Setup};
 use crate::dtls::Fingerprint;
 use crate::error::SignalingError;
-use crate::ice::UFRAG_CHARS;
-use crate::limits::Limits;
+use crate::limits::{Limits, UFRAG_CHARS};
 
 /// Message size of a peer that does not say one (RFC 8841 section 6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 65_536;
