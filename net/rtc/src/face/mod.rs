@@ -4,6 +4,7 @@
 mod channel;
 mod hub;
 mod peer;
+mod peer_inner;
 mod peers;
 mod waiters;
 

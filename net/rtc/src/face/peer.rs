@@ -8,31 +8,22 @@ use netdyno_rtc_core::{ChannelId, ChannelOptions, PeerState, Stats};
 
 use super::channel::Channel;
 use super::hub::Hub;
+use super::peer_inner::PeerInner;
 use super::peers::ChannelState;
 use super::waiters::Wait;
-use crate::engine::{Connection, ConnectionId, Port};
+use crate::engine::Port;
 use crate::error::Error;
 
 /// A connection of the blocking or the Tokio face: what can be done without waiting. It is closed when it and all
 /// of its channels are dropped: what was not sent by then is lost, as by [`close`](Peer::close).
 #[derive(Debug, Clone)]
 pub struct Peer {
-    pub(super) inner: Arc<PeerInner>,
-}
-
-#[derive(Debug)]
-pub(super) struct PeerInner {
-    pub(super) hub: Arc<Hub>,
-    pub(super) key: usize,
-    pub(super) id: ConnectionId,
-    /// Keeps the driver alive.
-    _driver: Arc<dyn Any + Send + Sync>,
+    inner: Arc<PeerInner>,
 }
 
 impl Peer {
     pub(crate) fn new(hub: Arc<Hub>, driver: Arc<dyn Any + Send + Sync>, port: Port) -> Result<Self, Error> {
-        let (key, id) = hub.add(port)?;
-        Ok(Self { inner: Arc::new(PeerInner { hub, key, id, _driver: driver }) })
+        Ok(Self { inner: Arc::new(PeerInner::new(hub, driver, port)?) })
     }
 
     /// An offer with all candidates, for the other side. Create a channel first, or the peer has no reason to
@@ -145,30 +136,5 @@ impl Peer {
             entry.watchers.register(wait);
             Poll::Pending
         })
-    }
-}
-
-impl PeerInner {
-    /// Does something with the connection, and sends what comes of it.
-    pub(super) fn with<T>(
-        &self,
-        act: impl FnOnce(&mut Connection<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        self.hub.act(|state| act(&mut state.engine.connection(self.id).ok_or(Error::Closed)?))
-    }
-
-    fn entry<T>(&self, look: impl FnOnce(Option<&mut super::peers::PeerEntry>) -> T) -> T {
-        self.hub.look(|state| look(state.peers.get_mut(self.key)))
-    }
-}
-
-impl Drop for PeerInner {
-    fn drop(&mut self) {
-        self.hub.act(|state| {
-            if let Some(mut connection) = state.engine.connection(self.id) {
-                connection.close();
-            }
-            state.peers.remove(self.key);
-        });
     }
 }
