@@ -9,8 +9,9 @@ use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
 
-/// Buffers of up to 64 KiB that one turn fills, of all ports together: 4 MiB, a few milliseconds.
-const BUFFERS_PER_TURN: usize = 64;
+/// What one turn receives, of all ports together, before the application hears of it and something is sent: as much as still lies
+/// in the caches then.
+const BYTES_PER_TURN: usize = 512 << 10;
 
 impl Engine {
     /// A port may have something to receive.
@@ -21,18 +22,16 @@ impl Engine {
         }
     }
 
-    /// Takes one batch from each port that has something, as far as one turn goes.
+    /// Takes what has come, one batch of each port after the other, as far as one turn goes.
     pub(super) fn receive_queued(&mut self) -> io::Result<()> {
-        let mut room = BUFFERS_PER_TURN;
-        for _ in 0..self.readable.len() {
-            if room == 0 {
-                break;
-            }
-            let Some(index) = self.readable.pop_front() else { break };
+        let mut taken = 0;
+        while taken < BYTES_PER_TURN
+            && let Some(index) = self.readable.pop_front()
+        {
             let Some(port) = self.ports.get_mut(index) else { continue };
             port.readable = false;
-            let (filled, may_have_more) = self.receive(index)?;
-            room = room.saturating_sub(filled);
+            let (bytes, may_have_more) = self.receive(index)?;
+            taken += bytes;
             if may_have_more {
                 self.queue_port(index);
             }
@@ -40,18 +39,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes one batch from a port. Gives how many buffers were filled, and whether there may be more.
+    /// Takes one batch from a port. Gives its bytes, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
         let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
+        let mut bytes = 0;
         for received in batch.iter() {
+            bytes += received.datagrams.len();
             self.dispatch(port, received);
         }
         let may_have_more = batch.is_full();
         self.batch = Some(batch);
-        Ok((received?, may_have_more))
+        received.map(|_| (bytes, may_have_more))
     }
 
     /// Gives datagrams of one sender to their connection.

@@ -200,23 +200,21 @@ fn ends_do_not_pile_up_while_nobody_reads() {
 
 #[test]
 fn a_turn_receives_so_much_and_no_more() {
-    /// More than a turn takes, four to a port.
-    const PORTS: usize = BUFFERS_PER_TURN / 4 + 5;
+    const LENGTH: usize = 60_000;
+    const PORTS: usize = BYTES_PER_TURN / LENGTH + 5;
     let mut side = Side::new(settings());
     let ids: Vec<ConnectionId> = (0..PORTS).map(|_| side.engine.add(Port::Own).unwrap()).collect();
-    // Of one sender they would share a buffer.
-    let strangers = [0; 4].map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     for id in ids {
         let port = side.engine.slots[id.index as usize].port;
         let address = side.engine.ports.get(port).unwrap().socket.local_address();
-        strangers.iter().for_each(|stranger| assert_eq!(stranger.send_to(b"noise", address).unwrap(), 5));
+        assert_eq!(stranger.send_to(&[0xff; LENGTH], address).unwrap(), LENGTH);
     }
     let rest = side.turn();
-    assert!(!side.engine.readable.is_empty() && rest == Some(Duration::ZERO), "{rest:?}");
-    until(|| {
-        side.turn();
-        side.engine.readable.is_empty()
-    });
+    let left = side.engine.readable.len();
+    assert_eq!((left, rest), (PORTS - BYTES_PER_TURN.div_ceil(LENGTH), Some(Duration::ZERO)));
+    side.turn();
+    assert!(side.engine.readable.is_empty());
     side.poller.wait(&mut side.events, Some(Duration::ZERO)).unwrap();
     assert!(side.events.is_empty(), "all was taken in the end");
 }
