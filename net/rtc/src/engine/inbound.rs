@@ -12,6 +12,8 @@ use super::{Connection, ConnectionId, Engine, Handler};
 /// What one turn receives, of all ports together, before the application hears of it and something is sent: as much as still lies
 /// in the caches then.
 const BYTES_PER_TURN: usize = 512 << 10;
+/// What a buffer counts for beside its bytes: empty datagrams cost time too.
+const BUFFER_CHARGE: usize = 4096;
 
 impl Engine {
     /// A port may have something to receive.
@@ -39,7 +41,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes one batch from a port. Gives its bytes, and whether there may be more.
+    /// Takes one batch from a port. Gives what it counts for, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
         let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
@@ -47,7 +49,7 @@ impl Engine {
         let received = socket.receive(&mut batch);
         let mut bytes = 0;
         for received in batch.iter() {
-            bytes += received.datagrams.len();
+            bytes += received.datagrams.len() + BUFFER_CHARGE;
             self.dispatch(port, received);
         }
         let may_have_more = batch.is_full();

@@ -201,7 +201,8 @@ fn ends_do_not_pile_up_while_nobody_reads() {
 #[test]
 fn a_turn_receives_so_much_and_no_more() {
     const LENGTH: usize = 60_000;
-    const PORTS: usize = BYTES_PER_TURN / LENGTH + 5;
+    const TURN: usize = BYTES_PER_TURN.div_ceil(LENGTH + BUFFER_CHARGE);
+    const PORTS: usize = TURN + 5;
     let mut side = Side::new(settings());
     let ids: Vec<ConnectionId> = (0..PORTS).map(|_| side.engine.add(Port::Own).unwrap()).collect();
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -212,7 +213,7 @@ fn a_turn_receives_so_much_and_no_more() {
     }
     let rest = side.turn();
     let left = side.engine.readable.len();
-    assert_eq!((left, rest), (PORTS - BYTES_PER_TURN.div_ceil(LENGTH), Some(Duration::ZERO)));
+    assert_eq!((left, rest), (PORTS - TURN, Some(Duration::ZERO)));
     side.turn();
     assert!(side.engine.readable.is_empty());
     side.poller.wait(&mut side.events, Some(Duration::ZERO)).unwrap();
