@@ -82,6 +82,7 @@ mod error;
 mod face;
 mod limits;
 mod reactors;
+mod rehearsal;
 mod settings;
 mod spread;
 #[cfg(feature = "tokio")]

@@ -29,6 +29,9 @@ pub struct Settings {
     /// for, that one and those behind it. A new connection goes where there are fewest, and stays there. An
     /// [`Endpoint`](crate::Endpoint) is one by itself.
     pub reactors: usize,
+    /// Whether the first endpoint of a process connects two of its kind in memory before anything else, which takes about a millisecond,
+    /// and takes more than half of one from the first connection.
+    pub rehearse: bool,
     /// Connections at a time, of each reactor.
     pub max_connections: usize,
     /// 64 KiB buffers that one receive call may fill, 1 to 32.
@@ -53,6 +56,7 @@ impl Settings {
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
             reactors: 1,
+            rehearse: true,
             max_connections: 65_536,
             receive_buffers: 4,
             sends_per_turn: 16,

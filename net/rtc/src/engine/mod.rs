@@ -24,6 +24,7 @@ pub use connection::Connection;
 pub use slot::ConnectionId;
 
 use crate::error::Error;
+use crate::rehearsal;
 use crate::settings::Settings;
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
@@ -79,6 +80,9 @@ impl Engine {
         let other = settings.addresses.iter().find(|&&offered| offered != address.ip());
         if let Some(&other) = other.filter(|_| !address.ip().is_unspecified()) {
             return Err(Error::Address(other));
+        }
+        if settings.rehearse {
+            rehearsal::once(&settings.peer);
         }
         let ports = Ports::bind(address, settings.socket.clone(), poller)?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
