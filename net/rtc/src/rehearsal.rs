@@ -34,7 +34,7 @@ fn connect(config: &Arc<Config>) -> Option<()> {
     let channel = offerer.create_channel(now, "", ChannelOptions::default()).ok()?;
     let offer = offerer.create_offer(now, false).ok()?;
     offerer.accept_answer(now, &answerer.accept_offer(now, &offer).ok()?).ok()?;
-    let mut sides = [offerer, answerer];
+    let sides = [offerer, answerer];
     let mut was_sent = false;
     for _ in 0..TURNS_MAX {
         now += Duration::from_millis(1);

@@ -9,11 +9,9 @@ use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
 
-/// What one turn receives, of all ports together, before the application hears of it and something is sent: as much as still lies
-/// in the caches then.
-const BYTES_PER_TURN: usize = 512 << 10;
-/// What a buffer counts for beside its bytes: empty datagrams cost time too.
-const BUFFER_CHARGE: usize = 4096;
+/// Buffers of up to 64 KiB that one turn fills, of all ports together, before the application hears of it and something is sent: as
+/// much as still lies in the caches then. One may hold a single datagram of a handshake, which takes as long as 64 KiB of messages.
+const BUFFERS_PER_TURN: usize = 8;
 
 impl Engine {
     /// A port may have something to receive.
@@ -26,14 +24,15 @@ impl Engine {
 
     /// Takes what has come, one batch of each port after the other, as far as one turn goes.
     pub(super) fn receive_queued(&mut self) -> io::Result<()> {
-        let mut taken = 0;
-        while taken < BYTES_PER_TURN
+        let mut filled = 0;
+        while filled < BUFFERS_PER_TURN
             && let Some(index) = self.readable.pop_front()
         {
             let Some(port) = self.ports.get_mut(index) else { continue };
             port.readable = false;
-            let (bytes, may_have_more) = self.receive(index)?;
-            taken += bytes;
+            let (buffers, may_have_more) = self.receive(index)?;
+            // An empty one is work too.
+            filled += buffers.max(1);
             if may_have_more {
                 self.queue_port(index);
             }
@@ -41,20 +40,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes one batch from a port. Gives what it counts for, and whether there may be more.
+    /// Takes one batch from a port. Gives the buffers filled, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
         let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let mut bytes = 0;
         for received in batch.iter() {
-            bytes += received.datagrams.len() + BUFFER_CHARGE;
             self.dispatch(port, received);
         }
         let may_have_more = batch.is_full();
         self.batch = Some(batch);
-        received.map(|_| (bytes, may_have_more))
+        Ok((received?, may_have_more))
     }
 
     /// Gives datagrams of one sender to their connection.
