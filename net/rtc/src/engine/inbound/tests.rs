@@ -200,7 +200,7 @@ fn ends_do_not_pile_up_while_nobody_reads() {
 
 #[test]
 fn a_turn_receives_so_much_and_no_more() {
-    const PORTS: usize = BUFFERS_PER_TURN + 5;
+    const PORTS: usize = COST_PER_TURN + 5;
     let mut side = Side::new(settings());
     let ids: Vec<ConnectionId> = (0..PORTS).map(|_| side.engine.add(Port::Own).unwrap()).collect();
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
