@@ -1,0 +1,104 @@
+//! On made-up trials.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+use super::*;
+use crate::store::fixture::{self, Contender};
+use crate::store::{CellStatus, Turns};
+
+#[test]
+fn a_stall_names_the_window_and_the_remedy() {
+    let reading = |mark, at_ns| Sample {
+        role: "answerer".to_owned(),
+        kind: SampleKind::Counter,
+        mark,
+        at_ns,
+        name: "bytes".to_owned(),
+        value: Some(5),
+        source: "contender".to_owned(),
+    };
+    let samples = [reading(0, 1), reading(1, 700_000_001)];
+    let figure = rate(&Window::of(&samples, None), "answerer", "bytes");
+    assert_eq!(figure.value, None);
+    assert!(
+        figure.source.contains("bytes of the answerer did not move in the window of 0.7 s"),
+        "{figure:?}"
+    );
+    assert!(figure.source.contains("--set seconds=3"), "{figure:?}");
+}
+
+/// The marks of the undisturbed stretch have the greatest numbers, wherever among the turns it was.
+#[test]
+fn totals_are_of_the_latest_reading_not_of_the_greatest_mark() {
+    let reading = |kind, mark, name: &str, value| Sample {
+        role: "answerer".to_owned(),
+        kind,
+        mark,
+        at_ns: value,
+        name: name.to_owned(),
+        value: Some(value),
+        source: "contender".to_owned(),
+    };
+    // The marks, in the order of time; two turns and the stretch (4, 5).
+    for marks in [[0, 1, 2, 3, 4, 5], [0, 1, 4, 5, 2, 3]] {
+        let readings = marks.iter().zip(1..);
+        let samples: Vec<Sample> = readings
+            .flat_map(|(&mark, n)| {
+                [
+                    reading(SampleKind::Counter, mark, "bytes", 100 * n),
+                    reading(SampleKind::Meter, mark, "wire_bytes", 110 * n),
+                ]
+            })
+            .collect();
+        assert_eq!(counter_total(&samples, "answerer", "bytes"), Some(600), "{marks:?}");
+        assert_eq!(wire_total(&samples), Some(660), "{marks:?}");
+    }
+    assert_eq!(wire_total(&[]), None);
+}
+
+#[test]
+fn a_quantile_between_two_groups_is_seen() {
+    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let mut trial = fixture::run(&[only], None).trials.remove(0);
+    let mut metric = crate::dummy::workload().metrics.remove(0);
+    metric.from =
+        Source::HistogramQuantile { role: "sink".into(), histogram: "latency".into(), quantile: 0.5 };
+    // (values at 8,000, at 17,000) -> seen
+    for (fast, slow, seen) in
+        [(48, 52, true), (53, 47, true), (60, 40, false), (40, 60, false), (100, 0, false)]
+    {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        histogram.record_n(8000, fast).unwrap();
+        histogram.record_n(17_000, slow).unwrap();
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+        assert_eq!(between_groups(&metric, &[&trial]).is_some(), seen, "{fast} {slow}");
+    }
+}
+
+fn encoded(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
+    STANDARD.encode(bytes)
+}
+
+#[test]
+fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
+    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let mut trial = fixture::run(&[only], None).trials.remove(0);
+    let told = |trial: &TrialRecord, q| histogram_quantile(&[trial], "sink", "latency", q).value;
+    // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
+    let turns = Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count: 3, stretch: true };
+    for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        histogram.record_n(10, echoes).unwrap();
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+        trial.turns = None;
+        assert_eq!([0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some()), [true; 3]);
+        trial.turns = Some(turns.clone());
+        let in_turns = [0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some());
+        assert_eq!(in_turns, [true, p99_in_turns, false], "{echoes}");
+    }
+}
