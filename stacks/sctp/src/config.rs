@@ -18,7 +18,7 @@ pub struct Config {
     pub packet_bytes: usize,
     /// Path MTU discovery (RFC 8899) looks for SCTP packets of up to this length; `packet_bytes` turns it off.
     pub max_packet_bytes: usize,
-    /// The largest message that the peer takes (`a=max-message-size`, RFC 8841 section 6).
+    /// The largest message that the peer takes (`a=max-message-size`, RFC 8841 section 6), below 4 GiB.
     pub max_send_message_bytes: usize,
     /// Offer I-DATA (RFC 8260), so that a large message does not hold up the others.
     pub interleaving: bool,
@@ -101,7 +101,11 @@ impl Config {
                 (self.packet_bytes..=16_384).contains(&self.max_packet_bytes),
                 "packet_bytes to 16,384",
             ),
-            ("max_send_message_bytes", self.max_send_message_bytes > 0, "at least 1"),
+            (
+                "max_send_message_bytes",
+                (1..=u32::MAX as usize).contains(&self.max_send_message_bytes),
+                "1 to 4294967295",
+            ),
             (
                 "rto_min",
                 self.rto_min > Duration::ZERO && self.rto_min <= self.rto_initial,

@@ -118,8 +118,8 @@ fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -
     sctp.packet_bytes = packet(config.datagram_bytes);
     sctp.max_packet_bytes = packet(config.max_datagram_bytes);
     // No more than the send buffer takes: a longer message would never find room.
-    let largest = u64::try_from(config.sctp.limits.send_buffer_bytes).unwrap_or(u64::MAX);
-    sctp.max_send_message_bytes = max_send_message_bytes.min(largest).try_into().unwrap_or(usize::MAX);
+    let largest = u32::try_from(config.sctp.limits.send_buffer_bytes).unwrap_or(u32::MAX);
+    sctp.max_send_message_bytes = max_send_message_bytes.min(largest.into()) as usize;
     sctp.limits.max_message_bytes = config.max_message_bytes;
     sctp
 }

@@ -313,7 +313,7 @@ impl Association {
 
     /// The largest message that the peer takes, once it is known (`a=max-message-size`).
     pub fn set_max_send_message_bytes(&mut self, bytes: usize) {
-        self.max_send_message_bytes = bytes;
+        self.max_send_message_bytes = bytes.min(u32::MAX as usize);
     }
 
     /// Asks to reset outgoing streams once all of their data has arrived (RFC 6525 section 5.1.2). Until the peer has

@@ -8,17 +8,20 @@
 use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
 
 /// A message, or part of one. It is worth nothing without its store, to which it has to be given back.
+///
+/// A message has less than 4 GiB (`Config::max_send_message_bytes`): where many short ones wait, what each takes beside its bytes
+/// counts.
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Stored {
     block: u32,
-    start: usize,
-    length: usize,
+    start: u32,
+    length: u32,
 }
 
 impl Stored {
     pub(super) fn len(&self) -> usize {
-        self.length
+        self.length as usize
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -27,10 +30,10 @@ impl Stored {
 
     /// Takes the first `bytes` off.
     pub(super) fn split_to(&mut self, bytes: usize) -> Self {
-        debug_assert!(bytes <= self.length);
-        let front = Self { block: self.block, start: self.start, length: bytes };
-        self.start += bytes;
-        self.length -= bytes;
+        debug_assert!(bytes <= self.len());
+        let front = Self { block: self.block, start: self.start, length: bytes as u32 };
+        self.start += front.length;
+        self.length -= front.length;
         front
     }
 }
@@ -84,16 +87,16 @@ impl Store {
             _ => self.turn(message.len(), keep),
         };
         let block = &mut self.blocks[index as usize];
-        let start = block.bytes.len();
+        let start = block.bytes.len() as u32;
         block.bytes.extend_from_slice(message);
         block.live += message.len();
-        Stored { block: index, start, length: message.len() }
+        Stored { block: index, start, length: message.len() as u32 }
     }
 
     /// The bytes.
     #[inline]
     pub(super) fn get(&self, stored: &Stored) -> &[u8] {
-        &self.blocks[stored.block as usize].bytes[stored.start..][..stored.length]
+        &self.blocks[stored.block as usize].bytes[stored.start as usize..][..stored.len()]
     }
 
     /// They are no longer needed.
@@ -103,7 +106,7 @@ impl Store {
             return;
         }
         let block = &mut self.blocks[stored.block as usize];
-        block.live -= stored.length;
+        block.live -= stored.len();
         if block.live == 0 {
             self.reuse(stored.block);
         }
