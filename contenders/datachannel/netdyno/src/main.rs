@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use netdyno_contender::datachannel::{Job, Order};
 use netdyno_contender::{Lab, lock_version};
+use netdyno_rtc::core::sctp::Congestion;
 use netdyno_rtc::{Endpoint, Settings};
 
 use role::Connections;
@@ -49,16 +50,17 @@ fn main() {
 
 /// The library's defaults, but for what is asked on the command line.
 fn settings() -> Result<Settings, Box<dyn std::error::Error>> {
-    let mut settings = Settings::new()?;
+    let mut peer = (*Settings::new()?.peer).clone();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
-            Some(("--max-datagram-bytes", bytes)) => {
-                let mut peer = (*settings.peer).clone();
-                peer.max_datagram_bytes = bytes.parse()?;
-                settings = Settings::with(peer);
+            Some(("--max-datagram-bytes", bytes)) => peer.max_datagram_bytes = bytes.parse()?,
+            Some(("--congestion", "bbr")) => peer.sctp.congestion = Congestion::Bbr,
+            _ => {
+                return Err(
+                    format!("{argument}: neither --max-datagram-bytes=BYTES nor --congestion=bbr").into()
+                );
             }
-            _ => return Err(format!("{argument}: not --max-datagram-bytes=BYTES").into()),
         }
     }
-    Ok(settings)
+    Ok(Settings::with(peer))
 }
