@@ -46,12 +46,12 @@ impl Figure {
 const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
 /// Such requests are this share, at the most, of those beyond a quantile that is told.
 const INTERRUPTED_MOST: f64 = 0.5;
+const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
 
 /// How far a quantile's neighbours are, as a share of all values ...
 const NEIGHBOUR: f64 = 0.05;
 /// ... and the ratio from which the quantile lies between two groups. One group's are 1.02 to 1.1 apart.
 const GROUPS_APART: f64 = 1.3;
-const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
 
 /// A metric of one trial.
 #[must_use]

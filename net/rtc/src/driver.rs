@@ -1,5 +1,6 @@
 //! A thread that turns a hub.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -14,7 +15,8 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) hub: Arc<Hub>,
-    thread: Option<JoinHandle<()>>,
+    /// Joined when the hub has been ended, by `drop`.
+    _thread: Thread,
 }
 
 impl Driver {
@@ -23,17 +25,31 @@ impl Driver {
         let waker = poller.waker();
         let hub = Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || waker.wake()))?);
         let turned = EndOnDrop(hub.clone());
-        let thread =
-            thread::Builder::new().name("netdyno-rtc".to_owned()).spawn(move || drive(&turned.0, &poller))?;
-        Ok(Self { hub, thread: Some(thread) })
+        let thread = Thread::spawn(move || drive(&turned.0, &poller))?;
+        Ok(Self { hub, _thread: thread })
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
         self.hub.end();
+    }
+}
+
+/// A thread that takes turns. Dropping it waits until it has ended: it must have been told to.
+#[derive(Debug)]
+pub(crate) struct Thread(Option<JoinHandle<()>>);
+
+impl Thread {
+    pub(crate) fn spawn(turn: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        thread::Builder::new().name("netdyno-rtc".to_owned()).spawn(turn).map(|handle| Self(Some(handle)))
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
         // A waker that it calls may drop the last handle: then it ends by itself.
-        let thread = self.thread.take().filter(|handle| handle.thread().id() != thread::current().id());
+        let thread = self.0.take().filter(|handle| handle.thread().id() != thread::current().id());
         if let Some(thread) = thread {
             // A panic of the thread has been told by itself.
             let _ = thread.join();

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::{self, JoinHandle};
 
 use netdyno_io::Waker;
 
+use crate::driver::Thread;
 use crate::endpoint::Endpoint;
 use crate::engine::{ConnectionId, Handler, Port};
 use crate::error::Error;
@@ -35,7 +35,8 @@ struct Reactor<H> {
     connections: Arc<AtomicUsize>,
     /// None: it is to end.
     tasks: Option<Sender<Task<H>>>,
-    thread: Option<JoinHandle<()>>,
+    /// Joined when it has been told to end, by `drop`.
+    _thread: Thread,
 }
 
 /// In place of a count: more than all that live.
@@ -118,8 +119,7 @@ impl<H: Handler + Send + 'static> Reactor<H> {
         let counted = Counted(connections.clone());
         // A system that fails has ended the connections; who asks is told that they are closed.
         let turn = move || drop(drive(endpoint, handler, &inbox, counted));
-        let thread = thread::Builder::new().name("netdyno-rtc".to_owned()).spawn(turn)?;
-        Ok(Self { address, waker, connections, tasks: Some(tasks), thread: Some(thread) })
+        Ok(Self { address, waker, connections, tasks: Some(tasks), _thread: Thread::spawn(turn)? })
     }
 }
 
@@ -127,11 +127,6 @@ impl<H> Drop for Reactor<H> {
     fn drop(&mut self) {
         self.tasks = None;
         self.waker.wake();
-        let thread = self.thread.take().filter(|handle| handle.thread().id() != thread::current().id());
-        if let Some(thread) = thread {
-            // A panic of the thread has been told by itself.
-            let _ = thread.join();
-        }
     }
 }
 

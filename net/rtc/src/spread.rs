@@ -64,7 +64,7 @@ impl<D> Drivers<D> {
     /// The one with the fewest connections: each of them has a reference to it.
     pub(crate) fn least(&self) -> Arc<D> {
         let least = self.all.iter().min_by_key(|driver| Arc::strong_count(driver));
-        least.unwrap_or(&self.all[0]).clone()
+        least.expect("there is at least one").clone()
     }
 }
 
