@@ -184,6 +184,7 @@ mod tests {
         workload.turns = Some(TurnsSpec {
             turn_ms: 100,
             lead_ms: 30,
+            turns_max: 4,
             stretch_ms: 500,
             stretch_every: 4,
             together: 3,

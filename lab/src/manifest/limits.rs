@@ -24,5 +24,7 @@ pub const GATE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// The longest turn, lead or stretch of a duel, in ms: beyond it timers of the one that stands still run out.
 pub const TURN_MS_MAX: u32 = 10_000;
+/// The most turns that each has in a session: 1,000 of 100 ms are 100 s, and some 100,000 samples.
+pub const TURNS_MAX: u32 = 1000;
 /// Most trials that take turns in a session.
 pub const TOGETHER_MAX: u32 = 16;

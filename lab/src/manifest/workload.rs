@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{
-    BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TOGETHER_MAX, TURN_MS_MAX,
+    BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TOGETHER_MAX, TURN_MS_MAX, TURNS_MAX,
 };
 use super::read::{Problems, decode};
 use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
@@ -93,6 +93,9 @@ pub struct TurnsSpec {
     pub turn_ms: u32,
     /// What goes before it, from the thaw on, in ms: what had stood still gets going again.
     pub lead_ms: u32,
+    /// How many turns each has in a session, at the most; a shorter window holds fewer.
+    #[serde(default = "turns_max_default")]
+    pub turns_max: u32,
     /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against; also the length
     /// of a turn of those whom shorter ones disturb.
     pub stretch_ms: u32,
@@ -265,6 +268,9 @@ impl Workload {
             if turns.stretch_ms <= turns.turn_ms {
                 problems.push("turns.stretch_ms", "must be longer than a turn");
             }
+            if !(2..=TURNS_MAX).contains(&turns.turns_max) {
+                problems.push("turns.turns_max", format!("must be from 2 to {TURNS_MAX}"));
+            }
             if turns.stretch_every == 0 {
                 problems.push("turns.stretch_every", "must be at least 1");
             }
@@ -392,6 +398,10 @@ fn numeric(at: &str, param: &str, params: &IndexMap<String, ParamSpec>, problems
         Some(ParamKind::Integer | ParamKind::Number) => {}
         Some(_) => problems.push(at, format!("parameter \"{param}\" must be a number")),
     }
+}
+
+fn turns_max_default() -> u32 {
+    TURNS_MAX
 }
 
 fn marks_hz_default() -> u32 {

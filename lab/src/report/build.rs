@@ -152,7 +152,7 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
         bottleneck: bottleneck(workload, &counted, load.as_ref(), shared) + &events(workload, &metrics),
         metrics,
         load,
-        turns: in_turns::of_cell(run, workload, index, &trials),
+        turns: in_turns::of_cell(run, workload, index, &counted),
         curves: curves(&counted),
         builds: record.builds.clone(),
         implementations: record.implementations.clone(),

@@ -87,7 +87,7 @@ fn good(run: &Run, cell: usize, in_turns: bool) -> u32 {
     u32::try_from(run.trials.iter().filter(is).count()).unwrap_or(u32::MAX)
 }
 
-/// A cell in its turns, if it took any.
+/// A cell in its turns, if it took any; their length is that of the trials that its figures are of.
 pub(super) fn of_cell(
     run: &Run,
     workload: &Workload,

@@ -97,6 +97,19 @@ fn what_turns_did_stands_below_the_table() {
 }
 
 #[test]
+fn who_is_compared_in_long_turns_is_told_with_their_length() {
+    let mut run = by_turns([""; 2]);
+    let mut long = run.trials.iter().find(|t| t.cell == 1).unwrap().clone();
+    (long.block, long.turns.as_mut().unwrap().turn_ns) = (99, 500_000_000);
+    run.trials.push(long);
+    let length = |label: &str| {
+        let report = build(&run).unwrap();
+        report.cells.iter().find(|c| c.label == label).unwrap().turns.as_ref().unwrap().turn_ns
+    };
+    assert_eq!((length("rival"), length("base")), (500_000_000, 100_000_000));
+}
+
+#[test]
 fn why_blocks_is_said_where_duels_could_be_held() {
     let lines = |run: &Run| in_turns::lines(&build(run).unwrap());
     assert_eq!(lines(&made_up()), [""; 0], "the workload has no turns");

@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::Position;
 use super::cells::{note_outcome, roles, wrong_version};
 use super::engine::{Engine, RunError};
 use super::neighbours::Neighbours;
-use super::{Position, TURNS_MAX};
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
 use crate::build::Built;
 use crate::duels::{self, Duels, Pace};
@@ -230,7 +230,7 @@ fn spec<'a>(
     }
 }
 
-/// The turns of one session: as many as fill the window that was asked for. Who stands in several sessions of a round, as the
+/// The turns of one session: as many as fill the window that was asked for, up to the workload's bound. Who stands in several sessions of a round, as the
 /// baseline does, is left alone in the first; whose disturbance is in doubt, in every round.
 fn turn_plan(
     run: &Run,
@@ -245,7 +245,7 @@ fn turn_plan(
         Pace::Long => spec.stretch_ms,
     };
     let window_ms = 1000.0 * run.cells[cells[0]].params.number("seconds").unwrap_or(0.0);
-    let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(TURNS_MAX)) as u32;
+    let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(spec.turns_max)) as u32;
     let has_stretch = round.is_multiple_of(spec.stretch_every);
     let had_one = |cell: usize| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);

@@ -23,9 +23,6 @@ use crate::build::BuildEvent;
 use crate::store::Run;
 use crate::trial;
 
-/// The most turns of a session: 1,000 of 100 ms are 100 s of each side, and some 100,000 samples.
-pub const TURNS_MAX: u32 = 1000;
-
 /// What a run tells while it goes on.
 pub trait Display {
     /// A contender is being built: the `index`-th of `count`.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::bench::{Bench, Seen, cell};
 
 pub(crate) const TURNS: &str =
-    "\n[turns]\nturn_ms = 20\nlead_ms = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
+    "\n[turns]\nturn_ms = 20\nlead_ms = 5\nturns_max = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
 
 fn bench() -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None)]);
@@ -19,11 +19,12 @@ fn bench() -> Bench {
 fn contenders_take_turns_and_the_report_says_so() {
     let bench = bench();
     let run =
-        bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.1", "--format", "json"]);
+        bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.2", "--format", "json"]);
     assert_eq!(run.code, 0, "{run:?}");
     let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(report, bench.last(), "what is shown again is the same");
     assert_eq!(report["run"]["compared_by"], "duels");
+    // `turns_max` of them, not the ten that 0.2 s would hold.
     assert!(report["run"]["headline"].as_str().unwrap().contains("2 sessions of 5 turns"), "{report}");
     for name in ["one", "two"] {
         let turns = &cell(&report, name)["turns"];

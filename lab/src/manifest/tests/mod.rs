@@ -196,6 +196,10 @@ fn a_broken_workload_says_where_and_why() {
             "turns.only.pairs: 0 is too small",
         ),
         (
+            "[turns]\nturn_ms = 1\nlead_ms = 1\nturns_max = 1\nstretch_ms = 2\nstretch_every = 1\ntogether = 2",
+            "turns.turns_max: must be from 2 to 1000",
+        ),
+        (
             "[turns]\nturn_ms = 5\nlead_ms = 1\nstretch_ms = 5\nstretch_every = 1\ntogether = 2",
             "turns.stretch_ms: must be longer than a turn",
         ),
