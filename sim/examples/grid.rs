@@ -41,8 +41,8 @@ fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
     );
     println!("|--:|--:|--:|--:|--:|--:|--:|");
     for bits_per_s in RATES {
-        for rtt_ms in [10, 40, 100] {
-            for queue in [0.1, 0.25, 1.0, 2.0, 4.0] {
+        for rtt_ms in RTTS_MS {
+            for queue in [0.1, 1.0, 2.0, 4.0] {
                 let mut path = Path::new(Duration::from_millis(rtt_ms), 0.0, bits_per_s);
                 path.queue_bytes =
                     ((queue * bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64()) as usize).max(2 * 1300);

@@ -3,7 +3,7 @@
 //! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
 
 use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END, RENEGED};
-use super::seq_set::{SeqSet, first_bit, numbers};
+use super::seq_set::{SeqSet, count_bits, first_bit, numbers};
 use super::store::Stored;
 use super::time::Time;
 use crate::types::Tsn;
@@ -147,6 +147,12 @@ impl Flight {
     pub(super) fn first_outstanding(&self, from: u64) -> Option<u64> {
         let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
         first_bit(from.max(self.base), self.next, word)
+    }
+
+    /// How many are outstanding. Takes time by the number of words of 64.
+    pub(super) fn outstanding_between(&self, from: u64, to: u64) -> usize {
+        let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
+        count_bits(from.max(self.base), to.min(self.next), word)
     }
 
     /// The last outstanding chunk.

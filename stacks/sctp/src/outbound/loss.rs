@@ -15,8 +15,10 @@ use std::time::Duration;
 use super::Outbound;
 use super::chunk::{Acked, Sent};
 use super::congestion::CongestionControl;
+use super::reduction::Pace;
 use super::time::Time;
 use super::tolerance::shows_queue;
+use super::untold::Untold;
 
 /// Least reordering window, once there was reordering. A round trip on one machine is some 50 microseconds, a quarter
 /// of that is less than by how much threads and timers jitter.
@@ -63,48 +65,6 @@ pub(super) struct Loss {
     pub(super) newly_lost: usize,
     /// While what was lost is repaired.
     pub(super) pace: Option<Pace>,
-}
-
-/// Proportional rate reduction (RFC 9937): when a burst of losses is found, most of the window is free at once. To fill it at once
-/// would overflow the queue that has overflowed already; so no more goes out than what arrives allows.
-#[derive(Debug)]
-pub(super) struct Pace {
-    /// Bytes that had not arrived when the first loss was found, those of the SACK that showed it with them (RecoverFS).
-    flight_before: usize,
-    /// Bytes that have arrived since.
-    delivered: usize,
-    /// Bytes that were sent since.
-    sent: usize,
-    /// Bytes that may be sent now.
-    allowance: usize,
-}
-
-impl Pace {
-    fn new(flight_before: usize) -> Self {
-        Self { flight_before, delivered: 0, sent: 0, allowance: 0 }
-    }
-
-    /// So much has arrived; so much is still on its way, and may be. `grace` is a packet if the SACK moved the cumulative TSN on and
-    /// showed no further loss (SafeACK), else nothing: what is lost again and again must not be sent faster for it.
-    fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, grace: usize) {
-        self.delivered += bytes;
-        self.allowance = if on_the_way > window {
-            let share = (self.delivered as u128 * window as u128).div_ceil(self.flight_before.max(1) as u128);
-            (share as usize).saturating_sub(self.sent)
-        } else {
-            let limit = self.delivered.saturating_sub(self.sent).max(bytes) + grace;
-            limit.min(window - on_the_way)
-        };
-    }
-
-    pub(super) fn may_send(&self) -> bool {
-        self.allowance > 0
-    }
-
-    pub(super) fn on_sent(&mut self, bytes: usize) {
-        self.sent += bytes;
-        self.allowance = self.allowance.saturating_sub(bytes);
-    }
 }
 
 /// A tail loss probe.
@@ -196,6 +156,11 @@ impl Loss {
         }
     }
 
+    /// It was sent so long before what has arrived that it is under way no more.
+    pub(super) fn is_late(&self, sent: Sent, window: Duration, now: Time) -> bool {
+        matches!(self.verdict(sent, window, now), Verdict::Lost)
+    }
+
     fn verdict(&self, sent: Sent, window: Duration, now: Time) -> Verdict {
         if sent >= self.newest {
             return Verdict::InTime;
@@ -233,6 +198,7 @@ impl Outbound {
         }
         let window = self.reorder_window();
         let lost = self.lose_resent(window, now) + self.lose_originals(window, now);
+        self.pass_untold(window, now);
         self.respond(lost, now, delivered)
     }
 
@@ -277,6 +243,9 @@ impl Outbound {
         let mut lost = 0;
         while let Some(seq) = self.flight.first_outstanding(self.loss.cursor) {
             self.loss.cursor = seq;
+            if seq >= self.untold.from {
+                break;
+            }
             let chunk = self.flight.chunk(seq);
             if chunk.transmits == 1 {
                 let Some(bytes) = self.judge((chunk.sent_at, seq), window, now) else { break };
@@ -320,9 +289,10 @@ impl Outbound {
         if !self.is_in_recovery() {
             self.loss.pace = None;
         }
+        let in_flight = self.in_flight_bytes();
         if let Some(pace) = &mut self.loss.pace {
             let grace = if is_safe { self.packet_bytes } else { 0 };
-            pace.on_delivery(delivered, self.flight.bytes(), self.congestion.window_bytes(), grace);
+            pace.on_delivery(delivered, in_flight, self.congestion.window_bytes(), grace);
         }
     }
 
@@ -409,38 +379,10 @@ impl Outbound {
         }
         self.loss.newly_lost = newly_lost;
         self.loss.pace = None;
+        self.untold = Untold::nothing();
         self.loss.resent.clear();
         self.loss.cursor = self.flight.next();
         self.loss.probe = None;
         self.loss.reorder_at = Time::NEVER;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// In packets of one byte: 100 were in flight when a loss was found, and the window is 50 from then on.
-    #[test]
-    fn what_goes_out_in_a_recovery_follows_what_arrives() {
-        // arrived before, sent before; arrives now, still on its way, grace -> may be sent
-        let rows = [
-            // More is on its way than may be: half of what arrives, rounded up.
-            (0, 0, 3, 90, 0, 2),
-            (3, 2, 3, 87, 1, 1),
-            (40, 20, 1, 51, 1, 1),
-            // Less than may be: as much as arrives, and one more if the SACK was safe, until the window is reached.
-            (40, 20, 2, 40, 0, 10),
-            (40, 40, 2, 40, 0, 2),
-            (40, 40, 2, 40, 1, 3),
-            (40, 40, 0, 40, 1, 1),
-            (40, 40, 0, 40, 0, 0),
-            (40, 40, 20, 45, 1, 5),
-        ];
-        for (delivered, sent, arrives, on_the_way, grace, expected) in rows {
-            let mut pace = Pace { delivered, sent, ..Pace::new(100) };
-            pace.on_delivery(arrives, on_the_way, 50, grace);
-            assert_eq!(pace.allowance, expected, "{delivered} {sent} {arrives} {on_the_way} {grace}");
-        }
     }
 }

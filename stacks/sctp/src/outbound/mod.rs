@@ -15,6 +15,7 @@ mod limited;
 mod loss;
 mod opening;
 mod pacer;
+mod reduction;
 mod room;
 mod rtt;
 mod sack;
@@ -26,6 +27,7 @@ mod time;
 mod timers;
 mod tolerance;
 mod transmit;
+mod untold;
 
 use std::time::{Duration, Instant};
 
@@ -50,6 +52,7 @@ use streams::{Queued, Streams};
 use time::{Clock, Time};
 use timers::Timers;
 use tolerance::Tolerance;
+use untold::Untold;
 
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
@@ -129,6 +132,7 @@ pub(crate) struct Outbound {
     pacer: Pacer,
     forward: Forward,
     timers: Timers,
+    untold: Untold,
     events: Events,
     stats: OutboundStats,
     sack_delay: Duration,
@@ -202,6 +206,7 @@ impl Outbound {
             pacer: Pacer::new(),
             forward: Forward::new(),
             timers: Timers::new(),
+            untold: Untold::nothing(),
             events: Events::default(),
             stats: OutboundStats::default(),
             sack_delay: config.sack_delay,

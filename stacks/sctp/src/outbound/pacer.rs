@@ -5,16 +5,8 @@
 
 use std::time::Duration;
 
+use super::congestion::Pacing;
 use super::time::Time;
-
-/// A burst is what the rate carries in this time ...
-const BURST_TIME: Duration = Duration::from_millis(1);
-/// ... up to a datagram of segments.
-const BURST_BYTES_MAX: f64 = 65_536.0;
-/// Bytes that may go out at once, at this rate: a packet at the least.
-pub(super) fn burst_bytes(rate: f64, packet_bytes: usize) -> f64 {
-    (rate * BURST_TIME.as_secs_f64()).min(BURST_BYTES_MAX).max(packet_bytes as f64)
-}
 
 /// The bucket.
 #[derive(Debug)]
@@ -29,25 +21,25 @@ impl Pacer {
         Self { level: 0.0, at: Time::START }
     }
 
-    fn level_at(&self, now: Time, rate: f64, burst: f64) -> f64 {
-        (self.level + rate * now.since(self.at).as_secs_f64()).min(burst)
+    fn level_at(&self, now: Time, pacing: Pacing) -> f64 {
+        (self.level + pacing.rate * now.since(self.at).as_secs_f64()).min(pacing.burst_bytes)
     }
 
     /// Whether a packet may go out.
-    pub(super) fn may_send(&self, now: Time, rate: f64, packet_bytes: usize) -> bool {
-        self.level_at(now, rate, burst_bytes(rate, packet_bytes)) > 0.0
+    pub(super) fn may_send(&self, now: Time, pacing: Pacing) -> bool {
+        self.level_at(now, pacing) > 0.0
     }
 
     /// So much has gone out.
-    pub(super) fn on_sent(&mut self, now: Time, bytes: usize, rate: f64, packet_bytes: usize) {
-        self.level = self.level_at(now, rate, burst_bytes(rate, packet_bytes)) - bytes as f64;
+    pub(super) fn on_sent(&mut self, now: Time, bytes: usize, pacing: Pacing) {
+        self.level = self.level_at(now, pacing) - bytes as f64;
         self.at = now;
     }
 
     /// When half a burst may go out: sooner would be one packet at a time.
-    pub(super) fn ready_at(&self, rate: f64, packet_bytes: usize) -> Time {
-        let missing = burst_bytes(rate, packet_bytes) / 2.0 - self.level;
-        let wait = (missing / rate).clamp(0.0, 3600.0);
+    pub(super) fn ready_at(&self, pacing: Pacing) -> Time {
+        let missing = pacing.burst_bytes / 2.0 - self.level;
+        let wait = (missing / pacing.rate).clamp(0.0, 3600.0);
         self.at.after(Duration::from_secs_f64(wait))
     }
 }
@@ -59,24 +51,25 @@ mod tests {
     #[test]
     fn what_goes_out_is_the_rate_in_bursts() {
         const PACKET: usize = 1000;
-        for (rate, burst) in [(100_000.0, 1000.0), (10e6, 10_000.0), (1e9, 65_536.0)] {
+        for (rate, burst_bytes) in [(100_000.0, 1000.0), (10e6, 10_000.0), (1e9, 65_536.0)] {
+            let pacing = Pacing { rate, burst_bytes };
             let begin = Time::START.after(Duration::from_secs(1));
             let (mut pacer, mut now, mut sent) = (Pacer::new(), begin, 0);
             let mut largest = 0;
             let end = begin.after(Duration::from_secs(1));
             while now < end {
                 let mut batch = 0;
-                while pacer.may_send(now, rate, PACKET) {
-                    pacer.on_sent(now, PACKET, rate, PACKET);
+                while pacer.may_send(now, pacing) {
+                    pacer.on_sent(now, PACKET, pacing);
                     batch += PACKET;
                 }
                 assert!(batch > 0, "woken for nothing at {rate}");
                 largest = largest.max(batch);
                 sent += batch;
-                now = pacer.ready_at(rate, PACKET).max(now.after(Duration::from_nanos(1)));
+                now = pacer.ready_at(pacing).max(now.after(Duration::from_nanos(1)));
             }
             assert!((sent as f64 / rate - 1.0).abs() < 0.03, "{rate}: {sent}");
-            assert!(largest as f64 <= burst + 1000.0, "{rate}: {largest}");
+            assert!(largest as f64 <= burst_bytes + 1000.0, "{rate}: {largest}");
         }
     }
 
@@ -85,8 +78,9 @@ mod tests {
         let mut pacer = Pacer::new();
         let now = Time::START.after(Duration::from_secs(100));
         let mut sent = 0;
-        while pacer.may_send(now, 1e6, 1000) {
-            pacer.on_sent(now, 1000, 1e6, 1000);
+        let pacing = Pacing { rate: 1e6, burst_bytes: 1000.0 };
+        while pacer.may_send(now, pacing) {
+            pacer.on_sent(now, 1000, pacing);
             sent += 1;
         }
         assert_eq!(sent, 1);

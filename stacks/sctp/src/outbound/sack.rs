@@ -97,8 +97,9 @@ impl Outbound {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);
             }
         });
-        let mut highest = cumulative;
+        let (mut highest, mut blocks) = (cumulative, 0);
         for (first, last) in gaps.take(self.settings.max_gap_blocks) {
+            blocks += 1;
             // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
             let (from, to) = (cumulative + u64::from(first) - 1, cumulative + u64::from(last));
             if to > flight.next() {
@@ -107,6 +108,7 @@ impl Outbound {
             flight.ack_gap(from, to, acked);
             highest = to;
         }
+        self.untold.on_sack(highest, blocks);
         Ok(highest)
     }
 
@@ -133,7 +135,8 @@ impl Outbound {
             bytes: acked.growth_bytes,
             delivered: acked.news_bytes,
             lost: std::mem::take(&mut self.loss.newly_lost),
-            in_flight: self.flight.bytes(),
+            in_flight: self.in_flight_bytes(),
+            told_short: self.is_much_untold(),
             sent_at,
             rtt: acked.clean_sent_at().map(|sent_at| now.since(sent_at)),
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),

@@ -119,6 +119,17 @@ pub(super) fn first_bit(from: u64, to: u64, word: impl Fn(u64) -> u64) -> Option
     None
 }
 
+/// How many of `from..to` have their bit set in the words that `word` gives.
+pub(super) fn count_bits(from: u64, to: u64, word: impl Fn(u64) -> u64) -> usize {
+    let (mut at, mut count) = (from, 0);
+    while at < to {
+        let (mask, next) = piece(at, to);
+        count += (word(at) & mask).count_ones() as usize;
+        at = next;
+    }
+    count
+}
+
 /// The sequence numbers of the bits of one word, from low to high; `at` is any number of that word.
 pub(super) fn numbers(at: u64, mut bits: u64) -> impl Iterator<Item = u64> {
     let first = at - at % WORD;
@@ -212,6 +223,8 @@ mod tests {
                     }
                     Step::First(at) if base + at < end => {
                         prop_assert_eq!(set.first(base + at, end), model.range(base + at..).next().copied());
+                        let count = count_bits(base + at, end, |seq| set.word(seq));
+                        prop_assert_eq!(count, model.range(base + at..end).count());
                     }
                     Step::Grow if capacity < 4096 => {
                         capacity *= 2;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Outbound;
 use super::chunk::{BEGIN, Chunk, END, UNORDERED};
 use super::congestion::CongestionControl;
-use super::loss::Pace;
+use super::reduction::Pace;
 use super::time::Time;
 use crate::types::{Fsn, Mid, Ssn};
 use crate::wire::packet::HEADER_BYTES;
@@ -32,19 +32,15 @@ impl Outbound {
 
     /// Whether pacing lets a packet out. Asked for every packet: the time is worked out only where there is pacing.
     fn is_its_time(&self, now: impl FnOnce() -> Time) -> bool {
-        let Some(rate) = self.congestion.pacing_rate() else { return true };
-        self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now(), rate, self.packet_bytes)
+        let Some(pacing) = self.congestion.pacing() else { return true };
+        self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now(), pacing)
     }
 
     /// When pacing lets out what waits for it.
     pub(super) fn paced_until(&self) -> Time {
-        let Some(rate) = self.congestion.pacing_rate() else { return Time::NEVER };
+        let Some(pacing) = self.congestion.pacing() else { return Time::NEVER };
         let waits = self.peer.is_some() && self.may_send() && self.has_something();
-        if waits && !self.is_its_time(|| self.clock.last) {
-            self.pacer.ready_at(rate, self.packet_bytes)
-        } else {
-            Time::NEVER
-        }
+        if waits && !self.is_its_time(|| self.clock.last) { self.pacer.ready_at(pacing) } else { Time::NEVER }
     }
 
     /// Writes what fits: FORWARD-TSN, retransmissions, then new data, within the windows. Gives whether it wrote.
@@ -66,10 +62,10 @@ impl Outbound {
             if let Some(pace) = &mut self.loss.pace {
                 pace.on_sent(bytes);
             }
-            if let Some(rate) = self.congestion.pacing_rate() {
-                self.pacer.on_sent(now, bytes, rate, self.packet_bytes);
+            if let Some(pacing) = self.congestion.pacing() {
+                self.pacer.on_sent(now, bytes, pacing);
             }
-            self.congestion.on_sent(now, self.flight.bytes(), after_idle);
+            self.congestion.on_sent(now, self.in_flight_bytes(), after_idle);
             self.credit = false;
             if sent {
                 self.timers.probe = self.probe_deadline(now);
@@ -78,8 +74,8 @@ impl Outbound {
             self.arm(now);
         }
         self.note_limit();
-        if self.unsent == 0 && self.may_send() && !self.flight.has_lost() {
-            self.congestion.on_app_limited(self.flight.bytes());
+        if self.may_send() && !self.has_something() {
+            self.congestion.on_app_limited(self.in_flight_bytes());
         }
         forwarded || resent || sent
     }
@@ -94,7 +90,7 @@ impl Outbound {
     /// Whether the congestion window lets out a packet. A whole one must fit, so that a window of one packet is one
     /// (RFC 9260 section 6.1 B would let any window be exceeded by less than a packet).
     pub(super) fn may_send(&self) -> bool {
-        let bytes = self.flight.bytes();
+        let bytes = self.in_flight_bytes();
         let paced = self.loss.pace.as_ref().is_none_or(Pace::may_send);
         bytes == 0 || (paced && bytes + self.packet_bytes <= self.congestion.window_bytes()) || self.credit
     }

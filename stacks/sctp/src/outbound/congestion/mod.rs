@@ -41,6 +41,8 @@ pub(super) struct Ack {
     pub(super) lost: usize,
     /// Bytes in flight now.
     pub(super) in_flight: usize,
+    /// The SACK had no room for all that may have arrived: of losses it tells before it does of what came through.
+    pub(super) told_short: bool,
     /// When the chunk was sent that was sent last among the newly acknowledged.
     pub(super) sent_at: Time,
     /// A round trip, if this SACK gave one.
@@ -53,6 +55,15 @@ pub(super) struct Ack {
     pub(super) acked_end: u64,
     /// The number of the next new chunk.
     pub(super) next: u64,
+}
+
+/// How packets go out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pacing {
+    /// Bytes a second.
+    pub(super) rate: f64,
+    /// Bytes that may go out at once.
+    pub(super) burst_bytes: f64,
 }
 
 /// An algorithm. All lengths are in bytes, chunk headers included.
@@ -68,8 +79,8 @@ pub(super) trait CongestionControl {
     /// Packets are this long from now on.
     fn set_packet_bytes(&mut self, bytes: usize);
 
-    /// Bytes a second at which packets go out; none: as fast as the window lets them.
-    fn pacing_rate(&self) -> Option<f64> {
+    /// How packets go out; none: as fast as the window lets them.
+    fn pacing(&self) -> Option<Pacing> {
         None
     }
     /// Each loss is told by `Ack::lost`, and what of it is congestion is for the algorithm to say: there is no `on_loss`.
@@ -134,8 +145,8 @@ impl CongestionControl for Controller {
         each!(self, algorithm => algorithm.set_packet_bytes(bytes));
     }
 
-    fn pacing_rate(&self) -> Option<f64> {
-        each!(self, algorithm => algorithm.pacing_rate())
+    fn pacing(&self) -> Option<Pacing> {
+        each!(self, algorithm => algorithm.pacing())
     }
 
     fn judges_losses(&self) -> bool {

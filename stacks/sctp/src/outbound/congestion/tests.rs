@@ -38,6 +38,7 @@ impl Path {
                 delivered: packets * PACKET,
                 lost: 0,
                 in_flight: 0,
+                told_short: false,
                 sent_at: Time::START,
                 rtt: Some(rtt),
                 smoothed_rtt: rtt,

@@ -57,6 +57,7 @@ impl Rig {
             delivered: bytes,
             lost: 0,
             in_flight: 0,
+            told_short: false,
             sent_at: now,
             rtt: None,
             smoothed_rtt: ms(10),
@@ -195,6 +196,10 @@ impl Rig {
             (bytes, payload, gap, outstanding),
             (flight.bytes(), flight.payload_bytes(), flight.gap_bytes(), flight.outstanding())
         );
+        let middle = flight.base().midpoint(flight.next());
+        let halves = [(0, middle), (middle, u64::MAX)].map(|(from, to)| flight.outstanding_between(from, to));
+        assert_eq!(halves[0] + halves[1], outstanding);
+        assert!(out.in_flight_bytes() <= bytes);
         assert_eq!((held, unsent, unsent_bytes), (out.held, out.unsent, out.unsent_bytes));
         assert_eq!(stored, out.store.live_bytes());
         if out.peer.is_some() && !out.is_drained() {

@@ -55,6 +55,46 @@ fn losses_of_one_round_trip_reduce_the_window_once() {
     assert!(rig.out.stats().congestion_window_bytes < window);
 }
 
+/// Of 200 packets every other one of the first 120 is lost, and the peer tells of 20 gap blocks at a time: what it has had no room to
+/// tell of is neither lost nor under way.
+#[test]
+fn what_a_full_sack_leaves_out_is_neither_lost_nor_in_flight() {
+    let mut rig = Rig::with(&Config { congestion: crate::Congestion::Bbr, ..newreno() }, FIRST_TSN, peer());
+    rig.out.handle_rtt(ms(20));
+    rig.out.set_window(BIG_WINDOW as usize);
+    (0..200).for_each(|_| rig.send(1, &[7; 1000]));
+    let mut sent = 0;
+    while sent < 200 {
+        match rig.packets().len() {
+            0 => rig.wait(ms(1)),
+            count => sent += count,
+        }
+        rig.widen(1 << 20);
+    }
+    rig.wait(ms(25));
+    let blocks =
+        |from: u16| (0..20).map(|n| (2 * n + 2 - from % 2, 2 * n + 2 - from % 2)).collect::<Vec<_>>();
+    rig.sack(0, &blocks(0), BIG_WINDOW).unwrap();
+    assert_eq!(rig.out.in_flight_bytes(), rig.out.flight.bytes(), "it may be under way still");
+    // The first twenty are sent again, and arrive; the next twenty are told of.
+    let mut again = Vec::new();
+    while again.len() < 20 {
+        again.extend(rig.packets().iter().flat_map(|packet| data_of(packet)).map(|(tsn, ..)| tsn));
+        rig.wait(ms(1));
+    }
+    assert_eq!(again, (0..20).map(|n| 2 * n).collect::<Vec<_>>());
+    rig.wait(ms(25));
+    rig.sack(40, &blocks(0), BIG_WINDOW).unwrap();
+    let lost: Vec<u64> = (0..200).filter(|&seq| rig.out.flight.first_lost(seq) == Some(seq)).collect();
+    let in_order = |seq: &u64| (40..80).contains(seq) && seq % 2 == 0;
+    let bytes = rig.out.flight.bytes();
+    assert!(rig.out.in_flight_bytes() < bytes / 10, "{} of {bytes}", rig.out.in_flight_bytes());
+    assert!(!lost.is_empty() && lost.iter().all(in_order), "{lost:?}");
+    // Once all is told of, all counts again.
+    rig.sack(120, &[], BIG_WINDOW).unwrap();
+    assert_eq!(rig.out.in_flight_bytes(), rig.out.flight.bytes());
+}
+
 #[test]
 fn a_retransmission_that_is_lost_is_found_without_a_timeout() {
     let mut rig = rig(6, ms(20));

@@ -16,8 +16,7 @@ mod rounds;
 
 use std::time::Duration;
 
-use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS};
-use crate::outbound::pacer::burst_bytes;
+use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS, Pacing};
 use crate::outbound::time::Time;
 use rate::Rates;
 
@@ -27,15 +26,25 @@ const STARTUP_GAIN: f64 = 2.77;
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
-/// [DefaultCwndGain], and while we probe for more.
-const WINDOW_GAIN: f64 = 2.0;
-const UP_WINDOW_GAIN: f64 = 2.25;
+/// The window, in what fills the path: a queue of less than half of that leaves another flow its part ...
+const WINDOW_GAIN: f64 = 1.5;
+/// ... unless others keep a deep one: of that a part is needed to have a part of the rate. [DefaultCwndGain] is 2, whatever the queue.
+const DEEP_WINDOW_GAIN: f64 = 2.5;
+/// The queue is deep between these round trips, in the shortest ever seen: the gain rises meanwhile.
+const DEEP_FROM: f64 = 2.0;
+const DEEP_TO: f64 = 3.5;
+/// [StartupCwndGain]
+const STARTUP_WINDOW_GAIN: f64 = 2.0;
+/// Added while we probe for more.
+const UP_WINDOW_GAIN: f64 = 0.25;
 /// [ProbeRTTCwndGain].
 const PROBE_RTT_GAIN: f64 = 0.5;
 /// [PacingMarginPercent]: a little below the model, so that a queue drains.
 const MARGIN: f64 = 0.99;
 /// [LossThresh]: lost beyond what the path loses by itself.
 const LOSS_MAX: f64 = 0.02;
+/// As if so many packets had been seen already, and none lost.
+const OWN_PACKETS_BEFORE: f64 = 40.0;
 /// Standard deviations by which chance may exceed the path's own loss.
 const LOSS_CHANCE: f64 = 2.0;
 /// [Beta]: what is left of a bound after loss.
@@ -53,6 +62,13 @@ const PROBE_WAIT: Duration = Duration::from_secs(2);
 /// The round trip shows a queue when it is longer than the shortest by this part, and not by noise.
 const QUEUE_PART: f64 = 1.0 / 16.0;
 const QUEUE_MIN: Duration = Duration::from_millis(2);
+
+/// A burst is what the rate carries in this time, or in a quarter of the shortest round trip, if that is shorter ...
+const BURST_TIME: Duration = Duration::from_millis(1);
+/// ... but not less than timers can tell ...
+const BURST_TIME_MIN: Duration = Duration::from_micros(250);
+/// ... up to a datagram of segments.
+const BURST_BYTES_MAX: f64 = 65_536.0;
 
 /// Where BBR stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +104,12 @@ pub(in crate::outbound) struct Bbr {
     in_flight_long: f64,
     /// [min_rtt], and when it was seen.
     min_rtt: Option<(Duration, Time)>,
+    /// The shortest ever: others may keep a queue for so long that `min_rtt` has some of it.
+    lowest_rtt: Duration,
     /// The shortest of late [probe_rtt_min_delay].
     recent_rtt: Option<(Duration, Time)>,
+    /// None so short was seen for long [probe_rtt_expired].
+    probe_rtt_due: bool,
     /// A round is over when this is delivered.
     round_end: u64,
     rounds: u64,
@@ -107,6 +127,8 @@ pub(in crate::outbound) struct Bbr {
     is_full: bool,
     /// Share that the path loses by itself.
     own_loss: f64,
+    /// Packets that this is the average of.
+    own_packets: f64,
     phase_at: Time,
     phase_round: u64,
     /// When we probe next at the latest.
@@ -127,6 +149,8 @@ pub(in crate::outbound) struct Bbr {
     after_timeout: Option<Option<u64>>,
     /// Bytes a second; none before anything is known.
     rate: Option<f64>,
+    /// Bytes that may go out at once.
+    burst_bytes: f64,
     random: u64,
 }
 
@@ -142,7 +166,9 @@ impl Bbr {
             in_flight_short: f64::INFINITY,
             in_flight_long: f64::INFINITY,
             min_rtt: None,
+            lowest_rtt: Duration::MAX,
             recent_rtt: None,
+            probe_rtt_due: false,
             round_end: 0,
             rounds: 0,
             round_from: (0, 0),
@@ -153,6 +179,7 @@ impl Bbr {
             full_rounds: 0,
             is_full: false,
             own_loss: 0.0,
+            own_packets: OWN_PACKETS_BEFORE,
             phase_at: Time::START,
             phase_round: 0,
             probe_wait: PROBE_WAIT,
@@ -166,6 +193,7 @@ impl Bbr {
             window_before: 0.0,
             after_timeout: None,
             rate: None,
+            burst_bytes: packet_bytes as f64,
             random: random | 1,
         }
     }
@@ -193,9 +221,8 @@ impl Bbr {
     /// [inflight] for a gain.
     fn target(&self, gain: f64) -> f64 {
         let bytes = gain * self.path_bytes(self.model_rate());
-        let burst = burst_bytes(self.rate.unwrap_or(0.0), self.packet_bytes);
         // [QuantizationBudget]: one burst that is sent, one that is under way, one that is answered.
-        bytes.max(3.0 * burst).max(self.least_window())
+        bytes.max(3.0 * self.burst_bytes).max(self.least_window())
     }
 
     fn least_window(&self) -> f64 {
@@ -239,15 +266,29 @@ impl Bbr {
         let rate = gain * self.model_rate() * MARGIN;
         if rate > 0.0 && (self.is_full || self.rate.is_none_or(|before| rate > before)) {
             self.rate = Some(rate);
+            let time = (self.shortest() / 4).clamp(BURST_TIME_MIN, BURST_TIME);
+            self.burst_bytes = (rate * time.as_secs_f64()).min(BURST_BYTES_MAX).max(self.packet_bytes as f64);
             self.sent_rate[0] = self.sent_rate[0].max(rate);
         }
     }
 
+    fn window_gain(&self, ack: &Ack) -> f64 {
+        let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
+        let depth = ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0);
+        let gain = WINDOW_GAIN + depth * (DEEP_WINDOW_GAIN - WINDOW_GAIN);
+        match self.phase {
+            Phase::Startup | Phase::Drain => STARTUP_WINDOW_GAIN,
+            Phase::Up => gain + UP_WINDOW_GAIN,
+            _ => gain,
+        }
+    }
+
     fn set_window(&mut self, ack: &Ack) {
-        let gain = if self.phase == Phase::Up { UP_WINDOW_GAIN } else { WINDOW_GAIN };
-        let most = self.target(gain) + self.extra[0].max(self.extra[1]);
+        let most = self.target(self.window_gain(ack)) + self.extra[0].max(self.extra[1]);
         let grown = self.window + ack.delivered as f64;
-        self.window = if self.is_full { grown.min(most) } else { grown.max(self.window) };
+        // The start never takes back what it had.
+        let least = if self.is_full { 0.0 } else { self.window };
+        self.window = grown.min(most).max(least);
         let long = match self.phase {
             Phase::Startup | Phase::Drain => f64::INFINITY,
             Phase::Cruise | Phase::ProbeRtt => self.with_headroom(),
@@ -267,8 +308,8 @@ impl CongestionControl for Bbr {
         self.window as usize
     }
 
-    fn pacing_rate(&self) -> Option<f64> {
-        self.rate
+    fn pacing(&self) -> Option<Pacing> {
+        self.rate.map(|rate| Pacing { rate, burst_bytes: self.burst_bytes })
     }
 
     fn judges_losses(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rate::Sample;
-use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_GAIN, PROBE_RTT_INTERVAL, PROBE_WAIT, Phase, UP_GAIN};
+use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_GAIN, PROBE_WAIT, Phase, UP_GAIN};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
@@ -11,6 +11,9 @@ use crate::outbound::time::Time;
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Rounds after which we probe for more at the latest: a flow of Reno would have won that many packets.
 const PROBE_ROUNDS_MAX: f64 = 63.0;
+/// By which part the long bound is raised in the first round of a probe; by a packet at the least, as in the draft. Where a round trip holds
+/// thousands, a packet would take a dozen rounds to matter.
+const RAISE_PART: f64 = 1.0 / 256.0;
 /// Rounds after which a probe's queue must be gone, if it was one.
 const DOWN_ROUNDS_MAX: u64 = 3;
 /// By how much the time after which we probe varies.
@@ -40,7 +43,9 @@ impl Bbr {
             Phase::Drain => {}
             Phase::Down | Phase::Cruise if self.should_probe(now) => {
                 self.forget_short_bounds();
-                self.most = [0.0, self.max_rate()];
+                if self.most[0] > 0.0 {
+                    self.most = [0.0, self.most[0]];
+                }
                 self.enter(Phase::Refill, now);
                 // A round from here.
                 self.round_end = self.rates.delivered;
@@ -61,8 +66,8 @@ impl Bbr {
             Phase::Up => self.probe_up(ack, sample, starts),
             Phase::ProbeRtt => self.probe_rtt(ack, starts),
         }
-        let expired = self.recent_rtt.is_some_and(|(_, at)| now.since(at) > PROBE_RTT_INTERVAL);
-        if expired && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
+        let due = std::mem::take(&mut self.probe_rtt_due);
+        if due && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
             self.enter(Phase::ProbeRtt, now);
             (self.probe_rtt_until, self.window_before) = (None, self.window);
         }
@@ -88,13 +93,14 @@ impl Bbr {
             if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
                 // It is this bound that keeps the rate down. Twice as fast each round.
                 self.full_rounds = 0;
-                let step = self.packet_bytes as f64 * (1u64 << self.raises.min(20)) as f64;
+                let first = (self.in_flight_long * RAISE_PART).max(self.packet_bytes as f64);
+                let step = first * (1u64 << self.raises.min(20)) as f64;
                 self.in_flight_long += step * ack.delivered as f64 / self.window;
             }
         }
         self.raises += u32::from(starts);
         let filled = ack.in_flight as f64 >= UP_GAIN * self.path_bytes(self.max_rate());
-        let stalls = self.full_rounds >= FULL_ROUNDS || self.full_rounds >= 1 && filled;
+        let stalls = self.full_rounds >= FULL_ROUNDS || self.full_rounds >= 2 && filled;
         if self.rounds > self.phase_round && stalls {
             self.enter_down(ack.now);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::outbound::time::Time;
 
-/// Stretches that are kept; beyond, the oldest are forgotten, and give no sample.
+/// Stretches that are kept; beyond, each two become one.
 const STRETCHES_MAX: usize = 4096;
 
 /// What was so when chunks were sent, from `from` on until the next stretch begins.
@@ -80,7 +80,7 @@ impl Rates {
             Some(stretch) => stretch.in_flight = in_flight as u64,
             None => {
                 if self.stretches.len() >= STRETCHES_MAX {
-                    self.stretches.pop_front();
+                    self.thin_out();
                 }
                 self.stretches.push_back(Stretch {
                     from: now,
@@ -92,6 +92,18 @@ impl Rates {
                     app_limited,
                 });
             }
+        }
+    }
+
+    /// Each two stretches become one: what was sent in the second is then sampled over both, from the begin of the first on.
+    fn thin_out(&mut self) {
+        let mut older = std::mem::take(&mut self.stretches).into_iter();
+        while let Some(mut first) = older.next() {
+            if let Some(second) = older.next() {
+                first.in_flight = first.in_flight.max(second.in_flight);
+                first.app_limited |= second.app_limited;
+            }
+            self.stretches.push_back(first);
         }
     }
 
@@ -199,7 +211,10 @@ mod tests {
             rates.on_app_limited(n as usize);
             rates.lost += 1;
         }
-        assert_eq!(rates.stretches.len(), STRETCHES_MAX);
-        assert_eq!(rates.on_ack(at(100_000), 1000, 0, at(0), Duration::ZERO), None, "forgotten");
+        assert!(rates.stretches.len() <= STRETCHES_MAX, "{}", rates.stretches.len());
+        // The very first is still known, and so is one in the middle, up to the stretches that became one.
+        for sent_at in [0, 6000] {
+            assert!(rates.on_ack(at(100_000), 1000, 0, at(sent_at), Duration::ZERO).is_some(), "{sent_at}");
+        }
     }
 }

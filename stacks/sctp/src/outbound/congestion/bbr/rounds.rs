@@ -9,6 +9,10 @@ use crate::outbound::time::Time;
 
 /// The share that a path may lose by itself. What loses more is taken for full.
 const OWN_LOSS_MAX: f64 = 0.15;
+/// Its estimate is an average of about so many packets: before, of all of them.
+const OWN_PACKETS: f64 = 400.0;
+/// The most that one round counts in it.
+const OWN_WEIGHT_MAX: f64 = 0.25;
 /// Growth of the rate by which a round shows that there is more.
 const FULL_GROWTH: f64 = 1.25;
 /// Packets lost in a round that may end the start.
@@ -64,10 +68,10 @@ impl Bbr {
             Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
         };
         let beyond = self.is_beyond(lost, all);
-        if calm && all > 0 {
+        if calm && all > 0 && !ack.told_short {
             let packets = all as f64 / self.packet_bytes as f64;
-            // A round of few packets says little.
-            let weight = (packets / 400.0).clamp(0.005, 0.25);
+            self.own_packets = (self.own_packets + packets).min(OWN_PACKETS);
+            let weight = (packets / self.own_packets).min(OWN_WEIGHT_MAX);
             self.own_loss += weight * (lost as f64 / all as f64 - self.own_loss);
             self.own_loss = self.own_loss.min(OWN_LOSS_MAX);
         }
@@ -119,9 +123,11 @@ impl Bbr {
 
     pub(super) fn update_rtt(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
+        self.lowest_rtt = self.lowest_rtt.min(rtt);
         let is_old = |seen: Option<(Duration, Time)>, age: Duration| {
             seen.is_none_or(|(_, at)| ack.now.since(at) > age)
         };
+        self.probe_rtt_due |= self.recent_rtt.is_some() && is_old(self.recent_rtt, PROBE_RTT_INTERVAL);
         if is_old(self.recent_rtt, PROBE_RTT_INTERVAL) || self.recent_rtt.is_some_and(|(seen, _)| rtt <= seen)
         {
             self.recent_rtt = Some((rtt, ack.now));

@@ -38,6 +38,7 @@ proptest! {
                 delivered: delivered as usize,
                 lost: lost as usize,
                 in_flight: in_flight as usize,
+                told_short: what % 5 == 0,
                 sent_at,
                 rtt: (what % 3 != 0).then(|| Duration::from_micros(wait.into())),
                 smoothed_rtt: Duration::from_micros(wait.into()),
@@ -46,7 +47,7 @@ proptest! {
                 next: acked + 10,
             });
             prop_assert!(bbr.window_bytes() >= MIN_WINDOW_PACKETS * PACKET);
-            prop_assert!(bbr.pacing_rate().is_none_or(|rate| rate > 0.0 && rate.is_finite()));
+            prop_assert!(bbr.pacing().is_none_or(|p| p.rate > 0.0 && p.rate.is_finite() && p.burst_bytes > 0.0));
             match what % 11 {
                 0 => bbr.on_timeout(what > 100),
                 1 => bbr.on_app_limited(in_flight as usize),

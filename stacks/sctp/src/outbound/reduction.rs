@@ -1,0 +1,72 @@
+//! Proportional rate reduction (RFC 9937): when a burst of losses is found, most of the window is free at once. To fill it at once
+//! would overflow the queue that has overflowed already; so no more goes out than what arrives allows.
+
+/// What may be sent while what was lost is repaired.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Bytes that had not arrived when the first loss was found, those of the SACK that showed it with them (RecoverFS).
+    flight_before: usize,
+    /// Bytes that have arrived since.
+    delivered: usize,
+    /// Bytes that were sent since.
+    sent: usize,
+    /// Bytes that may be sent now.
+    allowance: usize,
+}
+
+impl Pace {
+    pub(super) fn new(flight_before: usize) -> Self {
+        Self { flight_before, delivered: 0, sent: 0, allowance: 0 }
+    }
+
+    /// So much has arrived; so much is still on its way, and may be. `grace` is a packet if the SACK moved the cumulative TSN on and
+    /// showed no further loss (SafeACK), else nothing: what is lost again and again must not be sent faster for it.
+    pub(super) fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, grace: usize) {
+        self.delivered += bytes;
+        self.allowance = if on_the_way > window {
+            let share = (self.delivered as u128 * window as u128).div_ceil(self.flight_before.max(1) as u128);
+            (share as usize).saturating_sub(self.sent)
+        } else {
+            let limit = self.delivered.saturating_sub(self.sent).max(bytes) + grace;
+            limit.min(window - on_the_way)
+        };
+    }
+
+    pub(super) fn may_send(&self) -> bool {
+        self.allowance > 0
+    }
+
+    pub(super) fn on_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        self.allowance = self.allowance.saturating_sub(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In packets of one byte: 100 were in flight when a loss was found, and the window is 50 from then on.
+    #[test]
+    fn what_goes_out_in_a_recovery_follows_what_arrives() {
+        // arrived before, sent before; arrives now, still on its way, grace -> may be sent
+        let rows = [
+            // More is on its way than may be: half of what arrives, rounded up.
+            (0, 0, 3, 90, 0, 2),
+            (3, 2, 3, 87, 1, 1),
+            (40, 20, 1, 51, 1, 1),
+            // Less than may be: as much as arrives, and one more if the SACK was safe, until the window is reached.
+            (40, 20, 2, 40, 0, 10),
+            (40, 40, 2, 40, 0, 2),
+            (40, 40, 2, 40, 1, 3),
+            (40, 40, 0, 40, 1, 1),
+            (40, 40, 0, 40, 0, 0),
+            (40, 40, 20, 45, 1, 5),
+        ];
+        for (delivered, sent, arrives, on_the_way, grace, expected) in rows {
+            let mut pace = Pace { delivered, sent, ..Pace::new(100) };
+            pace.on_delivery(arrives, on_the_way, 50, grace);
+            assert_eq!(pace.allowance, expected, "{delivered} {sent} {arrives} {on_the_way} {grace}");
+        }
+    }
+}
