@@ -86,7 +86,7 @@ fn what_a_full_sack_leaves_out_is_neither_lost_nor_in_flight() {
     rig.wait(ms(25));
     rig.sack(40, &blocks(0), BIG_WINDOW).unwrap();
     let lost: Vec<u64> = (0..200).filter(|&seq| rig.out.flight.first_lost(seq) == Some(seq)).collect();
-    let in_order = |seq: &u64| (40..80).contains(seq) && seq % 2 == 0;
+    let in_order = |seq: &u64| (40..80).contains(seq) && seq.is_multiple_of(2);
     let bytes = rig.out.flight.bytes();
     assert!(rig.out.in_flight_bytes() < bytes / 10, "{} of {bytes}", rig.out.in_flight_bytes());
     assert!(!lost.is_empty() && lost.iter().all(in_order), "{lost:?}");
