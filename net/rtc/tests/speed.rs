@@ -32,6 +32,9 @@ fn tuned() -> Settings {
     peer.sctp.limits.max_receive_window_bytes =
         number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
     peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
+    if number("BBR", 0) == 1 {
+        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Bbr;
+    }
     settings.peer = peer.into();
     settings
 }

@@ -1,12 +1,16 @@
 //! Pacing: when the next packet may go out, at a rate that congestion control gives.
 //!
 //! A bucket: time fills it at that rate, what is sent empties it, by a packet below zero at the most. It holds a burst, so that
-//! packets still go out in batches that one call of the system can carry.
+//! packets still go out in batches that one call of the system can carry. Where a burst is of many packets the time is looked at when the
+//! bucket is empty, not for every packet: so after a rest what was left of one burst goes out, and another one.
 
 use std::time::Duration;
 
 use super::congestion::Pacing;
 use super::time::Time;
+
+/// Packets of a burst that are many.
+const MANY: f64 = 16.0;
 
 /// The bucket.
 #[derive(Debug)]
@@ -26,14 +30,16 @@ impl Pacer {
     }
 
     /// Whether a packet may go out.
-    pub(super) fn may_send(&self, now: Time, pacing: Pacing) -> bool {
-        self.level_at(now, pacing) > 0.0
+    pub(super) fn may_send(&self, now: impl FnOnce() -> Time, pacing: Pacing) -> bool {
+        self.level > 0.0 || self.level_at(now(), pacing) > 0.0
     }
 
     /// So much has gone out.
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize, pacing: Pacing) {
-        self.level = self.level_at(now, pacing) - bytes as f64;
-        self.at = now;
+        if self.level <= 0.0 || bytes as f64 * MANY > pacing.burst_bytes {
+            (self.level, self.at) = (self.level_at(now, pacing), now);
+        }
+        self.level -= bytes as f64;
     }
 
     /// When half a burst may go out: sooner would be one packet at a time.
@@ -59,7 +65,7 @@ mod tests {
             let end = begin.after(Duration::from_secs(1));
             while now < end {
                 let mut batch = 0;
-                while pacer.may_send(now, pacing) {
+                while pacer.may_send(|| now, pacing) {
                     pacer.on_sent(now, PACKET, pacing);
                     batch += PACKET;
                 }
@@ -75,14 +81,22 @@ mod tests {
 
     #[test]
     fn time_without_anything_to_send_saves_up_one_burst() {
-        let mut pacer = Pacer::new();
-        let now = Time::START.after(Duration::from_secs(100));
-        let mut sent = 0;
-        let pacing = Pacing { rate: 1e6, burst_bytes: 1000.0 };
-        while pacer.may_send(now, pacing) {
-            pacer.on_sent(now, 1000, pacing);
-            sent += 1;
+        // burst, what was left of the one before -> packets that go out at once
+        for (burst_bytes, left, expected) in [
+            (1000.0, 0.0, 1),
+            (1000.0, 900.0, 1),
+            (10_000.0, 4000.0, 10),
+            (20_000.0, 0.0, 20),
+            (20_000.0, 4000.0, 24),
+        ] {
+            let mut pacer = Pacer { level: left, at: Time::START };
+            let pacing = Pacing { rate: 1e6, burst_bytes };
+            let (now, mut sent) = (Time::START.after(Duration::from_secs(100)), 0);
+            while pacer.may_send(|| now, pacing) {
+                pacer.on_sent(now, 1000, pacing);
+                sent += 1;
+            }
+            assert_eq!(sent, expected, "{burst_bytes} {left}");
         }
-        assert_eq!(sent, 1);
     }
 }

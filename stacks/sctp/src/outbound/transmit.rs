@@ -33,7 +33,7 @@ impl Outbound {
     /// Whether pacing lets a packet out. Asked for every packet: the time is worked out only where there is pacing.
     fn is_its_time(&self, now: impl FnOnce() -> Time) -> bool {
         let Some(pacing) = self.congestion.pacing() else { return true };
-        self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now(), pacing)
+        self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now, pacing)
     }
 
     /// When pacing lets out what waits for it.

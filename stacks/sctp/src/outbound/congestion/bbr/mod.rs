@@ -63,12 +63,14 @@ const PROBE_WAIT: Duration = Duration::from_secs(2);
 const QUEUE_PART: f64 = 1.0 / 16.0;
 const QUEUE_MIN: Duration = Duration::from_millis(2);
 
-/// A burst is what the rate carries in this time, or in a quarter of the shortest round trip, if that is shorter ...
+/// A burst is what the rate carries in this time ...
 const BURST_TIME: Duration = Duration::from_millis(1);
-/// ... but not less than timers can tell ...
+/// ... or in a quarter of the shortest round trip, but not less than timers can tell: a path of few packets would hold nothing else ...
 const BURST_TIME_MIN: Duration = Duration::from_micros(250);
-/// ... up to a datagram of segments.
-const BURST_BYTES_MAX: f64 = 65_536.0;
+/// ... unless the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
+const FAST: f64 = 64e6;
+/// ... up to four datagrams of segments.
+const BURST_BYTES_MAX: f64 = 262_144.0;
 
 /// Where BBR stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,9 +268,9 @@ impl Bbr {
         let rate = gain * self.model_rate() * MARGIN;
         if rate > 0.0 && (self.is_full || self.rate.is_none_or(|before| rate > before)) {
             self.rate = Some(rate);
-            let time = (self.shortest() / 4).clamp(BURST_TIME_MIN, BURST_TIME);
-            self.burst_bytes = (rate * time.as_secs_f64()).min(BURST_BYTES_MAX).max(self.packet_bytes as f64);
-            self.sent_rate[0] = self.sent_rate[0].max(rate);
+            let time = if rate < FAST { self.shortest() / 4 } else { BURST_TIME };
+            let bytes = rate * time.clamp(BURST_TIME_MIN, BURST_TIME).as_secs_f64();
+            self.burst_bytes = bytes.clamp(self.packet_bytes as f64, BURST_BYTES_MAX);
         }
     }
 

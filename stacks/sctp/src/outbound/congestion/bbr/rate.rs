@@ -49,6 +49,8 @@ pub(super) struct Rates {
     first_sent_at: Time,
     /// Until so much is delivered, samples say what the application sent, not what the path can.
     app_limited_until: u64,
+    /// What is sent next is of another stretch.
+    changed: bool,
 }
 
 impl Rates {
@@ -60,6 +62,7 @@ impl Rates {
             delivered_at: Time::START,
             first_sent_at: Time::START,
             app_limited_until: 0,
+            changed: true,
         }
     }
 
@@ -67,32 +70,25 @@ impl Rates {
     pub(super) fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
         if after_idle {
             // Time without anything to send does not count.
-            (self.first_sent_at, self.delivered_at) = (now, now);
+            (self.first_sent_at, self.delivered_at, self.changed) = (now, now, true);
         }
-        let app_limited = self.app_limited_until > self.delivered;
-        let same = |s: &Stretch| {
-            s.delivered == self.delivered
-                && s.delivered_at == self.delivered_at
-                && s.lost == self.lost
-                && s.app_limited == app_limited
-        };
-        match self.stretches.back_mut().filter(|s| same(s)) {
-            Some(stretch) => stretch.in_flight = in_flight as u64,
-            None => {
-                if self.stretches.len() >= STRETCHES_MAX {
-                    self.thin_out();
-                }
-                self.stretches.push_back(Stretch {
-                    from: now,
-                    delivered: self.delivered,
-                    delivered_at: self.delivered_at,
-                    first_sent_at: self.first_sent_at,
-                    lost: self.lost,
-                    in_flight: in_flight as u64,
-                    app_limited,
-                });
-            }
+        if let Some(stretch) = self.stretches.back_mut().filter(|_| !self.changed) {
+            stretch.in_flight = in_flight as u64;
+            return;
         }
+        self.changed = false;
+        if self.stretches.len() >= STRETCHES_MAX {
+            self.thin_out();
+        }
+        self.stretches.push_back(Stretch {
+            from: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            in_flight: in_flight as u64,
+            app_limited: self.app_limited_until > self.delivered,
+        });
     }
 
     /// Each two stretches become one: what was sent in the second is then sampled over both, from the begin of the first on.
@@ -109,6 +105,7 @@ impl Rates {
 
     /// The application has nothing more to send, though more might be in flight.
     pub(super) fn on_app_limited(&mut self, in_flight: usize) {
+        self.changed |= self.app_limited_until <= self.delivered;
         self.app_limited_until = (self.delivered + in_flight as u64).max(1);
     }
 
@@ -122,6 +119,7 @@ impl Rates {
         sent_at: Time,
         min_interval: Duration,
     ) -> Option<Sample> {
+        self.changed = true;
         self.delivered += bytes as u64;
         self.lost += lost as u64;
         self.delivered_at = now;
