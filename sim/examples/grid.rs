@@ -1,10 +1,10 @@
 //! The share of what a path can carry that one association reaches, over a grid of paths, in virtual time:
-//! `cargo run --release -p netdyno-sim --example grid [cubic|bbr] [seconds]`.
+//! `cargo run --release -p netdyno-sim --example grid [cubic|bbr|troubles|share] [seconds]`.
 
 use std::time::Duration;
 
 use netdyno_sctp::Congestion;
-use netdyno_sim::sctp::goodput::{Path, Sender, bottleneck_mbit_per_s, measure};
+use netdyno_sim::sctp::goodput::{Path, Sender, Trouble, bottleneck_mbit_per_s, measure};
 
 const LOSSES: [f64; 9] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10];
 const RTTS_MS: [u64; 4] = [1, 20, 100, 300];
@@ -22,10 +22,61 @@ fn main() -> Result<(), netdyno_sim::Failure> {
             table(name, sender, Duration::from_secs(seconds))?;
         }
     }
+    if wanted("troubles") {
+        troubles(Duration::from_secs(seconds))?;
+    }
     if wanted("share") {
         share(Duration::from_secs(2 * seconds))?;
     }
     Ok(())
+}
+
+/// Paths that are not even, with BBR and with CUBIC.
+fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
+    let bbr = Sender { congestion: Congestion::Bbr, ..Sender::default() };
+    let cubic = Sender { congestion: Congestion::Cubic, ..Sender::default() };
+    println!("percent of rate x (1 - loss), bbr / cubic, {} s, by trouble", time.as_secs());
+    let ms = Duration::from_millis;
+    // what, trouble, loss, queue
+    let rows = [
+        ("1 % in outages of 10 ms", Trouble::Outages(ms(10)), 0.01, 1.0),
+        ("5 % in outages of 10 ms", Trouble::Outages(ms(10)), 0.05, 1.0),
+        ("5 % in outages of 50 ms", Trouble::Outages(ms(50)), 0.05, 1.0),
+        ("10 % in outages of 200 ms", Trouble::Outages(ms(200)), 0.10, 1.0),
+        ("reordering", Trouble::Reordering, 0.0, 1.0),
+        ("reordering, 1 % loss", Trouble::Reordering, 0.01, 1.0),
+        ("rate halves, doubles: 5 s", Trouble::Steps(ms(5000)), 0.0, 1.0),
+        ("rate halves, doubles: 1 s", Trouble::Steps(ms(1000)), 0.0, 1.0),
+        ("rate halves: 5 s, 1 % loss", Trouble::Steps(ms(5000)), 0.01, 1.0),
+        ("policer, a bucket of 1", Trouble::Policer, 0.0, 1.0),
+        ("policer, a bucket of 0.1", Trouble::Policer, 0.0, 0.1),
+    ];
+    let paths: Vec<(u64, u64)> =
+        RATES.into_iter().flat_map(|rate| [20, 100].map(|rtt| (rate, rtt))).collect();
+    let head: Vec<String> =
+        paths.iter().map(|(rate, rtt)| format!("{} Mbit/s, {rtt} ms", rate / 1_000_000)).collect();
+    println!("| | {} |", head.join(" | "));
+    println!("|--|{}", "--:|".repeat(head.len()));
+    for (what, trouble, loss, queue) in rows {
+        let cell = |&(bits_per_s, rtt_ms): &(u64, u64)| {
+            let path = Path { trouble, ..path(bits_per_s, rtt_ms, queue, loss) };
+            let share = |sender: Sender| {
+                let goodput = measure(path, &[sender], time, 1)?[0].mbit_per_s;
+                Ok(format!("{:.0}", 100.0 * goodput / bottleneck_mbit_per_s(path) / (1.0 - loss)))
+            };
+            Ok(format!("{} / {}", share(bbr)?, share(cubic)?))
+        };
+        let cells = paths.iter().map(cell).collect::<Result<Vec<_>, netdyno_sim::Failure>>()?;
+        println!("| {what} | {} |", cells.join(" | "));
+    }
+    Ok(())
+}
+
+/// A path whose queue holds so many times what is under way in a round trip, and two packets at the least.
+fn path(bits_per_s: u64, rtt_ms: u64, queue: f64, loss: f64) -> Path {
+    let mut path = Path::new(Duration::from_millis(rtt_ms), loss, bits_per_s);
+    path.queue_bytes = ((queue * bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64()) as usize).max(2 * 1300);
+    path
 }
 
 /// Beside one flow of standard CUBIC, and two of itself.
@@ -43,9 +94,7 @@ fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
     for bits_per_s in RATES {
         for rtt_ms in RTTS_MS {
             for queue in [0.1, 1.0, 2.0, 4.0] {
-                let mut path = Path::new(Duration::from_millis(rtt_ms), 0.0, bits_per_s);
-                path.queue_bytes =
-                    ((queue * bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64()) as usize).max(2 * 1300);
+                let path = path(bits_per_s, rtt_ms, queue, 0.0);
                 let of = |senders: &[Sender]| {
                     let flows = measure(path, senders, time, 1)?;
                     let all: f64 = flows.iter().map(|flow| flow.mbit_per_s).sum();
@@ -75,10 +124,7 @@ fn table(name: &str, sender: Sender, time: Duration) -> Result<(), netdyno_sim::
         for rtt_ms in RTTS_MS {
             for queue in QUEUES {
                 let share = |loss: f64| {
-                    let mut path = Path::new(Duration::from_millis(rtt_ms), loss, bits_per_s);
-                    let under_way = bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64();
-                    // Two packets fit into any queue.
-                    path.queue_bytes = ((queue * under_way) as usize).max(2 * 1300);
+                    let path = path(bits_per_s, rtt_ms, queue, loss);
                     let goodput = measure(path, &[sender], time, 1)?[0].mbit_per_s;
                     let most = bottleneck_mbit_per_s(path) * (1.0 - loss);
                     Ok(format!("{:.0}", 100.0 * goodput / most))

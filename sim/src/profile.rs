@@ -79,6 +79,9 @@ pub struct Rate {
     pub bits_per_s: u64,
     /// Bytes that wait at the most, headers included.
     pub queue_bytes: usize,
+    /// Nothing waits: what comes faster goes through at once, as long as it would have had a place in the queue (a token bucket of
+    /// `queue_bytes`).
+    pub polices: bool,
 }
 
 /// The path takes shorter datagrams from some time on, and nobody says so.
@@ -142,7 +145,7 @@ impl Profile {
             mtu_bytes: 1472,
             ..Self::default()
         };
-        let rate = |bits_per_s, queue_bytes| Some(Rate { bits_per_s, queue_bytes });
+        let rate = |bits_per_s, queue_bytes| Some(Rate { bits_per_s, queue_bytes, polices: false });
         [
             ("loopback", Self { delay: Duration::from_micros(10), ..Self::default() }),
             ("lan", Self { rate: rate(1_000_000_000, 500_000), ..path(100, 20, 0.0) }),
@@ -218,6 +221,7 @@ impl Profile {
             profile.rate = Some(Rate {
                 bits_per_s: magnitude_between(random, 1e6, 1e9) as u64,
                 queue_bytes: magnitude_between(random, 4_000.0, 1e6) as usize,
+                polices: false,
             });
         }
         if random.random_bool(0.3) {

@@ -191,7 +191,7 @@ impl Link {
             return None;
         }
         self.idle_at = self.idle_at.max(now) + time_to_send(bytes, rate);
-        Some(self.idle_at)
+        Some(if rate.polices { now } else { self.idle_at })
     }
 
     /// When a datagram arrives that left the bottleneck at `departure`. The order stays as it is, unless the

@@ -122,7 +122,7 @@ fn copies_and_flipped_bits() {
 #[test]
 fn the_bottleneck_sends_no_faster_and_its_queue_overflows() {
     // 1,000 bytes with headers take 1 ms.
-    let rate = Some(Rate { bits_per_s: 8_000_000, queue_bytes: 10_000 });
+    let rate = Some(Rate { bits_per_s: 8_000_000, queue_bytes: 10_000, polices: false });
     let profile = Profile { rate, ..Profile::default() };
     let (arrived, stats, _) = run(profile.clone(), 100, 972, Duration::ZERO);
     assert_eq!((arrived.len(), stats.queue_drops), (10, 90));

@@ -10,7 +10,7 @@ use super::describe::describe;
 use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Profile, Rate, UDP_OVERHEAD_BYTES};
+use crate::profile::{Partition, Profile, Rate, Reorder, UDP_OVERHEAD_BYTES, Way};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
@@ -34,13 +34,62 @@ pub struct Path {
     pub bits_per_s: u64,
     /// Bytes that wait before the bottleneck at the most.
     pub queue_bytes: usize,
+    /// What is not as even as that.
+    pub trouble: Trouble,
+}
+
+/// What makes a path uneven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing: the rate is constant, losses are independent.
+    None,
+    /// Nothing gets through for so long, again and again; `Path::loss` is the share of the time.
+    Outages(Duration),
+    /// One packet in a hundred is held back, by up to half a round trip.
+    Reordering,
+    /// The rate is a half of the path's for so long, then the whole of it, and so on.
+    Steps(Duration),
+    /// A policer: nothing waits, and what is beyond the rate and a bucket of `queue_bytes` is lost.
+    Policer,
 }
 
 impl Path {
     /// A path whose queue holds what is under way in a round trip, and at least 64 packets.
     pub fn new(rtt: Duration, loss: f64, bits_per_s: u64) -> Self {
         let under_way = (bits_per_s as f64 / 8.0 * rtt.as_secs_f64()) as usize;
-        Self { rtt, loss, bits_per_s, queue_bytes: under_way.max(64 * 1228) }
+        Self { rtt, loss, bits_per_s, queue_bytes: under_way.max(64 * 1228), trouble: Trouble::None }
+    }
+
+    /// Of the first minutes: nothing is measured for longer.
+    fn outages(&self) -> Vec<Partition> {
+        let Trouble::Outages(length) = self.trouble else { return Vec::new() };
+        let cycle = length.div_f64(self.loss);
+        let ends = std::iter::successors(Some(cycle), |end| Some(*end + cycle));
+        let outage = |until| Partition { from: until - length, until, way: Way::Both };
+        ends.take_while(|end| *end < Duration::from_secs(200)).map(outage).collect()
+    }
+
+    /// What the network does to datagrams after so much time.
+    fn profile(&self, elapsed: Duration) -> Profile {
+        let halves = match self.trouble {
+            Trouble::Steps(length) => (elapsed.as_nanos() / length.as_nanos()).is_multiple_of(2),
+            _ => false,
+        };
+        let is_out = matches!(self.trouble, Trouble::Outages(_));
+        let reorder = Reorder { probability: 0.01, delay: self.rtt / 2 };
+        Profile {
+            delay: self.rtt / 2,
+            loss: if is_out { 0.0 } else { self.loss },
+            reorder: (self.trouble == Trouble::Reordering).then_some(reorder),
+            partitions: self.outages(),
+            rate: Some(Rate {
+                bits_per_s: if halves { self.bits_per_s / 2 } else { self.bits_per_s },
+                queue_bytes: self.queue_bytes,
+                polices: self.trouble == Trouble::Policer,
+            }),
+            overhead_bytes: UDP_OVERHEAD_BYTES + DTLS_OVERHEAD_BYTES,
+            ..Profile::default()
+        }
     }
 }
 
@@ -113,15 +162,8 @@ impl Core for Flows {
 /// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
 /// what B's application reads: one association for each of `senders`, all over the same path.
 pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Result<Vec<Goodput>, Failure> {
-    let profile = Profile {
-        delay: path.rtt / 2,
-        loss: path.loss,
-        rate: Some(Rate { bits_per_s: path.bits_per_s, queue_bytes: path.queue_bytes }),
-        overhead_bytes: UDP_OVERHEAD_BYTES + DTLS_OVERHEAD_BYTES,
-        ..Profile::default()
-    };
     let start = Instant::now();
-    let network = Network::new(seed, start, profile);
+    let network = Network::new(seed, start, path.profile(Duration::ZERO));
     let mut seeds = generator(seed, Purpose::Cores);
     let mut flows = || {
         let cores = senders.iter().zip(FIRST_PORT..).map(|(sender, port)| {
@@ -147,6 +189,9 @@ pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Res
         let now = stage.now();
         if now >= look_at {
             look_at = now + LOOK;
+            if matches!(path.trouble, Trouble::Steps(_)) {
+                stage.network.set_profile(Side::A, path.profile(now - start));
+            }
             for (core, seen) in stage.core(Side::A).cores.iter().zip(&mut round_trips) {
                 seen.extend(core.association.stats().smoothed_rtt);
             }
@@ -221,10 +266,11 @@ pub fn theory_mbit_per_s(path: Path, sender: Sender) -> f64 {
     packets * MESSAGE_BYTES as f64 * 8e-6 / rtt
 }
 
-/// What the bottleneck lets through, megabits of payload in a second.
+/// What the bottleneck lets through on average, megabits of payload in a second.
 pub fn bottleneck_mbit_per_s(path: Path) -> f64 {
     // The common header and the header of an I-DATA chunk.
     const SCTP_OVERHEAD_BYTES: usize = 12 + 20;
     let packet = MESSAGE_BYTES + SCTP_OVERHEAD_BYTES + DTLS_OVERHEAD_BYTES + UDP_OVERHEAD_BYTES;
-    path.bits_per_s as f64 * 1e-6 * MESSAGE_BYTES as f64 / packet as f64
+    let steps = if matches!(path.trouble, Trouble::Steps(_)) { 0.75 } else { 1.0 };
+    steps * path.bits_per_s as f64 * 1e-6 * MESSAGE_BYTES as f64 / packet as f64
 }

@@ -70,7 +70,7 @@ const BURST_TIME_MIN: Duration = Duration::from_micros(250);
 /// ... unless the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
 const FAST: f64 = 64e6;
 /// ... up to four datagrams of segments.
-const BURST_BYTES_MAX: f64 = 262_144.0;
+const BURST_BYTES_MAX: f64 = 1_048_576.0;
 
 /// Where BBR stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,9 @@ const OWN_PACKETS: f64 = 400.0;
 const OWN_WEIGHT_MAX: f64 = 0.25;
 /// Growth of the rate by which a round shows that there is more.
 const FULL_GROWTH: f64 = 1.25;
+/// The same while we probe by sending a quarter faster: it cannot grow by more. The draft has one for both, and so probes for three rounds
+/// at the most, however much there is.
+const UP_GROWTH: f64 = 1.1;
 /// Packets lost in a round that may end the start.
 const STARTUP_LOSSES: u64 = 6;
 /// [MinRTTFilterLen]
@@ -60,7 +63,8 @@ impl Bbr {
         let (delivered, lost) =
             (self.rates.delivered - self.round_from.0, self.rates.lost - self.round_from.1);
         let all = delivered + lost;
-        let grows = self.max_rate() >= self.full_rate * FULL_GROWTH;
+        let growth = if self.phase == Phase::Up { UP_GROWTH } else { FULL_GROWTH };
+        let grows = self.max_rate() >= self.full_rate * growth;
         let calm = match self.phase {
             Phase::Cruise | Phase::Down | Phase::Refill => !self.round_queued,
             // As long as the rate doubles what is lost is the path's.
