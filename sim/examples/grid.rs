@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use netdyno_sctp::Congestion;
-use netdyno_sim::sctp::goodput::{Path, Sender, Trouble, bottleneck_mbit_per_s, measure};
+use netdyno_sctp::Congestion::{self, Bbr, Cubic};
+use netdyno_sim::sctp::goodput::{Path, Trouble, bottleneck_mbit_per_s, measure};
 
 const LOSSES: [f64; 9] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10];
 const RTTS_MS: [u64; 4] = [1, 20, 100, 300];
@@ -16,10 +16,9 @@ fn main() -> Result<(), netdyno_sim::Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted = |name: &str| arguments.first().is_none_or(|first| first == name);
     let seconds = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(30);
-    for (name, congestion) in [("cubic", Congestion::Cubic), ("bbr", Congestion::Bbr)] {
+    for (name, congestion) in [("cubic", Cubic), ("bbr", Bbr)] {
         if wanted(name) {
-            let sender = Sender { congestion, ..Sender::default() };
-            table(name, sender, Duration::from_secs(seconds))?;
+            table(name, congestion, Duration::from_secs(seconds))?;
         }
     }
     if wanted("troubles") {
@@ -33,8 +32,6 @@ fn main() -> Result<(), netdyno_sim::Failure> {
 
 /// Paths that are not even, with BBR and with CUBIC.
 fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
-    let bbr = Sender { congestion: Congestion::Bbr, ..Sender::default() };
-    let cubic = Sender { congestion: Congestion::Cubic, ..Sender::default() };
     println!("percent of rate x (1 - loss), bbr / cubic, {} s, by trouble", time.as_secs());
     let ms = Duration::from_millis;
     // what, trouble, loss, queue
@@ -60,11 +57,11 @@ fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
     for (what, trouble, loss, queue) in rows {
         let cell = |&(bits_per_s, rtt_ms): &(u64, u64)| {
             let path = Path { trouble, ..path(bits_per_s, rtt_ms, queue, loss) };
-            let share = |sender: Sender| {
-                let goodput = measure(path, &[sender], time, 1)?[0].mbit_per_s;
+            let share = |congestion: Congestion| {
+                let goodput = measure(path, &[congestion], time, 1)?[0].mbit_per_s;
                 Ok(format!("{:.0}", 100.0 * goodput / bottleneck_mbit_per_s(path) / (1.0 - loss)))
             };
-            Ok(format!("{} / {}", share(bbr)?, share(cubic)?))
+            Ok(format!("{} / {}", share(Bbr)?, share(Cubic)?))
         };
         let cells = paths.iter().map(cell).collect::<Result<Vec<_>, netdyno_sim::Failure>>()?;
         println!("| {what} | {} |", cells.join(" | "));
@@ -79,10 +76,8 @@ fn path(bits_per_s: u64, rtt_ms: u64, queue: f64, loss: f64) -> Path {
     path
 }
 
-/// Beside one flow of standard CUBIC, and two of itself.
+/// Beside one flow of CUBIC, and two of itself.
 fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
-    let bbr = Sender { congestion: Congestion::Bbr, ..Sender::default() };
-    let cubic = Sender { tolerated_loss_percent: 0, ..Sender::default() };
     println!(
         "bbr beside another, {} s: its percent of both; median of the queue alone, in round trips",
         time.as_secs()
@@ -95,14 +90,14 @@ fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
         for rtt_ms in RTTS_MS {
             for queue in [0.1, 1.0, 2.0, 4.0] {
                 let path = path(bits_per_s, rtt_ms, queue, 0.0);
-                let of = |senders: &[Sender]| {
+                let of = |senders: &[Congestion]| {
                     let flows = measure(path, senders, time, 1)?;
                     let all: f64 = flows.iter().map(|flow| flow.mbit_per_s).sum();
                     Ok((100.0 * flows[0].mbit_per_s / all, all, flows[0].queueing))
                 };
-                let (beside_cubic, all, _) = of(&[bbr, cubic])?;
-                let (beside_itself, ..) = of(&[bbr, bbr])?;
-                let (.., queueing) = of(&[bbr])?;
+                let (beside_cubic, all, _) = of(&[Bbr, Cubic])?;
+                let (beside_itself, ..) = of(&[Bbr, Bbr])?;
+                let (.., queueing) = of(&[Bbr])?;
                 println!(
                     "| {} | {rtt_ms} ms | {queue} | {beside_cubic:.0} | {beside_itself:.0} | {:.0} % | {:.2} |",
                     bits_per_s / 1_000_000,
@@ -115,7 +110,7 @@ fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
     Ok(())
 }
 
-fn table(name: &str, sender: Sender, time: Duration) -> Result<(), netdyno_sim::Failure> {
+fn table(name: &str, congestion: Congestion, time: Duration) -> Result<(), netdyno_sim::Failure> {
     println!("{name}, {} s: percent of rate x (1 - loss), by loss", time.as_secs());
     let head = LOSSES.map(|loss| format!("{:.1} %", 100.0 * loss)).join(" | ");
     println!("| Mbit/s | round trip | queue | {head} |");
@@ -125,7 +120,7 @@ fn table(name: &str, sender: Sender, time: Duration) -> Result<(), netdyno_sim::
             for queue in QUEUES {
                 let share = |loss: f64| {
                     let path = path(bits_per_s, rtt_ms, queue, loss);
-                    let goodput = measure(path, &[sender], time, 1)?[0].mbit_per_s;
+                    let goodput = measure(path, &[congestion], time, 1)?[0].mbit_per_s;
                     let most = bottleneck_mbit_per_s(path) * (1.0 - loss);
                     Ok(format!("{:.0}", 100.0 * goodput / most))
                 };

@@ -32,8 +32,8 @@ fn tuned() -> Settings {
     peer.sctp.limits.max_receive_window_bytes =
         number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
     peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
-    if number("BBR", 0) == 1 {
-        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Bbr;
+    if number("CUBIC", 0) == 1 {
+        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Cubic;
     }
     settings.peer = peer.into();
     settings

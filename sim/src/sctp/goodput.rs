@@ -93,22 +93,6 @@ impl Path {
     }
 }
 
-/// How it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sender {
-    /// Congestion control.
-    pub congestion: Congestion,
-    /// Losses that are not taken for congestion.
-    pub tolerated_loss_percent: u8,
-}
-
-impl Default for Sender {
-    fn default() -> Self {
-        let Config { congestion, tolerated_loss_percent, .. } = Config::default();
-        Self { congestion, tolerated_loss_percent }
-    }
-}
-
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goodput {
@@ -161,7 +145,12 @@ impl Core for Flows {
 
 /// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
 /// what B's application reads: one association for each of `senders`, all over the same path.
-pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Result<Vec<Goodput>, Failure> {
+pub fn measure(
+    path: Path,
+    senders: &[Congestion],
+    time: Duration,
+    seed: u64,
+) -> Result<Vec<Goodput>, Failure> {
     let start = Instant::now();
     let network = Network::new(seed, start, path.profile(Duration::ZERO));
     let mut seeds = generator(seed, Purpose::Cores);
@@ -169,8 +158,7 @@ pub fn measure(path: Path, senders: &[Sender], time: Duration, seed: u64) -> Res
         let cores = senders.iter().zip(FIRST_PORT..).map(|(sender, port)| {
             let mut config = Config::default();
             (config.local_port, config.remote_port) = (port, port);
-            config.congestion = sender.congestion;
-            config.tolerated_loss_percent = sender.tolerated_loss_percent;
+            config.congestion = *sender;
             let max_packet_bytes = config.max_packet_bytes;
             let association = Association::new(config.into(), seed_bytes(&mut seeds), start)
                 .map_err(|error| Failure::new(Duration::ZERO, error.to_string()))?;
@@ -244,16 +232,16 @@ fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
 
 /// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for
 /// NewReno the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by
-/// the bottleneck. Infinite without loss, and with less than is tolerated.
-pub fn theory_mbit_per_s(path: Path, sender: Sender) -> f64 {
+/// the bottleneck. Infinite without loss.
+pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
     let (p, rtt) = (path.loss, path.rtt.as_secs_f64());
-    if 100.0 * p <= f64::from(sender.tolerated_loss_percent) {
+    if p == 0.0 {
         return f64::INFINITY;
     }
     // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's
     // decrease of 0.7 and its matching increase comes to the same.
     let reno = (1.5 / p).sqrt();
-    let packets = match sender.congestion {
+    let packets = match congestion {
         Congestion::NewReno => reno,
         // What it makes of loss no formula says.
         Congestion::Bbr => return f64::INFINITY,

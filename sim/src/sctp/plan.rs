@@ -199,7 +199,6 @@ fn draw_configs(random: &mut Random) -> [Config; 2] {
             config.limits.max_gap_blocks = random.random_range(1..64);
             config.limits.max_partial_messages = random.random_range(8..64);
         }
-        config.tolerated_loss_percent = [0, 2, 10][random.random_range(0..3)];
     }
     configs
 }

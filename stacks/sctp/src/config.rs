@@ -26,9 +26,6 @@ pub struct Config {
     pub zero_checksum: bool,
     /// Congestion control.
     pub congestion: Congestion,
-    /// Losses up to this share of what arrives are not taken for congestion while the round trip shows no queue. 2 is what
-    /// BBR has (`BBR.LossThresh`, draft-ietf-ccwg-bbr); with 0 every loss reduces the window, as in RFC 9438 and RFC 9260.
-    pub tolerated_loss_percent: u8,
     /// How the streams share what may be sent.
     pub schedule: Schedule,
     /// RTO.Initial (RFC 9260 section 16).
@@ -48,14 +45,14 @@ pub struct Config {
 /// Congestion control algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Congestion {
-    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+    /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round trip, with pacing, in place of a window that
+    /// shrinks by loss.
     #[default]
+    Bbr,
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     Cubic,
     /// NewReno as of RFC 9260 section 7.2.
     NewReno,
-    /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round trip, with pacing, in place of a window that
-    /// shrinks by loss. `tolerated_loss_percent` has no part in it.
-    Bbr,
 }
 
 /// How the streams share what may be sent (RFC 8260 section 3).
@@ -79,7 +76,6 @@ impl Default for Config {
             interleaving: true,
             zero_checksum: true,
             congestion: Congestion::default(),
-            tolerated_loss_percent: 2,
             schedule: Schedule::default(),
             rto_initial: Duration::from_millis(500),
             rto_min: Duration::from_millis(200),
@@ -112,7 +108,6 @@ impl Config {
                 "above 0, up to rto_initial",
             ),
             ("rto_max", self.rto_max >= self.rto_initial, "at least rto_initial"),
-            ("tolerated_loss_percent", self.tolerated_loss_percent <= 10, "0 to 10"),
             ("limits.max_streams", self.limits.max_streams > 0, "at least 1"),
             ("sack_delay", self.sack_delay <= Duration::from_millis(500), "at most 500 ms"),
         ];

@@ -54,10 +54,10 @@ fn settings() -> Result<Settings, Box<dyn std::error::Error>> {
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
             Some(("--max-datagram-bytes", bytes)) => peer.max_datagram_bytes = bytes.parse()?,
-            Some(("--congestion", "bbr")) => peer.sctp.congestion = Congestion::Bbr,
+            Some(("--congestion", "cubic")) => peer.sctp.congestion = Congestion::Cubic,
             _ => {
                 return Err(
-                    format!("{argument}: neither --max-datagram-bytes=BYTES nor --congestion=bbr").into()
+                    format!("{argument}: neither --max-datagram-bytes=BYTES nor --congestion=cubic").into()
                 );
             }
         }

@@ -17,7 +17,6 @@ use super::chunk::{Acked, Sent};
 use super::congestion::CongestionControl;
 use super::reduction::Pace;
 use super::time::Time;
-use super::tolerance::shows_queue;
 use super::untold::Untold;
 
 /// Least reordering window, once there was reordering. A round trip on one machine is some 50 microseconds, a quarter
@@ -51,8 +50,8 @@ pub(super) struct Loss {
     persist: u32,
     /// Duplicates count again from this number on: once a round trip.
     duplicates_from: u64,
-    /// The same for losses that were tolerated.
-    tolerated_from: u64,
+    /// The same for losses that reduced nothing.
+    counted_from: u64,
     /// The number after the highest that has arrived.
     highest: u64,
     /// When the congestion window was reduced last. Chunks sent before say nothing new.
@@ -96,7 +95,7 @@ impl Loss {
             factor: 1,
             persist: 0,
             duplicates_from: 0,
-            tolerated_from: 0,
+            counted_from: 0,
             highest: 0,
             recovery_start: Time::START,
             recovery_end: 0,
@@ -141,10 +140,10 @@ impl Loss {
         self.count_recovery();
     }
 
-    /// A loss was tolerated: for the reordering window that is a recovery too.
-    fn tolerate(&mut self, base: u64, next: u64) {
-        if base >= self.tolerated_from {
-            self.tolerated_from = next;
+    /// A loss has reduced nothing: for the reordering window that is a recovery too.
+    fn count_loss(&mut self, base: u64, next: u64) {
+        if base >= self.counted_from {
+            self.counted_from = next;
             self.count_recovery();
         }
     }
@@ -207,20 +206,14 @@ impl Outbound {
         if lost_bytes == 0 {
             return false;
         }
-        if self.congestion.judges_losses() {
-            // More may be lost than anybody has told of, and fill the window: what is sent now will show it.
-            self.credit = true;
-            self.loss.tolerate(self.flight.base(), self.flight.next());
-            return false;
-        }
-        let queue = shows_queue(self.rtt.smoothed().unwrap_or_default(), self.rtt.lowest());
-        let reduced = !self.tolerance.on_loss(lost_bytes, queue);
-        if reduced {
+        if !self.congestion.judges_losses() {
             self.reduce(now, delivered);
-        } else {
-            self.loss.tolerate(self.flight.base(), self.flight.next());
+            return true;
         }
-        reduced
+        // More may be lost than anybody has told of, and fill the window: what is sent now will show it.
+        self.credit = true;
+        self.loss.count_loss(self.flight.base(), self.flight.next());
+        false
     }
 
     /// Of those that were sent again. Gives the bytes lost of what was sent since the last reduction.

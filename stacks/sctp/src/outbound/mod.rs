@@ -25,7 +25,6 @@ mod store;
 mod streams;
 mod time;
 mod timers;
-mod tolerance;
 mod transmit;
 mod untold;
 
@@ -51,7 +50,6 @@ use store::{Keep, Store};
 use streams::{Queued, Streams};
 use time::{Clock, Time};
 use timers::Timers;
-use tolerance::Tolerance;
 use untold::Untold;
 
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
@@ -128,7 +126,6 @@ pub(crate) struct Outbound {
     rtt: Rtt,
     loss: Loss,
     congestion: Controller,
-    tolerance: Tolerance,
     pacer: Pacer,
     forward: Forward,
     timers: Timers,
@@ -202,7 +199,6 @@ impl Outbound {
             rtt: Rtt::new(config),
             loss: Loss::new(),
             congestion: Controller::new(config.congestion, config.packet_bytes, initial_tsn.0.into()),
-            tolerance: Tolerance::new(config.tolerated_loss_percent, config.packet_bytes),
             pacer: Pacer::new(),
             forward: Forward::new(),
             timers: Timers::new(),

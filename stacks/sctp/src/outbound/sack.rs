@@ -56,7 +56,6 @@ impl Outbound {
             self.is_window_probe_out = false;
         }
         self.answer_window_probe();
-        self.tolerance.on_delivery(acked.bytes, self.packet_bytes);
         if let Some(sent_at) = acked.clean_sent_at() {
             self.rtt.sample(now, now.since(sent_at));
         }

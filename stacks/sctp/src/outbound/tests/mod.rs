@@ -10,6 +10,7 @@ mod sending;
 mod speed;
 
 use super::*;
+use crate::config::Congestion;
 use crate::types::{Ssn, StreamId};
 use crate::wire::{Header, PacketWriter, Sack};
 
@@ -43,7 +44,7 @@ impl Rig {
 
     /// With NewReno, whose windows are easier to foretell, and as many packets as the test needs.
     fn wide() -> Self {
-        let mut rig = Self::new();
+        let mut rig = Self::with(&newreno(), FIRST_TSN, peer());
         rig.widen(1 << 20);
         rig
     }
@@ -218,7 +219,7 @@ fn interleaving() -> Peer {
 }
 
 fn newreno() -> Config {
-    Config { congestion: crate::Congestion::NewReno, tolerated_loss_percent: 0, ..Config::default() }
+    Config { congestion: Congestion::NewReno, ..Config::default() }
 }
 
 fn retransmits(max: u16) -> SendOptions {

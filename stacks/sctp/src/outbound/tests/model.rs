@@ -49,16 +49,16 @@ struct Setting {
 fn settings() -> impl Strategy<Value = Setting> {
     let tsn =
         prop_oneof![any::<u32>(), (u32::MAX - 200)..=u32::MAX, (i32::MAX as u32 - 100)..(1u32 << 31) + 5];
-    (tsn, any::<[bool; 5]>()).prop_map(|(initial_tsn, [interleaving, no_forward, fair, reno, reliable])| {
-        Setting {
+    (tsn, 0..3usize, any::<[bool; 4]>()).prop_map(
+        |(initial_tsn, congestion, [interleaving, no_forward, fair, reliable])| Setting {
             initial_tsn,
             interleaving,
             forward_tsn: !no_forward || !reliable,
             schedule: if fair { Schedule::WeightedFair } else { Schedule::RoundRobin },
-            congestion: if reno { Congestion::NewReno } else { Congestion::Cubic },
+            congestion: [Congestion::Bbr, Congestion::Cubic, Congestion::NewReno][congestion],
             reliable,
-        }
-    })
+        },
+    )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

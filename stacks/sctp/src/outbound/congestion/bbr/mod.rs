@@ -65,11 +65,12 @@ const QUEUE_MIN: Duration = Duration::from_millis(2);
 
 /// A burst is what the rate carries in this time ...
 const BURST_TIME: Duration = Duration::from_millis(1);
-/// ... or in a quarter of the shortest round trip, but not less than timers can tell: a path of few packets would hold nothing else ...
+/// ... or in a quarter of the shortest round trip: a path of few packets would hold nothing else. But not in less than timers can tell;
+/// a round trip that is shorter itself is one on the same machine, or nearly so, and what little may wait there is no harm ...
 const BURST_TIME_MIN: Duration = Duration::from_micros(250);
-/// ... unless the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
+/// ... nor where the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
 const FAST: f64 = 64e6;
-/// ... up to four datagrams of segments.
+/// ... up to a megabyte.
 const BURST_BYTES_MAX: f64 = 1_048_576.0;
 
 /// Where BBR stands.
@@ -268,7 +269,8 @@ impl Bbr {
         let rate = gain * self.model_rate() * MARGIN;
         if rate > 0.0 && (self.is_full || self.rate.is_none_or(|before| rate > before)) {
             self.rate = Some(rate);
-            let time = if rate < FAST { self.shortest() / 4 } else { BURST_TIME };
+            let is_near = self.shortest() < BURST_TIME_MIN;
+            let time = if rate < FAST && !is_near { self.shortest() / 4 } else { BURST_TIME };
             let bytes = rate * time.clamp(BURST_TIME_MIN, BURST_TIME).as_secs_f64();
             self.burst_bytes = bytes.clamp(self.packet_bytes as f64, BURST_BYTES_MAX);
         }

@@ -47,7 +47,7 @@ pub(super) struct Rates {
     pub(super) lost: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Until so much is delivered, samples say what the application sent, not what the path can.
+    /// Until more than so much is delivered, samples say what the application sent, not what the path can; 0: they do not.
     app_limited_until: u64,
     /// What is sent next is of another stretch.
     changed: bool,
@@ -87,7 +87,7 @@ impl Rates {
             first_sent_at: self.first_sent_at,
             lost: self.lost,
             in_flight: in_flight as u64,
-            app_limited: self.app_limited_until > self.delivered,
+            app_limited: self.app_limited_until > 0,
         });
     }
 
@@ -105,7 +105,7 @@ impl Rates {
 
     /// The application has nothing more to send, though more might be in flight.
     pub(super) fn on_app_limited(&mut self, in_flight: usize) {
-        self.changed |= self.app_limited_until <= self.delivered;
+        self.changed |= self.app_limited_until == 0;
         self.app_limited_until = (self.delivered + in_flight as u64).max(1);
     }
 
@@ -199,6 +199,18 @@ mod tests {
         assert!(rates.on_ack(at(11), 1000, 0, at(1), Duration::ZERO).unwrap().app_limited);
         rates.on_sent(at(12), 1000, true);
         assert!(!rates.on_ack(at(22), 1000, 0, at(12), Duration::ZERO).unwrap().app_limited);
+    }
+
+    /// A packet a round trip: none of them tells what the path can, but the first, of which nobody knew that it would be alone.
+    #[test]
+    fn requests_and_answers_are_limited_by_the_application() {
+        let mut rates = Rates::new();
+        let limited = |n: u64| {
+            rates.on_sent(at(20 * n), 1000, true);
+            rates.on_app_limited(1000);
+            rates.on_ack(at(20 * n + 10), 1000, 0, at(20 * n), Duration::ZERO).unwrap().app_limited
+        };
+        assert_eq!((0..5).map(limited).collect::<Vec<_>>(), [false, true, true, true, true]);
     }
 
     #[test]
