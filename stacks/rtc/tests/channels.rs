@@ -268,9 +268,9 @@ fn an_opening_that_finds_no_room_is_said_later() {
     let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
     net.reads[1] = false;
     for _ in 0..20 {
+        net.run(Duration::from_millis(100));
         while net.peers[0].send(net.now, near, Kind::Binary, &[0; 1000]).is_ok() {}
         while net.peers[0].send(net.now, near, Kind::Binary, &[0; 1]).is_ok() {}
-        net.run(Duration::from_millis(100));
     }
     let late = net.peers[0].create_channel(net.now, "late", ChannelOptions::default()).unwrap();
     assert_eq!(net.peers[0].channel_state(late), ChannelState::Connecting);

@@ -375,7 +375,7 @@ fn events_that_the_peer_causes_are_bounded() {
         association.send(now, StreamId(2 * stream), Ppid::DCEP, &bytes, SendOptions::default()).unwrap();
     }
     // Datagrams come, nobody asks for events.
-    for _ in 0..20 {
+    for _ in 0..100 {
         while let Some(transmit) = net.peers[1].poll_transmit(net.now, &mut net.arena, 64) {
             let bytes = net.arena.filled(&transmit).to_vec();
             let mut flying = Flying { segment_bytes: transmit.segment_bytes, ..from(&net, 1, bytes) };
