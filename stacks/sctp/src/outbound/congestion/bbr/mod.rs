@@ -146,6 +146,8 @@ pub(in crate::outbound) struct Bbr {
     /// Until when the path is kept empty.
     probe_rtt_until: Option<Time>,
     window: f64,
+    /// The same, as it is asked for with every message.
+    window_bytes: usize,
     /// The window before a timeout.
     window_before: f64,
     /// After a timeout all is sent again, also what had arrived: rates say nothing until this number, which the first SACK gives.
@@ -193,6 +195,7 @@ impl Bbr {
             extra_round: 0,
             probe_rtt_until: None,
             window: (INITIAL_WINDOW_PACKETS * packet_bytes) as f64,
+            window_bytes: INITIAL_WINDOW_PACKETS * packet_bytes,
             window_before: 0.0,
             after_timeout: None,
             rate: None,
@@ -302,14 +305,18 @@ impl Bbr {
         if self.phase == Phase::ProbeRtt {
             cap = cap.min(self.target(PROBE_RTT_GAIN));
         }
-        self.window = self.window.min(cap).max(self.least_window());
+        self.resize(self.window.min(cap).max(self.least_window()));
+    }
+
+    fn resize(&mut self, window: f64) {
+        // The conversion saturates.
+        (self.window, self.window_bytes) = (window, window as usize);
     }
 }
 
 impl CongestionControl for Bbr {
     fn window_bytes(&self) -> usize {
-        // Saturates.
-        self.window as usize
+        self.window_bytes
     }
 
     fn pacing(&self) -> Option<Pacing> {
@@ -358,12 +365,12 @@ impl CongestionControl for Bbr {
         // A window that a timeout has shrunk already says nothing about the path.
         self.window_before = if again { 0.0 } else { self.window };
         self.after_timeout = Some(None);
-        self.window = self.packet_bytes as f64;
+        self.resize(self.packet_bytes as f64);
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {
         self.packet_bytes = bytes;
-        self.window = self.window.max(bytes as f64);
+        self.resize(self.window.max(bytes as f64));
     }
 }
 
