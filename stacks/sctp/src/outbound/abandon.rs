@@ -74,9 +74,10 @@ impl Outbound {
         let stream = self.streams.at_mut(slot);
         let is_front = place == stream.left;
         let begun = stream.begun.filter(|_| is_front);
-        let Some(message) = stream.at(place) else { return };
-        let payload = std::mem::take(&mut message.payload);
-        let (rest, unordered) = (payload.len(), message.unordered);
+        let unordered = stream.queue.front_mut().is_some_and(|(_, terms)| terms.unordered);
+        let Some(left) = stream.at(place) else { return };
+        let payload = std::mem::take(left);
+        let rest = payload.len();
         self.store.release(payload);
         if stream.unbuffer(rest) {
             self.events.tell_low(stream);

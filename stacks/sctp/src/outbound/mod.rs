@@ -27,6 +27,7 @@ mod time;
 mod timers;
 mod transmit;
 mod untold;
+mod waiting;
 
 use std::time::{Duration, Instant};
 
@@ -47,10 +48,11 @@ use pacer::Pacer;
 use rtt::Rtt;
 use scheduler::Scheduler;
 use store::{Keep, Store};
-use streams::{Queued, Streams};
+use streams::Streams;
 use time::{Clock, Time};
 use timers::Timers;
 use untold::Untold;
+use waiting::Terms;
 
 /// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
 /// which both may have grown. So tiny messages are bounded too.
@@ -254,7 +256,7 @@ impl Outbound {
         let payload = self.store.store(message, keep);
         let stream = self.streams.at_mut(slot);
         stream.buffered += message.len();
-        stream.queue.push_back(Queued { payload, ppid, limit, unordered: options.unordered });
+        stream.queue.push_back(payload, Terms { ppid, limit, unordered: options.unordered });
         if !stream.scheduled {
             self.scheduler.wake(slot, &mut self.streams);
         }

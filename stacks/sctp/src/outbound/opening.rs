@@ -1,6 +1,6 @@
 //! The association opens: what the peer said counts for everything that is sent.
 
-use super::limited::{LimitId, LimitTable};
+use super::limited::LimitTable;
 use super::{Outbound, Peer};
 use crate::config::Config;
 use crate::types::{SSN_REACH, Tsn};
@@ -38,21 +38,21 @@ impl Outbound {
         let (mut bytes, mut messages) = (0, 0);
         for stream in self.streams.iter_mut() {
             if !peer.forward_tsn {
-                stream.queue.iter_mut().for_each(|message| message.limit = LimitId::NONE);
+                stream.queue.lift_limits();
             }
             if stream.id.0 >= self.settings.streams {
-                for message in stream.queue.drain(..) {
+                while let Some((payload, terms)) = stream.queue.pop_front() {
                     messages += 1;
                     // One that was given up has only its charge left.
-                    if message.payload.is_empty() {
+                    if payload.is_empty() {
                         continue;
                     }
-                    if message.limit.is_limited() {
-                        self.limits.dequeued(message.limit);
+                    if terms.limit.is_limited() {
+                        self.limits.dequeued(terms.limit);
                     }
                     self.unsent -= 1;
                     self.stats.messages_abandoned += 1;
-                    self.store.release(message.payload);
+                    self.store.release(payload);
                 }
                 bytes += std::mem::take(&mut stream.buffered);
             }

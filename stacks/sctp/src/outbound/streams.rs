@@ -1,23 +1,13 @@
 //! The streams: the queue of each, its numbers, and what it was told.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use super::limited::LimitId;
 use super::store::Stored;
-use crate::types::{Ppid, StreamId};
+use super::waiting::Waiting;
+use crate::types::StreamId;
 
 /// Weight of a stream that was given none: "normal" of RFC 8831 section 6.4.
 const DEFAULT_WEIGHT: u16 = 256;
-
-/// A message that was not sent, or not all of it.
-#[derive(Debug)]
-pub(super) struct Queued {
-    /// What is left of it. Empty: it was given up, and leaves the queue when it gets to the front.
-    pub(super) payload: Stored,
-    pub(super) ppid: Ppid,
-    pub(super) limit: LimitId,
-    pub(super) unordered: bool,
-}
 
 /// The message at the front of a queue, if some of it was sent.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +23,7 @@ pub(super) struct Begun {
 pub(super) struct Stream {
     pub(super) id: StreamId,
     /// Unsent messages. The one at the front is never one that was given up.
-    pub(super) queue: VecDeque<Queued>,
+    pub(super) queue: Waiting,
     /// Messages that have left the queue, modulo 2^32.
     pub(super) left: u32,
     pub(super) begun: Option<Begun>,
@@ -61,7 +51,7 @@ impl Stream {
     fn new(id: StreamId) -> Self {
         Self {
             id,
-            queue: VecDeque::new(),
+            queue: Waiting::default(),
             left: 0,
             begun: None,
             buffered: 0,
@@ -78,7 +68,7 @@ impl Stream {
     }
 
     /// The message that is being sent, or will be next.
-    pub(super) fn front(&self) -> Option<&Queued> {
+    pub(super) fn front(&self) -> Option<&Stored> {
         self.queue.front()
     }
 
@@ -88,7 +78,7 @@ impl Stream {
     }
 
     /// A message that waits, by its place.
-    pub(super) fn at(&mut self, place: u32) -> Option<&mut Queued> {
+    pub(super) fn at(&mut self, place: u32) -> Option<&mut Stored> {
         self.queue.get_mut(place.wrapping_sub(self.left) as usize)
     }
 
@@ -97,7 +87,7 @@ impl Stream {
         self.begun = None;
         self.queue.pop_front();
         let mut count = 1;
-        while self.queue.front().is_some_and(|message| message.payload.is_empty()) {
+        while self.queue.front().is_some_and(Stored::is_empty) {
             self.queue.pop_front();
             count += 1;
         }
@@ -189,7 +179,7 @@ impl Streams {
     /// Gives back the memory of empty queues.
     pub(super) fn shrink(&mut self) {
         for stream in self.slots.iter_mut().filter(|stream| stream.queue.is_empty()) {
-            stream.queue = VecDeque::new();
+            stream.queue = Waiting::default();
         }
     }
 }

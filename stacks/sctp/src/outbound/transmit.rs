@@ -7,6 +7,7 @@ use super::chunk::{BEGIN, Chunk, END, UNORDERED};
 use super::congestion::CongestionControl;
 use super::reduction::Pace;
 use super::time::Time;
+use super::waiting::Terms;
 use crate::types::{Fsn, Mid, Ssn};
 use crate::wire::packet::HEADER_BYTES;
 use crate::wire::{Data, Order, PacketWriter};
@@ -98,7 +99,7 @@ impl Outbound {
     /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has room for it.
     pub(super) fn new_payload_bytes(&self) -> Option<usize> {
         let front = self.streams.at(self.scheduler.current()?).front()?;
-        let bytes = front.payload.len().min(self.payload_capacity());
+        let bytes = front.len().min(self.payload_capacity());
         (self.flight.len() < self.settings.max_in_flight_chunks && self.fits_window(bytes)).then_some(bytes)
     }
 
@@ -172,7 +173,7 @@ impl Outbound {
 
     /// How much of the stream's next message goes into this packet.
     fn cut(&self, slot: usize, packet: &PacketWriter<'_>) -> Option<usize> {
-        let left = self.streams.at(slot).front()?.payload.len();
+        let left = self.streams.at(slot).front()?.len();
         let room = packet.room().checked_sub(self.overhead).filter(|&room| room > 0)?;
         let most = left.min(self.payload_capacity());
         if most <= room {
@@ -186,11 +187,9 @@ impl Outbound {
     /// Sends the next `bytes` of a stream's first message as one chunk.
     fn send_chunk(&mut self, now: Time, slot: usize, bytes: usize, packet: &mut PacketWriter<'_>) {
         let stream = self.streams.at_mut(slot);
-        let Some(message) = stream.queue.front_mut() else { return };
-        let ends = bytes == message.payload.len();
-        let payload =
-            if ends { std::mem::take(&mut message.payload) } else { message.payload.split_to(bytes) };
-        let (ppid, limit, unordered) = (message.ppid, message.limit, message.unordered);
+        let Some((left, Terms { ppid, limit, unordered })) = stream.queue.front_mut() else { return };
+        let ends = bytes == left.len();
+        let payload = if ends { std::mem::take(left) } else { left.split_to(bytes) };
         let begun = stream.begin(unordered);
         let begins = begun.fragments == 0;
         let mut flags = if begins { BEGIN } else { 0 };

@@ -14,6 +14,7 @@ use crate::config::Congestion;
 use crate::types::{Ssn, StreamId};
 use crate::wire::{Header, PacketWriter, Sack};
 
+use super::store::Stored;
 use receiver::Receiver;
 
 const FIRST_TSN: Tsn = Tsn(1000);
@@ -182,13 +183,13 @@ impl Rig {
         }
         let (mut unsent, mut unsent_bytes, mut live) = (0, 0, false);
         for stream in out.streams.iter() {
-            let queued: usize = stream.queue.iter().map(|message| message.payload.len()).sum();
+            let queued: usize = stream.queue.iter().map(Stored::len).sum();
             assert_eq!(queued, stream.buffered);
             stored += queued;
             unsent_bytes += queued;
             held += queued + stream.queue.len() * MESSAGE_BYTES;
-            unsent += stream.queue.iter().filter(|message| !message.payload.is_empty()).count();
-            assert!(stream.queue.front().is_none_or(|message| !message.payload.is_empty()));
+            unsent += stream.queue.iter().filter(|payload| !payload.is_empty()).count();
+            assert!(stream.queue.front().is_none_or(|payload| !payload.is_empty()));
             assert!(stream.queue.is_empty() || stream.scheduled);
             live |= !stream.queue.is_empty();
         }

@@ -113,6 +113,8 @@ pub(in crate::outbound) struct Bbr {
     recent_rtt: Option<(Duration, Time)>,
     /// None so short was seen for long [probe_rtt_expired].
     probe_rtt_due: bool,
+    /// What is acknowledged next was sent when nothing was in flight [idle_restart].
+    after_idle: bool,
     /// A round is over when this is delivered.
     round_end: u64,
     rounds: u64,
@@ -174,6 +176,7 @@ impl Bbr {
             lowest_rtt: Duration::MAX,
             recent_rtt: None,
             probe_rtt_due: false,
+            after_idle: false,
             round_end: 0,
             rounds: 0,
             round_from: (0, 0),
@@ -329,6 +332,7 @@ impl CongestionControl for Bbr {
 
     fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
         self.rates.on_sent(now, in_flight, after_idle);
+        self.after_idle |= after_idle;
     }
 
     fn on_app_limited(&mut self, in_flight: usize) {

@@ -43,9 +43,7 @@ impl Bbr {
             Phase::Drain => {}
             Phase::Down | Phase::Cruise if self.should_probe(now) => {
                 self.forget_short_bounds();
-                if self.most[0] > 0.0 {
-                    self.most = [0.0, self.most[0]];
-                }
+                self.forget_oldest_rate();
                 self.enter(Phase::Refill, now);
                 // A round from here.
                 self.round_end = self.rates.delivered;
@@ -66,7 +64,8 @@ impl Bbr {
             Phase::Up => self.probe_up(ack, sample, starts),
             Phase::ProbeRtt => self.probe_rtt(ack, starts),
         }
-        let due = std::mem::take(&mut self.probe_rtt_due);
+        // A path that was left alone was empty.
+        let due = std::mem::take(&mut self.probe_rtt_due) & !std::mem::take(&mut self.after_idle);
         if due && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
             self.enter(Phase::ProbeRtt, now);
             (self.probe_rtt_until, self.window_before) = (None, self.window);
@@ -103,6 +102,13 @@ impl Bbr {
         let stalls = self.full_rounds >= FULL_ROUNDS || self.full_rounds >= 2 && filled;
         if self.rounds > self.phase_round && stalls {
             self.enter_down(ack.now);
+        }
+    }
+
+    /// [BBRAdvanceMaxBwFilter]; a cycle in which nothing was seen does not count.
+    pub(super) fn forget_oldest_rate(&mut self) {
+        if self.most[0] > 0.0 {
+            self.most = [0.0, self.most[0]];
         }
     }
 

@@ -19,6 +19,61 @@ fn loss_counts_beyond_what_the_path_loses_by_itself() {
     }
 }
 
+/// Four packets under way at a time, for so long; gives the phases that were seen. `idle`: all of them are answered before the next go out.
+fn phases(time: Duration, idle: bool) -> Vec<Phase> {
+    let rtt = Duration::from_millis(10);
+    let (mut bbr, mut now, mut seen) = (Bbr::new(PACKET, 7), Time::START, Vec::new());
+    bbr.phase = Phase::Cruise;
+    bbr.is_full = true;
+    for acked in 0..(time.as_nanos() / rtt.as_nanos()) as u64 {
+        let sent_at = now;
+        bbr.on_sent(now, 4 * PACKET, idle);
+        now = now.after(rtt);
+        // The first was the shortest: all others had to wait a little.
+        let rtt = if acked == 0 { rtt } else { rtt + Duration::from_micros(100) };
+        bbr.on_ack(&Ack {
+            now,
+            bytes: PACKET,
+            delivered: PACKET,
+            lost: 0,
+            in_flight: if idle { 0 } else { 3 * PACKET },
+            told_short: false,
+            sent_at,
+            rtt: Some(rtt),
+            smoothed_rtt: rtt,
+            limited: true,
+            acked_end: acked + 1,
+            next: acked + 5,
+        });
+        seen.push(bbr.phase);
+    }
+    seen.dedup();
+    seen
+}
+
+#[test]
+fn the_shortest_round_trip_is_looked_for_after_five_seconds_of_traffic() {
+    // seconds, after idle times -> looked for
+    for (seconds, idle, expected) in [(4, false, false), (6, false, true), (12, true, false)] {
+        let seen = phases(Duration::from_secs(seconds), idle);
+        assert_eq!(seen.contains(&Phase::ProbeRtt), expected, "{seconds} s, {idle}: {seen:?}");
+    }
+}
+
+/// A rate that was taken for too high once is forgotten after two probes.
+#[test]
+fn the_rate_is_of_two_probes() {
+    let mut bbr = Bbr::new(PACKET, 7);
+    bbr.most = [9e6, 0.0];
+    bbr.forget_oldest_rate();
+    assert_eq!(bbr.max_rate(), 9e6);
+    bbr.forget_oldest_rate();
+    assert_eq!(bbr.max_rate(), 9e6, "nothing was seen since");
+    bbr.most[0] = 1e6;
+    bbr.forget_oldest_rate();
+    assert_eq!(bbr.max_rate(), 1e6);
+}
+
 proptest! {
     /// Whatever SACKs say, there is a window of some packets, and a rate that is a number.
     #[test]
