@@ -3,6 +3,9 @@
 //! A bucket: time fills it at that rate, what is sent empties it, by a packet below zero at the most. It holds a burst, so that
 //! packets still go out in batches that one call of the system can carry. Where a burst is of many packets the time is looked at when the
 //! bucket is empty, not for every packet: so after a rest what was left of one burst goes out, and another one.
+//!
+//! What waited for its time and is asked for late, since there are a thousand others, goes out with all that has become due since: else
+//! the rate would be a burst for each time that we are asked.
 
 use std::time::Duration;
 
@@ -12,21 +15,27 @@ use super::time::Time;
 /// Packets of a burst that are many.
 const MANY: f64 = 16.0;
 
+/// The most that goes out at once because we are late: a datagram of segments.
+const LATE_BYTES_MAX: f64 = 65_536.0;
+
 /// The bucket.
 #[derive(Debug)]
 pub(super) struct Pacer {
     /// Bytes that could go out at `at`.
     level: f64,
     at: Time,
+    /// Something has waited since then.
+    waits: bool,
 }
 
 impl Pacer {
     pub(super) fn new() -> Self {
-        Self { level: 0.0, at: Time::START }
+        Self { level: 0.0, at: Time::START, waits: false }
     }
 
     fn level_at(&self, now: Time, pacing: Pacing) -> f64 {
-        (self.level + pacing.rate * now.since(self.at).as_secs_f64()).min(pacing.burst_bytes)
+        let most = if self.waits { pacing.burst_bytes.max(LATE_BYTES_MAX) } else { pacing.burst_bytes };
+        (self.level + pacing.rate * now.since(self.at).as_secs_f64()).min(most).max(self.level)
     }
 
     /// Whether a packet may go out.
@@ -38,8 +47,14 @@ impl Pacer {
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize, pacing: Pacing) {
         if self.level <= 0.0 || bytes as f64 * MANY > pacing.burst_bytes {
             (self.level, self.at) = (self.level_at(now, pacing), now);
+            self.waits = false;
         }
         self.level -= bytes as f64;
+    }
+
+    /// It holds back what is there to be sent from now on, if it holds back anything.
+    pub(super) fn note_waiting(&mut self, something: impl FnOnce() -> bool) {
+        self.waits |= self.level <= 0.0 && something();
     }
 
     /// When half a burst may go out: sooner would be one packet at a time.
@@ -89,7 +104,7 @@ mod tests {
             (20_000.0, 0.0, 20),
             (20_000.0, 4000.0, 24),
         ] {
-            let mut pacer = Pacer { level: left, at: Time::START };
+            let mut pacer = Pacer { level: left, ..Pacer::new() };
             let pacing = Pacing { rate: 1e6, burst_bytes };
             let (now, mut sent) = (Time::START.after(Duration::from_secs(100)), 0);
             while pacer.may_send(|| now, pacing) {
@@ -97,6 +112,24 @@ mod tests {
                 sent += 1;
             }
             assert_eq!(sent, expected, "{burst_bytes} {left}");
+        }
+    }
+
+    #[test]
+    fn what_waits_and_is_asked_for_late_is_sent_with_all_that_was_due() {
+        let pacing = Pacing { rate: 1e6, burst_bytes: 1000.0 };
+        // late by so many ms, with something that waits -> packets
+        for (late_ms, waits, expected) in [(1, true, 1), (20, true, 20), (20, false, 1), (1000, true, 66)] {
+            let mut pacer = Pacer::new();
+            let begin = Time::START.after(Duration::from_secs(1));
+            pacer.on_sent(begin, 1000, pacing);
+            pacer.note_waiting(|| waits);
+            let (now, mut sent) = (begin.after(Duration::from_millis(late_ms)), 0);
+            while pacer.may_send(|| now, pacing) {
+                pacer.on_sent(now, 1000, pacing);
+                sent += 1;
+            }
+            assert_eq!(sent, expected, "{late_ms} ms, {waits}");
         }
     }
 }
