@@ -91,9 +91,13 @@ impl<H: Handler + Send + 'static> Reactors<H> {
     ) -> Result<T, Error> {
         let reactor = self.all.get(reactor).ok_or(Error::Closed)?;
         let (give, result) = channel();
+        let connections = reactor.connections.clone();
         let task: Task<H> = Box::new(move |endpoint, handler| {
+            let outcome = act(endpoint, handler);
+            // Before who asked goes on: what it asks for next must not go by what was before.
+            connections.store(endpoint.len(), Ordering::Relaxed);
             // Nobody takes it if who asked is gone.
-            let _ = give.send(act(endpoint, handler));
+            let _ = give.send(outcome);
         });
         reactor.tasks.as_ref().ok_or(Error::Closed)?.send(task).map_err(|_| Error::Closed)?;
         reactor.waker.wake();
@@ -146,8 +150,6 @@ fn drive<H: Handler>(
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
-            // At once, so that who asks next does not count on what was before.
-            counted.0.store(endpoint.len(), Ordering::Relaxed);
         }
         counted.0.store(endpoint.len(), Ordering::Relaxed);
     }
