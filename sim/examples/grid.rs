@@ -56,7 +56,10 @@ fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
     println!("|--|{}", "--:|".repeat(head.len()));
     for (what, trouble, loss, queue) in rows {
         let cell = |&(bits_per_s, rtt_ms): &(u64, u64)| {
-            let path = Path { trouble, ..path(bits_per_s, rtt_ms, queue, loss) };
+            let path = Path {
+                trouble,
+                ..Path::new(Duration::from_millis(rtt_ms), loss, bits_per_s).with_queue(queue)
+            };
             let share = |congestion: Congestion| {
                 let goodput = measure(path, &[congestion], time, 1)?[0].mbit_per_s;
                 Ok(format!("{:.0}", 100.0 * goodput / bottleneck_mbit_per_s(path) / (1.0 - loss)))
@@ -67,13 +70,6 @@ fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
         println!("| {what} | {} |", cells.join(" | "));
     }
     Ok(())
-}
-
-/// A path whose queue holds so many times what is under way in a round trip, and two packets at the least.
-fn path(bits_per_s: u64, rtt_ms: u64, queue: f64, loss: f64) -> Path {
-    let mut path = Path::new(Duration::from_millis(rtt_ms), loss, bits_per_s);
-    path.queue_bytes = ((queue * bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64()) as usize).max(2 * 1300);
-    path
 }
 
 /// Beside one flow of CUBIC, and two of itself.
@@ -89,7 +85,7 @@ fn share(time: Duration) -> Result<(), netdyno_sim::Failure> {
     for bits_per_s in RATES {
         for rtt_ms in RTTS_MS {
             for queue in [0.1, 1.0, 2.0, 4.0] {
-                let path = path(bits_per_s, rtt_ms, queue, 0.0);
+                let path = Path::new(Duration::from_millis(rtt_ms), 0.0, bits_per_s).with_queue(queue);
                 let of = |senders: &[Congestion]| {
                     let flows = measure(path, senders, time, 1)?;
                     let all: f64 = flows.iter().map(|flow| flow.mbit_per_s).sum();
@@ -119,7 +115,7 @@ fn table(name: &str, congestion: Congestion, time: Duration) -> Result<(), netdy
         for rtt_ms in RTTS_MS {
             for queue in QUEUES {
                 let share = |loss: f64| {
-                    let path = path(bits_per_s, rtt_ms, queue, loss);
+                    let path = Path::new(Duration::from_millis(rtt_ms), loss, bits_per_s).with_queue(queue);
                     let goodput = measure(path, &[congestion], time, 1)?[0].mbit_per_s;
                     let most = bottleneck_mbit_per_s(path) * (1.0 - loss);
                     Ok(format!("{:.0}", 100.0 * goodput / most))

@@ -142,10 +142,6 @@ fn bbr_carries_on_over_uneven_paths() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A path without loss whose queue holds so many times what is under way in a round trip, and two packets at the least.
 fn path(mbit_per_s: u64, rtt_ms: u64, queue: f64) -> Path {
-    let mut path = Path::new(Duration::from_millis(rtt_ms), 0.0, mbit_per_s * 1_000_000);
-    path.queue_bytes = (path.bits_per_s as f64 / 8.0 * path.rtt.as_secs_f64() * queue) as usize;
-    path.queue_bytes = path.queue_bytes.max(3000);
-    path
+    Path::new(Duration::from_millis(rtt_ms), 0.0, mbit_per_s * 1_000_000).with_queue(queue)
 }

@@ -60,6 +60,12 @@ impl Path {
         Self { rtt, loss, bits_per_s, queue_bytes: under_way.max(64 * 1228), trouble: Trouble::None }
     }
 
+    /// The same with a queue that holds so many times what is under way in a round trip, and two packets at the least.
+    pub fn with_queue(self, round_trips: f64) -> Self {
+        let under_way = self.bits_per_s as f64 / 8.0 * self.rtt.as_secs_f64();
+        Self { queue_bytes: ((round_trips * under_way) as usize).max(2 * 1300), ..self }
+    }
+
     /// Of the first minutes: nothing is measured for longer.
     fn outages(&self) -> Vec<Partition> {
         let Trouble::Outages(length) = self.trouble else { return Vec::new() };

@@ -74,7 +74,6 @@ impl Outbound {
         let stream = self.streams.at_mut(slot);
         let is_front = place == stream.left;
         let begun = stream.begun.filter(|_| is_front);
-        let unordered = stream.queue.front_mut().is_some_and(|(_, terms)| terms.unordered);
         let Some(left) = stream.at(place) else { return };
         let payload = std::mem::take(left);
         let rest = payload.len();
@@ -87,6 +86,7 @@ impl Outbound {
         if let Some(begun) = begun {
             // Its end will not come. A TSN is spent in its place, so that the peer never sees the beginning of another
             // message follow, and so that there is a TSN to move on to if all of the rest has arrived.
+            let unordered = stream.queue.front_mut().is_some_and(|(_, terms)| terms.unordered);
             let seq = self.flight.push_abandoned(Chunk {
                 number: begun.number,
                 limit: id,

@@ -52,9 +52,9 @@ impl Pacer {
         self.level -= bytes as f64;
     }
 
-    /// It holds back what is there to be sent from now on, if it holds back anything.
-    pub(super) fn note_waiting(&mut self, something: impl FnOnce() -> bool) {
-        self.waits |= self.level <= 0.0 && something();
+    /// Whether there is something that it holds back from now on, if it holds back anything.
+    pub(super) fn note_waiting(&mut self, something: bool) {
+        self.waits |= self.level <= 0.0 && something;
     }
 
     /// When half a burst may go out: sooner would be one packet at a time.
@@ -123,7 +123,7 @@ mod tests {
             let mut pacer = Pacer::new();
             let begin = Time::START.after(Duration::from_secs(1));
             pacer.on_sent(begin, 1000, pacing);
-            pacer.note_waiting(|| waits);
+            pacer.note_waiting(waits);
             let (now, mut sent) = (begin.after(Duration::from_millis(late_ms)), 0);
             while pacer.may_send(|| now, pacing) {
                 pacer.on_sent(now, 1000, pacing);

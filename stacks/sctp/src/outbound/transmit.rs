@@ -65,8 +65,7 @@ impl Outbound {
             }
             if let Some(pacing) = self.congestion.pacing() {
                 self.pacer.on_sent(now, bytes, pacing);
-                let something = self.flight.has_lost() || self.unsent > 0;
-                self.pacer.note_waiting(|| something);
+                self.pacer.note_waiting(self.flight.has_lost() || self.unsent > 0);
             }
             self.congestion.on_sent(now, self.in_flight_bytes(), after_idle);
             self.credit = false;

@@ -6,6 +6,7 @@
 //! - **Loss is measured against the path's own.** The draft takes 2 % of loss for a full path (BBR.LossThresh), whoever loses. Radio
 //!   loses more than that however slowly one sends. While the round trip shows no queue, and we do not probe, what is lost is the
 //!   path's: its share is estimated then, and only what is lost beyond it, and beyond chance, counts ([`Bbr::is_beyond`]).
+//! - The gains, and when a probe ends, are others: see below, and docs/CONGESTION.md for why.
 //! - **No packet conservation in recovery.** Pacing does that; chunks that are lost go out again at the rate of the model.
 //! - **Samples are of SACKs, not of packets**: of the chunk among the newly acknowledged that was sent last. A SACK answers a whole
 //!   batch of packets.
@@ -124,7 +125,7 @@ pub(in crate::outbound) struct Bbr {
     round_queued: bool,
     /// The most in this round [bw_latest], [inflight_latest].
     latest: (f64, f64),
-    /// The most at which we sent in this round and the one before. What arrives was sent a round ago, and no faster.
+    /// The rate at which we sent when this round began, and the one before. What arrives was sent a round ago, and no faster.
     sent_rate: [f64; 2],
     /// The rate to be exceeded, rounds without that, and whether the path was ever full.
     full_rate: f64,
