@@ -1,12 +1,13 @@
 //! The `datachannel` workload on netdyno-rtc: one thread, one endpoint and no lock for all connections of a role.
 
+mod beside;
 mod role;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use netdyno_contender::datachannel::{Job, Order};
+use netdyno_contender::datachannel::{Job, Order, Role};
 use netdyno_contender::{Lab, lock_version};
 use netdyno_rtc::core::sctp::Congestion;
 use netdyno_rtc::{Endpoint, Settings};
@@ -16,10 +17,12 @@ use role::Connections;
 /// The library takes and gives messages of up to this many bytes, unless told otherwise.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
+const ARGUMENTS: &str = "--max-datagram-bytes=BYTES, --congestion=cubic, --beside-tcp=ALGORITHM";
+
 fn main() {
     let (lab, setup, events) = Lab::connect();
     let job = Job::new(lab, &setup, MAX_MESSAGE_BYTES);
-    let mut endpoint = match settings().and_then(|s| Ok(Endpoint::bind(SocketAddr::new(job.local, 0), s)?)) {
+    let mut endpoint = match begin(&job, setup.peer) {
         Ok(endpoint) => endpoint,
         Err(error) => lab.failed(error),
     };
@@ -49,18 +52,18 @@ fn main() {
 }
 
 /// The library's defaults, but for what is asked on the command line.
-fn settings() -> Result<Settings, Box<dyn std::error::Error>> {
+fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error::Error>> {
     let mut peer = (*Settings::new()?.peer).clone();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
             Some(("--max-datagram-bytes", bytes)) => peer.max_datagram_bytes = bytes.parse()?,
             Some(("--congestion", "cubic")) => peer.sctp.congestion = Congestion::Cubic,
-            _ => {
-                return Err(
-                    format!("{argument}: neither --max-datagram-bytes=BYTES nor --congestion=cubic").into()
-                );
-            }
+            Some(("--beside-tcp", algorithm)) => match job.role {
+                Role::Offerer => beside::send(peer_address, algorithm)?,
+                Role::Answerer => beside::receive(job.local)?,
+            },
+            _ => return Err(format!("{argument}: none of {ARGUMENTS}").into()),
         }
     }
-    Ok(Settings::with(peer))
+    Ok(Endpoint::bind(SocketAddr::new(job.local, 0), Settings::with(peer))?)
 }
