@@ -137,7 +137,7 @@ pub struct RunArgs {
     /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement)]
     pub placement: Option<Placement>,
-    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]` (each way) or `host`
+    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (each way) or `host`
     #[arg(long, default_value = "loopback", value_parser = parse_net)]
     pub net: Net,
     /// Leave the workload's ceiling out

@@ -61,3 +61,5 @@ pub(crate) const FREEZE_TIME: Duration = Duration::from_secs(20);
 
 /// Pause between two looks at whether they have: about what stopping takes.
 pub(crate) const FREEZE_LOOK: Duration = Duration::from_micros(20);
+/// How long a packet may wait for its turn on a link with a rate, unless told otherwise.
+pub(crate) const LINK_QUEUE: Duration = Duration::from_millis(50);

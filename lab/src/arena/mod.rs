@@ -78,6 +78,8 @@ pub struct Link {
     pub mtu: u32,
     /// Limits what each side may send.
     pub rate_bits_per_s: Option<u64>,
+    /// The longest that a packet may wait for its turn where the rate is limited; what would wait longer is lost.
+    pub queue: Option<std::time::Duration>,
     /// How long each packet is under way: half of the round trip that it adds.
     pub delay: std::time::Duration,
     /// Packets of a million, each way, that are lost by chance.
@@ -86,7 +88,7 @@ pub struct Link {
 
 impl Default for Link {
     fn default() -> Self {
-        Self { mtu: 1500, rate_bits_per_s: None, delay: std::time::Duration::ZERO, loss_ppm: 0 }
+        Self { mtu: 1500, rate_bits_per_s: None, queue: None, delay: std::time::Duration::ZERO, loss_ppm: 0 }
     }
 }
 
@@ -94,7 +96,7 @@ impl Link {
     /// Whether the lab has to carry the packets.
     #[must_use]
     pub fn is_emulated(&self) -> bool {
-        !self.delay.is_zero() || self.loss_ppm > 0
+        !self.delay.is_zero() || self.loss_ppm > 0 || self.queue.is_some()
     }
 }
 
@@ -103,6 +105,9 @@ impl std::fmt::Display for Link {
         write!(f, "MTU {}", self.mtu)?;
         if let Some(rate) = self.rate_bits_per_s {
             write!(f, ", {} Mbit/s", rate as f64 / 1e6)?;
+        }
+        if let Some(queue) = self.queue {
+            write!(f, ", queue {queue:?}")?;
         }
         if !self.delay.is_zero() {
             write!(f, ", delay {:?} each way", self.delay)?;

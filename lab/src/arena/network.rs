@@ -191,6 +191,13 @@ fn check(link: &Link) -> Result<(), ArenaError> {
     if let Some(rate) = link.rate_bits_per_s.filter(|rate| *rate < MIN_RATE_BITS_PER_S) {
         return invalid("rate", format!("{rate} bit/s is below {MIN_RATE_BITS_PER_S}"));
     }
+    match (link.queue, link.rate_bits_per_s) {
+        (Some(queue), _) if queue > MAX_DELAY => {
+            return invalid("queue", format!("{queue:?} is above {MAX_DELAY:?}"));
+        }
+        (Some(_), None) => return invalid("queue", "is of a limited rate: give rate= too".to_owned()),
+        _ => {}
+    }
     if link.delay > MAX_DELAY {
         return invalid("delay", format!("{:?} is above {MAX_DELAY:?}", link.delay));
     }

@@ -69,15 +69,16 @@ pub(super) fn parse_net(text: &str) -> Result<Net, String> {
                         link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
                     }
                     Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
+                    Some(("queue", d)) => link.queue = Some(parse_duration(d)?),
                     Some(("delay", d)) => link.delay = parse_duration(d)?,
                     Some(("loss", l)) => link.loss_ppm = (parse_share(l)? * 1e6).round() as u32,
-                    _ => return Err(format!("{option:?} is none of mtu=, rate=, delay= and loss=")),
+                    _ => return Err(format!("{option:?} is none of mtu=, rate=, queue=, delay= and loss=")),
                 }
             }
             Ok(Net::Veth(link))
         }
         _ => Err(format!(
-            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,delay=50ms][,loss=1%]`, `host`"
+            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]`, `host`"
         )),
     }
 }
@@ -112,8 +113,13 @@ mod tests {
             Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
         );
         assert_eq!(
-            parse_net("veth,delay=50ms,loss=1%"),
-            Ok(Net::Veth(Link { delay: Duration::from_millis(50), loss_ppm: 10_000, ..Link::default() }))
+            parse_net("veth,delay=50ms,loss=1%,queue=1s"),
+            Ok(Net::Veth(Link {
+                delay: Duration::from_millis(50),
+                loss_ppm: 10_000,
+                queue: Some(Duration::from_secs(1)),
+                ..Link::default()
+            }))
         );
         assert!(
             ["veth,loss=x", "veth,delay=-1s", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]

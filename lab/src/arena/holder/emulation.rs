@@ -1,11 +1,11 @@
-//! A link that holds packets up and loses some: the holder carries them between two TUN devices. It stands in for the
+//! A link that holds packets up, loses some and has a rate: the holder carries them between two TUN devices. It stands in for the
 //! kernel's netem, which not every kernel has, and needs only what a private namespace gives.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -14,6 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Link, Refusal};
+use crate::arena::limits::LINK_QUEUE;
 use crate::arena::sys;
 
 /// The longest packet that IPv4 has.
@@ -81,6 +82,8 @@ struct Way<'a> {
     random: Pcg64Mcg,
     under_way: VecDeque<Packet>,
     bytes: usize,
+    /// When a link with a rate is done with what it has.
+    free_at: Instant,
     /// Packets lost since too much was under way.
     without_room: u64,
 }
@@ -98,6 +101,7 @@ impl<'a> Way<'a> {
             random: Pcg64Mcg::seed_from_u64(seed),
             under_way: VecDeque::new(),
             bytes: 0,
+            free_at: Instant::now(),
             without_room: 0,
         }
     }
@@ -110,17 +114,30 @@ impl<'a> Way<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let lost = self.random.random_range(0..1_000_000) < link.loss_ppm;
-            if !lost && self.bytes + length > MAX_BYTES_UNDER_WAY {
-                self.without_room += 1;
-            } else if !lost {
-                self.bytes += length;
-                // By a clock read after the packet: none is early, however late we come to read.
-                self.under_way
-                    .push_back(Packet { due: Instant::now() + link.delay, bytes: buffer[..length].into() });
+            // By a clock read after the packet: none is early, however late we come to read.
+            let Some(sent_at) = self.sent_at(link, length, Instant::now()) else { continue };
+            if self.random.random_range(0..1_000_000) < link.loss_ppm {
+                continue;
             }
+            if self.bytes + length > MAX_BYTES_UNDER_WAY {
+                self.without_room += 1;
+                continue;
+            }
+            self.bytes += length;
+            self.under_way.push_back(Packet { due: sent_at + link.delay, bytes: buffer[..length].into() });
         }
         Ok(())
+    }
+
+    /// When a packet that comes now has left a link of that rate; none: its queue has no room, as a router's.
+    fn sent_at(&mut self, link: &Link, length: usize, now: Instant) -> Option<Instant> {
+        let Some(bits_per_s) = link.rate_bits_per_s else { return Some(now) };
+        let begins = self.free_at.max(now);
+        if begins - now > link.queue.unwrap_or(LINK_QUEUE) {
+            return None;
+        }
+        self.free_at = begins + Duration::from_nanos(8_000_000_000 * length as u64 / bits_per_s);
+        Some(self.free_at)
     }
 
     /// Gives what is due. What the other side refuses is lost, as on any link.
@@ -166,6 +183,27 @@ mod tests {
         }
         way.take(&Link::default(), &mut [0; 10]).unwrap();
         assert_eq!((way.under_way.len(), way.without_room), (1, 2));
+    }
+
+    #[test]
+    fn a_rate_makes_packets_wait_and_its_queue_has_an_end() {
+        // A packet of 1,000 bytes takes a millisecond; the queue holds four beside the one on the wire.
+        let link = Link {
+            rate_bits_per_s: Some(8_000_000),
+            queue: Some(Duration::from_millis(4)),
+            ..Link::default()
+        };
+        let file = File::open("/dev/null").unwrap();
+        let mut way = Way::new(&file, &file, 0);
+        let now = way.free_at;
+        let mut sent_at = |after_ms| {
+            let now = now + Duration::from_millis(after_ms);
+            way.sent_at(&link, 1000, now).map(|at| (at - now).as_millis())
+        };
+        let at_once: Vec<_> = (0..6).map(|_| sent_at(0)).collect();
+        assert_eq!(at_once, [Some(1), Some(2), Some(3), Some(4), Some(5), None]);
+        assert_eq!([sent_at(1), sent_at(1)], [Some(5), None]);
+        assert_eq!(sent_at(100), Some(1));
     }
 
     #[test]

@@ -59,8 +59,12 @@ pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), Str
         up(&handle, interface).await?;
         multicast(&handle, interface).await?;
         match link.rate_bits_per_s {
-            Some(rate) => shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await,
-            None => Ok(()),
+            // The lab, which carries the packets, limits the rate too: a queue of the sender's own system is not one of a link, since TCP
+            // keeps from filling it.
+            Some(rate) if !link.is_emulated() => {
+                shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await
+            }
+            _ => Ok(()),
         }
     })
 }

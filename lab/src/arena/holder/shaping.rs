@@ -8,6 +8,8 @@ use rtnetlink::packet_core::{
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 
+use crate::arena::limits::LINK_QUEUE;
+
 // linux/pkt_sched.h
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
@@ -22,8 +24,6 @@ const LIMIT: usize = 24;
 const BURSTS_PER_S: u64 = 250;
 /// However slow the link is, its bucket holds a few packets.
 const MIN_BURST_PACKETS: u64 = 4;
-/// The queue in front of it: 50 ms.
-const QUEUES_PER_S: u64 = 20;
 const ETHERNET_HEADER_BYTES: u64 = 14;
 
 /// Limits what leaves by this interface.
@@ -51,7 +51,7 @@ fn options(bits_per_s: u64, mtu: u32) -> Vec<TcOption> {
     let bytes_per_s = (bits_per_s / 8).max(1);
     let packet = u64::from(mtu) + ETHERNET_HEADER_BYTES;
     let burst = (bytes_per_s / BURSTS_PER_S).max(MIN_BURST_PACKETS * packet);
-    let limit = burst.saturating_add(bytes_per_s / QUEUES_PER_S);
+    let limit = burst.saturating_add(bytes_per_s * LINK_QUEUE.as_millis() as u64 / 1000);
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes();
     let mut parameters = vec![0; PARAMETERS_BYTES];
     parameters[RATESPEC_LINKLAYER] = TC_LINKLAYER_ETHERNET;
