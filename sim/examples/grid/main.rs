@@ -13,6 +13,8 @@ use netdyno_sim::sctp::goodput::{Path, Trouble, bottleneck_mbit_per_s, measure};
 const LOSSES: [f64; 9] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10];
 const RTTS_MS: [u64; 4] = [1, 20, 100, 300];
 const RATES: [u64; 3] = [2_000_000, 20_000_000, 100_000_000];
+/// How long CUBIC is there before who comes late.
+const HEAD_START: Duration = Duration::from_secs(5);
 /// Queues, in what is under way in a round trip.
 const QUEUES: [f64; 3] = [0.1, 1.0, 4.0];
 
@@ -145,6 +147,8 @@ fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
 struct Share {
     place: Place,
     beside_cubic: f64,
+    /// The same where it comes when CUBIC has the link already.
+    late: f64,
     beside_itself: f64,
     /// Of the link, by BBR and CUBIC together.
     both: f64,
@@ -156,17 +160,18 @@ struct Share {
 fn shares(time: Duration) -> Result<Vec<Share>, netdyno_sim::Failure> {
     let row = |place: Place| {
         let path = place.path(0.0);
-        let of = |senders: &[Congestion]| {
+        let of = |path: Path, senders: &[Congestion]| {
             let flows = measure(path, senders, time, 1)?;
             let all: f64 = flows.iter().map(|flow| flow.mbit_per_s).sum();
             Ok((100.0 * flows[0].mbit_per_s / all, all, flows[0].queueing))
         };
-        let (beside_cubic, all, _) = of(&[Bbr, Cubic])?;
-        let (beside_itself, ..) = of(&[Bbr, Bbr])?;
-        let (.., queueing) = of(&[Bbr])?;
+        let (beside_cubic, all, _) = of(path, &[Bbr, Cubic])?;
+        let (late, ..) = of(Path { late: HEAD_START, ..path }, &[Bbr, Cubic])?;
+        let (beside_itself, ..) = of(path, &[Bbr, Bbr])?;
+        let (.., queueing) = of(path, &[Bbr])?;
         let both = 100.0 * all / bottleneck_mbit_per_s(path);
         let queue_alone = queueing.as_secs_f64() / path.rtt.as_secs_f64();
-        Ok(Share { place, beside_cubic, beside_itself, both, queue_alone })
+        Ok(Share { place, beside_cubic, late, beside_itself, both, queue_alone })
     };
     Place::all(&[0.1, 1.0, 2.0, 4.0]).map(row).collect()
 }
@@ -177,16 +182,17 @@ fn share(rows: &[Share], time: Duration) {
         "bbr beside another, {seconds} s: its percent of both; median of the queue alone, in round trips"
     );
     println!(
-        "| Mbit/s | round trip | queue | beside cubic | beside itself | both of the link | queue alone |"
+        "| Mbit/s | round trip | queue | beside cubic | beside cubic, 5 s late | beside itself | both of the link | queue alone |"
     );
-    println!("|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {
         println!(
-            "| {} | {} ms | {} | {:.0} | {:.0} | {:.0} % | {:.2} |",
+            "| {} | {} ms | {} | {:.0} | {:.0} | {:.0} | {:.0} % | {:.2} |",
             row.place.mbit(),
             row.place.rtt_ms,
             row.place.queue,
             row.beside_cubic,
+            row.late,
             row.beside_itself,
             row.both,
             row.queue_alone,

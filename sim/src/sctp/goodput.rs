@@ -36,6 +36,8 @@ pub struct Path {
     pub queue_bytes: usize,
     /// What is not as even as that.
     pub trouble: Trouble,
+    /// How much later than the others the first sender connects; nothing is counted before.
+    pub late: Duration,
 }
 
 /// What makes a path uneven.
@@ -57,7 +59,14 @@ impl Path {
     /// A path whose queue holds what is under way in a round trip, and at least 64 packets.
     pub fn new(rtt: Duration, loss: f64, bits_per_s: u64) -> Self {
         let under_way = (bits_per_s as f64 / 8.0 * rtt.as_secs_f64()) as usize;
-        Self { rtt, loss, bits_per_s, queue_bytes: under_way.max(64 * 1228), trouble: Trouble::None }
+        Self {
+            rtt,
+            loss,
+            bits_per_s,
+            queue_bytes: under_way.max(64 * 1228),
+            trouble: Trouble::None,
+            late: Duration::ZERO,
+        }
     }
 
     /// The same with a queue that holds so many times what is under way in a round trip, and two packets at the least.
@@ -173,10 +182,9 @@ pub fn measure(
         Ok(Flows { cores: cores.collect::<Result<_, _>>()?, turn: 0 })
     };
     let mut stage = Stage::new(start, network, [flows()?, flows()?], describe);
-    stage.core_mut(Side::A).cores.iter_mut().for_each(|core| core.association.connect(start));
-    let (mut received, mut end) = (vec![0; senders.len()], None);
+    let (mut received, mut begin) = (vec![0; senders.len()], None);
     let (mut round_trips, mut look_at) = (vec![Vec::new(); senders.len()], start);
-    while end.is_none_or(|end: Instant| stage.now() < end) {
+    while begin.is_none_or(|begin: Instant| stage.now() < begin + time) {
         while let Some(delivery) = stage.poll_delivery() {
             stage.deliver(delivery);
         }
@@ -190,9 +198,15 @@ pub fn measure(
                 seen.extend(core.association.stats().smoothed_rtt);
             }
         }
-        for core in &mut stage.core_mut(Side::A).cores {
+        for (number, core) in stage.core_mut(Side::A).cores.iter_mut().enumerate() {
+            let is_late = number == 0 && now < start + path.late;
+            if core.association.state() == State::Closed && !is_late {
+                core.association.connect(now);
+            }
             while let Some(event) = core.association.poll_event() {
-                end = end.or((event == Event::Connected).then_some(now + time));
+                if event == Event::Connected && number == 0 {
+                    begin = Some(now);
+                }
             }
             if core.association.state() == State::Established {
                 fill(&mut core.association, now)?;
@@ -202,7 +216,7 @@ pub fn measure(
         for (core, received) in stage.core_mut(Side::B).cores.iter_mut().zip(&mut received) {
             while core.association.poll_event().is_some() {}
             while let Some(message) = core.association.recv() {
-                *received += message.data.len();
+                *received += if begin.is_some() { message.data.len() } else { 0 };
             }
         }
         stage.settle(Side::B)?;
