@@ -108,7 +108,8 @@ impl Epoll {
             }
         }
         self.accept_all(shared);
-        for _ in 0..TURN_CONNECTIONS {
+        // Each once: who has more to read stands at the end again.
+        for _ in 0..self.readable.len().min(TURN_CONNECTIONS) {
             if self.used + READ_BYTES > self.arena.len() {
                 break;
             }
