@@ -124,7 +124,8 @@ fn a_slow_reader_gets_all_of_a_large_output() {
 #[test]
 fn output_comes_before_the_close_whatever_the_peer_sends() {
     const BYTES: usize = 8 << 20;
-    on_each(&Limits::default(), |mut reactor| {
+    let limits = Limits { linger_time: Duration::from_millis(300), ..Limits::default() };
+    on_each(&limits, |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
         // It goes on talking: what is not read would be answered by a reset.
