@@ -33,6 +33,8 @@ pub(super) struct Connection {
     pub(super) paused: bool,
     /// The peer sends no more.
     pub(super) ended: bool,
+    /// The turn in which the caller was last told of input.
+    pub(super) told: u32,
     /// Noted for the next flush.
     pub(super) dirty: bool,
     /// epoll: there is something to read, as far as we know.
@@ -59,6 +61,7 @@ impl Connection {
             output: Output::default(),
             paused: false,
             ended: false,
+            told: u32::MAX,
             dirty: false,
             readable: false,
             hung_up: false,
@@ -72,6 +75,11 @@ impl Connection {
     /// Whether the kernel has not answered a request yet (io_uring).
     pub(super) fn is_busy(&self) -> bool {
         self.receiving || self.polling || self.output.in_flight > 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds_buffers(&self) -> bool {
+        self.input.own.capacity() + self.output.bytes.capacity() + self.output.in_flight > 0
     }
 
     /// Whether the caller may still use it.

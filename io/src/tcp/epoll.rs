@@ -2,8 +2,8 @@
 //! its room, or an end of the stream that was announced, puts the connection at the end of the queue of the readable.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::connection::{Phase, Window};
 use super::limits::{ARENA_BYTES, READ_BYTES, TURN_ACCEPTS, TURN_CONNECTIONS, TURN_EVENTS};
 use super::listener::{Accepted, Listener, accept};
 use super::shared::Shared;
-use super::{CloseReason, Event, Key};
+use super::{CloseReason, Event, Key, kind_of};
 use crate::poller::SystemWaker;
 
 /// Added to the number of a listener. No key's generation is this high.
@@ -26,10 +26,10 @@ const WAKER_DATA: u64 = u64::MAX;
 /// Room that is made in a connection's own buffer, at the least.
 const OWN_READ_BYTES: usize = 4 << 10;
 
+#[derive(Debug)]
 pub(super) struct Epoll {
     epoll: OwnedFd,
     wakeup: Arc<OwnedFd>,
-    found: Vec<epoll::Event>,
     /// Connections with something to read, in the order in which they are read.
     readable: VecDeque<Key>,
     /// What the reads of a turn share.
@@ -47,7 +47,6 @@ impl Epoll {
         Ok(Self {
             epoll,
             wakeup: Arc::new(wakeup),
-            found: Vec::with_capacity(TURN_EVENTS),
             readable: VecDeque::new(),
             arena: vec![0; ARENA_BYTES].into_boxed_slice(),
             used: 0,
@@ -89,13 +88,14 @@ impl Epoll {
         let accepting = !shared.is_full() && self.may_accept(shared);
         let busy = accepting || !self.readable.is_empty();
         let timeout = if busy { Some(Duration::ZERO) } else { timeout };
-        self.found.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.found), timeout.map(timespec).as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let mut found = [MaybeUninit::uninit(); TURN_EVENTS];
+        let found = match epoll::wait(&self.epoll, &mut found, timeout.map(timespec).as_ref()) {
+            Ok((found, _)) => found,
+            Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
-        }
-        for at in 0..self.found.len() {
-            let (data, flags) = (self.found[at].data.u64(), self.found[at].flags);
+        };
+        for event in found {
+            let (data, flags) = (event.data.u64(), event.flags);
             match data {
                 WAKER_DATA => {}
                 LISTENER_DATA.. => {
@@ -151,7 +151,7 @@ impl Epoll {
                 self.resume_read(shared, key);
                 self.send(shared, key);
             }
-            Ok(Err(error)) | Err(error) => shared.lose(key, CloseReason::Lost(kind(error))),
+            Ok(Err(error)) | Err(error) => shared.lose(key, CloseReason::Lost(kind_of(error))),
         }
     }
 
@@ -219,7 +219,7 @@ impl Epoll {
                 return;
             }
             Err(Errno::INTR) => 0,
-            Err(error) => return shared.lose(key, CloseReason::Lost(kind(error))),
+            Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         };
         // A read that left room emptied the socket, unless the end of the stream is still to be read.
         connection.readable = got == room || got == 0 || connection.hung_up;
@@ -231,7 +231,7 @@ impl Epoll {
             return;
         }
         if own {
-            return shared.received_own(key, true);
+            return shared.received_own(key);
         }
         let window = Window { at: self.used as u32, length: got as u32 };
         // Each begins in a cache line of its own.
@@ -256,7 +256,7 @@ impl Epoll {
                 }
                 Err(Errno::AGAIN) => connection.blocked = true,
                 Err(Errno::INTR) => return self.send(shared, key),
-                Err(error) => return shared.lose(key, CloseReason::Lost(kind(error))),
+                Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
             }
         }
         if connection.phase == Phase::Flushing && connection.output.is_empty() && shared.flushed(key) {
@@ -278,16 +278,6 @@ impl Epoll {
             self.readable.push_back(key);
         }
     }
-}
-
-impl fmt::Debug for Epoll {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoll").field("epoll", &self.epoll).finish_non_exhaustive()
-    }
-}
-
-fn kind(error: Errno) -> ErrorKind {
-    io::Error::from(error).kind()
 }
 
 /// epoll counts in milliseconds, 31 bits of them.

@@ -22,6 +22,14 @@ pub(super) const LISTENERS: usize = 64;
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections that are refused at once when the process ran out of descriptors.
 pub(super) const REFUSED_AT_ONCE: usize = 16;
+/// io_uring: requests handed over in one call; more take another one.
+pub(super) const URING_REQUESTS: u32 = 1024;
+/// io_uring: answers that the kernel keeps before it has to set them aside.
+pub(super) const URING_ANSWERS: u32 = 4096;
+/// io_uring: buffers that all receives of a turn draw from. A power of two.
+pub(super) const URING_BUFFERS: u16 = 512;
+/// io_uring: room of one of these.
+pub(super) const URING_BUFFER_BYTES: usize = 8 << 10;
 
 /// What a reactor holds at the most.
 #[derive(Debug, Clone, PartialEq, Eq)]

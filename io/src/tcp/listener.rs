@@ -59,6 +59,8 @@ pub(super) enum Accepted {
 pub(super) struct Listeners {
     pub(super) sockets: Vec<ListenSocket>,
     reserve: Option<OwnedFd>,
+    /// Whether the sockets block, as io_uring wants them.
+    blocking: bool,
 }
 
 impl Listeners {
@@ -69,6 +71,7 @@ impl Listeners {
         flags: SocketFlags,
     ) -> io::Result<()> {
         let socket = listening(address, options, flags)?;
+        self.blocking = !flags.contains(SocketFlags::NONBLOCK);
         let local = net::getsockname(&socket)?.try_into()?;
         self.refill();
         self.sockets.push(ListenSocket { socket, local, active: false, not_before: None });
@@ -95,12 +98,14 @@ impl Listeners {
         let listener = &mut self.sockets[index];
         listener.not_before = Some(Instant::now() + ACCEPT_PAUSE);
         if self.reserve.take().is_some() {
+            // With io_uring it is a blocking one.
             let _ = rustix::io::ioctl_fionbio(&listener.socket, true);
             for _ in 0..REFUSED_AT_ONCE {
                 if !matches!(accept(&listener.socket, SocketFlags::CLOEXEC), Accepted::Connection(..)) {
                     break;
                 }
             }
+            let _ = rustix::io::ioctl_fionbio(&listener.socket, !self.blocking);
         }
         self.refill();
     }
@@ -149,8 +154,11 @@ pub(super) fn accept(socket: &OwnedFd, flags: SocketFlags) -> Accepted {
 pub(super) fn failed(error: Errno) -> Accepted {
     match error {
         Errno::AGAIN => Accepted::None,
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Accepted::Exhausted,
-        _ => Accepted::Lost,
+        Errno::CONNABORTED | Errno::INTR | Errno::CANCELED | Errno::PERM | Errno::PROTO => Accepted::Lost,
+        Errno::NETDOWN | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::HOSTUNREACH => Accepted::Lost,
+        Errno::NONET | Errno::NOPROTOOPT | Errno::OPNOTSUPP => Accepted::Lost,
+        // Of descriptors or memory; or what we do not know, which is not to be tried again and again either.
+        _ => Accepted::Exhausted,
     }
 }
 

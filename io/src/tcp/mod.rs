@@ -52,9 +52,14 @@ mod pool;
 mod reactor;
 mod shared;
 mod table;
+#[cfg(test)]
+mod tests;
+mod uring;
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+
+use rustix::io::Errno;
 
 pub use limits::Limits;
 pub use listener::{ListenOptions, Listener};
@@ -102,4 +107,8 @@ pub enum CloseReason {
     InputLimit,
     /// More than [`Limits::output_bytes`] were not taken by the socket.
     OutputLimit,
+}
+
+fn kind_of(error: Errno) -> ErrorKind {
+    io::Error::from(error).kind()
 }

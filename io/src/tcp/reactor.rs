@@ -15,6 +15,7 @@ use super::epoll::Epoll;
 use super::limits::LISTENERS;
 use super::listener::{self, ListenOptions, Listener};
 use super::shared::Shared;
+use super::uring::Uring;
 use super::{Backend, CloseReason, Event, Key, Limits};
 use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Waker};
 
@@ -23,6 +24,7 @@ macro_rules! driver {
     ($driver:expr, $name:ident => $call:expr) => {
         match $driver {
             Driver::Epoll($name) => $call,
+            Driver::Uring($name) => $call,
         }
     };
 }
@@ -30,12 +32,13 @@ macro_rules! driver {
 #[derive(Debug)]
 enum Driver {
     Epoll(Epoll),
+    Uring(Uring),
 }
 
 /// Connections of one thread. See [the module](super).
 #[derive(Debug)]
 pub struct TcpReactor {
-    shared: Shared,
+    pub(super) shared: Shared,
     driver: Driver,
     /// Whether the thread sleeps: a wake-up costs a system call only if it does.
     state: Arc<AtomicU8>,
@@ -48,7 +51,7 @@ impl TcpReactor {
     pub fn new(backend: Backend, limits: Limits) -> io::Result<Self> {
         let driver = match backend {
             Backend::Auto | Backend::Epoll => Driver::Epoll(Epoll::new()?),
-            Backend::Uring => return Err(io::ErrorKind::Unsupported.into()),
+            Backend::Uring => Driver::Uring(Uring::new()?),
         };
         let (shared, state) = (Shared::new(limits), Arc::new(AtomicU8::new(AWAKE)));
         Ok(Self { shared, driver, state, sink: Vec::new() })
@@ -58,6 +61,7 @@ impl TcpReactor {
     pub fn backend(&self) -> Backend {
         match self.driver {
             Driver::Epoll(_) => Backend::Epoll,
+            Driver::Uring(_) => Backend::Uring,
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Shared {
     turn: Vec<Key>,
     /// How many of these still have bytes there.
     windows: usize,
+    /// Turns so far: what was told in this one is not told again.
+    turns: u32,
     flushing: VecDeque<(Instant, Key)>,
     lingering: VecDeque<(Instant, Key)>,
 }
@@ -43,6 +45,7 @@ impl Shared {
             dirty: Vec::new(),
             turn: Vec::new(),
             windows: 0,
+            turns: 0,
             flushing: VecDeque::new(),
             lingering: VecDeque::new(),
         }
@@ -73,23 +76,36 @@ impl Shared {
     pub(super) fn received_window(&mut self, key: Key, window: Window) {
         let Some(connection) = self.table.get_mut(key) else { return };
         connection.input.set_window(window);
+        connection.told = self.turns;
         self.turn.push(key);
         self.windows += 1;
         self.events.push_back(Event::Received(key));
     }
 
     /// Tells of input that was appended to a connection's own buffer, unless there is too much of it.
-    pub(super) fn received_own(&mut self, key: Key, tell: bool) {
+    pub(super) fn received_own(&mut self, key: Key) {
         let Some(connection) = self.table.get_mut(key) else { return };
         if connection.input.len() > self.limits.input_bytes {
             self.lose(key, CloseReason::InputLimit);
-        } else if tell {
+        } else if connection.told != self.turns {
+            connection.told = self.turns;
             self.events.push_back(Event::Received(key));
         }
     }
 
+    /// Appends to a connection's own buffer, after what it has in the turn's memory.
+    pub(super) fn append<'a>(&mut self, key: Key, bytes: &[u8], slice: impl FnOnce(Window) -> &'a [u8]) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        let before = slice(connection.input.window());
+        self.settle_one(key, before);
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.input.own_mut(&mut self.pool).extend_from_slice(bytes);
+        }
+        self.received_own(key);
+    }
+
     /// Copies a connection's bytes out of the turn's memory.
-    pub(super) fn settle_one(&mut self, key: Key, bytes: &[u8]) {
+    fn settle_one(&mut self, key: Key, bytes: &[u8]) {
         let Some(connection) = self.table.get_mut(key) else { return };
         if !bytes.is_empty() {
             connection.input.settle(bytes, &mut self.pool);
@@ -107,6 +123,7 @@ impl Shared {
         }
         self.windows = 0;
         self.turn.clear();
+        self.turns = self.turns.wrapping_add(1);
     }
 
     pub(super) fn consume(&mut self, key: Key, count: usize) {

@@ -75,9 +75,9 @@ impl Table {
         Some(connection)
     }
 
-    /// The keys of all connections.
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.connection.is_some());
-        slots.map(|(index, slot)| Key { index: index as u32, generation: slot.generation })
+    /// The key of whatever has this place now.
+    pub(super) fn key_at(&self, index: u32) -> Option<Key> {
+        let slot = self.slots.get(index as usize).filter(|slot| slot.connection.is_some())?;
+        Some(Key { index, generation: slot.generation })
     }
 }

@@ -1,0 +1,165 @@
+//! What a peer cannot make us hold, and what happens when the process itself is at its limit.
+
+use std::io::ErrorKind;
+use std::process::Command;
+
+use super::*;
+
+#[test]
+fn too_much_input_or_output_ends_a_connection() {
+    let mut limits = Limits::default();
+    (limits.input_bytes, limits.output_bytes) = (100_000, 200_000);
+    on_each(&limits, |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut client = dial(address);
+        next(&mut reactor, accepted);
+        for _ in 0..20 {
+            let _ = client.write_all(&[0; 10_000]);
+        }
+        assert_eq!(next(&mut reactor, closed), CloseReason::InputLimit);
+
+        let _client = dial(address);
+        let key = next(&mut reactor, accepted);
+        let reason = loop {
+            reactor.output(key).extend_from_slice(&[0; 150_000]);
+            let events = settle(&mut reactor);
+            if let Some(reason) = events.into_iter().find_map(closed) {
+                break reason;
+            }
+        };
+        assert_eq!(reason, CloseReason::OutputLimit);
+        turn_until(&mut reactor, |_, _| {}, |reactor| reactor.connections() == 0);
+    });
+}
+
+#[test]
+fn who_is_one_too_many_waits() {
+    let mut limits = Limits::default();
+    limits.connections = 3;
+    on_each(&limits, |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut clients: Vec<_> = (0..3).map(|_| dial(address)).collect();
+        turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() == 3);
+        settle(&mut reactor);
+        clients.extend((0..3).map(|_| dial(address)));
+        settle(&mut reactor);
+        assert_eq!(reactor.connections(), 3);
+        assert!(reactor.connect(address).is_err());
+        for _ in 0..3 {
+            drop(clients.remove(0));
+            turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() < 3);
+            turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() == 3);
+        }
+        for mut client in clients {
+            client.write_all(b"hello\n").unwrap();
+            let client = std::thread::spawn(move || read_exactly(&mut client, 6));
+            assert_eq!(join(&mut reactor, client, echo_lines), b"hello\n");
+        }
+    });
+}
+
+#[test]
+fn a_close_does_not_wait_without_end() {
+    let mut limits = Limits::default();
+    (limits.flush_time, limits.linger_time) = (Duration::from_millis(40), Duration::from_millis(40));
+    on_each(&limits, |mut reactor| {
+        let address = listen(&mut reactor);
+        // One that never reads, and one that never closes.
+        for (bytes, reason) in [(16 << 20, CloseReason::Lost(ErrorKind::TimedOut)), (10, CloseReason::Asked)]
+        {
+            let _client = dial(address);
+            let key = next(&mut reactor, accepted);
+            reactor.output(key).resize(bytes, 0);
+            reactor.close(key, true);
+            assert_eq!(next(&mut reactor, closed), reason);
+            let begin = Instant::now();
+            while reactor.connections() > 0 {
+                assert!(begin.elapsed() < GUARD);
+                reactor.wait(None).unwrap();
+                assert_eq!(reactor.next_event(), None, "told once");
+            }
+        }
+    });
+}
+
+#[test]
+fn more_receives_than_buffers_are_all_served() {
+    use crate::tcp::limits::{URING_BUFFER_BYTES, URING_BUFFERS};
+    const CLIENTS: usize = 40;
+    let each = 2 * usize::from(URING_BUFFERS) * URING_BUFFER_BYTES / CLIENTS;
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| dial(address)).collect();
+        turn_until(&mut reactor, |_, _| {}, |reactor| reactor.connections() == CLIENTS);
+        settle(&mut reactor);
+        for client in &mut clients {
+            client.write_all(&vec![7; each]).unwrap();
+        }
+        let mut came = 0;
+        let take = |reactor: &mut TcpReactor, event| {
+            if let Event::Received(key) = event {
+                let count = reactor.input(key).len();
+                came += count;
+                reactor.consume(key, count);
+                if came == CLIENTS * each {
+                    reactor.waker().wake();
+                }
+            }
+        };
+        let mut take = take;
+        let mut woken = false;
+        let begin = Instant::now();
+        while !woken {
+            assert!(begin.elapsed() < GUARD, "hangs");
+            reactor.wait(Some(Duration::from_millis(5))).unwrap();
+            while let Some(event) = reactor.next_event() {
+                woken |= event == Event::Woken;
+                take(&mut reactor, event);
+            }
+        }
+    });
+}
+
+/// Runs in a process of its own, with few descriptors.
+#[test]
+#[ignore = "run by `without_descriptors_the_longest_waiting_are_refused`"]
+fn with_few_descriptors() {
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut clients = Vec::new();
+        // As many as there are descriptors; each has two ends in this process.
+        while let Ok(client) = std::net::TcpStream::connect(address) {
+            clients.push(client);
+            assert!(clients.len() < 1000, "the limit was set");
+        }
+        let (begin, mut turns) = (Instant::now(), 0);
+        while begin.elapsed() < Duration::from_millis(300) {
+            reactor.wait(Some(Duration::from_millis(20))).unwrap();
+            while reactor.next_event().is_some() {}
+            turns += 1;
+        }
+        assert!(turns < 100, "{turns} turns: spins");
+        // Those who could not be accepted were refused, and those who come when there is room are served.
+        let refused = clients.iter().filter(|client| {
+            client.set_nonblocking(true).unwrap();
+            let mut client: &TcpStream = client;
+            !matches!(client.read(&mut [0; 1]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+        });
+        assert!(refused.count() > 0);
+        drop(clients);
+        turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() == 0);
+        let client = std::thread::spawn(move || ask(&mut dial(address), b"hello\n"));
+        assert_eq!(join(&mut reactor, client, echo_lines), b"hello\n");
+    });
+}
+
+#[test]
+fn without_descriptors_the_longest_waiting_are_refused() {
+    let me = std::env::current_exe().unwrap();
+    let name = "tcp::tests::limits::with_few_descriptors";
+    let script = format!("ulimit -n 60; exec \"$0\" --exact {name} --ignored --nocapture");
+    let output = Command::new("sh").arg("-c").arg(script).arg(me).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("1 passed"), "{text}");
+}

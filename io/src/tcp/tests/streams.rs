@@ -1,0 +1,262 @@
+//! Bytes in order: splits, slow readers, half-closed peers, pauses.
+
+use std::net::Shutdown;
+use std::thread;
+
+use super::*;
+
+fn lines(random: &mut Random, count: usize, longest: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..count {
+        // Short ones mostly.
+        let limit = 1 << random.below(longest.ilog2().into());
+        let length = random.below(limit);
+        bytes.extend((0..length).map(|_| b'a' + random.below(26) as u8));
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+#[test]
+fn lines_come_back_however_they_are_split() {
+    let seed = 20_240_607;
+    println!("seed {seed}");
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let clients = thread::spawn(move || {
+            let client = |number: u64| {
+                thread::spawn(move || {
+                    let mut random = Random(seed + number);
+                    let (mut stream, sent) = (dial(address), lines(&mut random, 300, 1 << 17));
+                    stream.set_nodelay(true).unwrap();
+                    let (mut writer, bytes) = (stream.try_clone().unwrap(), sent.clone());
+                    let writing = thread::spawn(move || {
+                        let mut rest = &bytes[..];
+                        while !rest.is_empty() {
+                            let limit = 1 << random.below(16);
+                            let part = (1 + random.below(limit) as usize).min(rest.len());
+                            writer.write_all(&rest[..part]).unwrap();
+                            rest = &rest[part..];
+                        }
+                        writer.shutdown(Shutdown::Write).unwrap();
+                    });
+                    let came = read_to_end(&mut stream);
+                    writing.join().unwrap();
+                    assert!(came == sent, "client {number}");
+                })
+            };
+            let clients: Vec<_> = (0..8).map(client).collect();
+            clients.into_iter().for_each(|client| client.join().unwrap());
+        });
+        join(&mut reactor, clients, echo_lines);
+        turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() == 0);
+    });
+}
+
+/// Buffers that connections hold.
+fn holding(reactor: &TcpReactor) -> usize {
+    let connections = (0..reactor.connections() as u32)
+        .filter_map(|index| reactor.shared.table.get(reactor.shared.table.key_at(index)?));
+    connections.filter(|connection| connection.holds_buffers()).count()
+}
+
+#[test]
+fn a_thousand_connections_hold_no_buffer_while_they_are_idle() {
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let clients = thread::spawn(move || {
+            let mut clients: Vec<_> = (0..1000).map(|_| dial(address)).collect();
+            for round in 0..3 {
+                let line = |number| format!("{round} of {number}\n").into_bytes();
+                for (number, client) in clients.iter_mut().enumerate() {
+                    client.write_all(&line(number)).unwrap();
+                }
+                for (number, client) in clients.iter_mut().enumerate() {
+                    assert_eq!(read_exactly(client, line(number).len()), line(number));
+                }
+            }
+            clients
+        });
+        let clients = join(&mut reactor, clients, echo_lines);
+        settle(&mut reactor);
+        assert_eq!((reactor.connections(), holding(&reactor)), (1000, 0));
+        drop(clients);
+        turn_until(&mut reactor, echo_lines, |reactor| reactor.connections() == 0);
+    });
+}
+
+/// Bytes that differ from place to place.
+fn pattern(count: usize) -> Vec<u8> {
+    (0..count as u32)
+        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
+        .take(count)
+        .collect()
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_a_large_output() {
+    const BYTES: usize = 24 << 20;
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        let expected = pattern(BYTES);
+        reactor.output(key).extend_from_slice(&expected[..BYTES / 2]);
+        settle(&mut reactor);
+        assert!(reactor.pending_output(key) > 0, "more than the socket takes");
+        reactor.output(key).extend_from_slice(&expected[BYTES / 2..]);
+        reactor.flush().unwrap();
+        let client = thread::spawn(move || {
+            let (mut came, mut random) = (Vec::with_capacity(BYTES), Random(1));
+            let mut buffer = vec![0; 1 << 17];
+            while came.len() < BYTES {
+                let limit = random.below(1 << 17) as usize + 1;
+                let count = client.read(&mut buffer[..limit]).unwrap();
+                came.extend_from_slice(&buffer[..count]);
+            }
+            came
+        });
+        assert!(join(&mut reactor, client, |_, _| {}) == expected);
+        settle(&mut reactor);
+        assert_eq!((reactor.pending_output(key), holding(&reactor)), (0, 0));
+    });
+}
+
+#[test]
+fn output_comes_before_the_close_whatever_the_peer_sends() {
+    const BYTES: usize = 8 << 20;
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        // It goes on talking: what is not read would be answered by a reset.
+        let mut writer = client.try_clone().unwrap();
+        writer.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let talking = thread::spawn(move || while writer.write(&[0; 4096]).is_ok() {});
+        reactor.output(key).extend_from_slice(&pattern(BYTES));
+        reactor.close(key, true);
+        assert!(reactor.input(key).is_empty(), "the key does nothing any more");
+        let client = thread::spawn(move || {
+            let came = read_exactly(&mut client, BYTES);
+            let ended = client.read(&mut [0; 1]).unwrap();
+            (came, ended)
+        });
+        let mut events = Vec::new();
+        let (came, ended) = join(&mut reactor, client, |_, event| events.push(event));
+        assert!(came == pattern(BYTES));
+        assert_eq!((ended, events), (0, vec![Event::Closed(key, CloseReason::Asked)]));
+        turn_until(&mut reactor, |_, _| {}, |reactor| reactor.connections() == 0);
+        talking.join().unwrap();
+    });
+}
+
+#[test]
+fn who_ends_only_his_side_gets_his_answers() {
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        client.write_all(b"one\ntwo\nthr").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let client = thread::spawn(move || read_to_end(&mut client));
+        let mut events = Vec::new();
+        let handle = |reactor: &mut TcpReactor, event| {
+            events.push(event);
+            echo_lines(reactor, event);
+        };
+        assert_eq!(join(&mut reactor, client, handle), b"one\ntwo\n");
+        turn_until(&mut reactor, |_, event| events.push(event), |reactor| reactor.connections() == 0);
+        let [Event::Accepted(key, _), Event::Received(_), Event::Ended(_), Event::Closed(last, reason)] =
+            events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((key, reason), (last, CloseReason::Asked));
+    });
+}
+
+#[test]
+fn a_paused_connection_is_not_read() {
+    const BYTES: usize = 32 << 20;
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        reactor.pause(key);
+        settle(&mut reactor);
+        client.write_all(b"not yet").unwrap();
+        assert_eq!(settle(&mut reactor), []);
+        reactor.resume(key);
+        next(&mut reactor, |event| (event == Event::Received(key)).then_some(()));
+        assert_eq!(reactor.input(key), b"not yet");
+        reactor.consume(key, 100);
+
+        let writing = thread::spawn(move || {
+            client.write_all(&pattern(BYTES)).unwrap();
+            client
+        });
+        // Now in the middle of it.
+        let mut came = Vec::new();
+        let mut take = |reactor: &mut TcpReactor, event| {
+            if let Event::Received(key) = event {
+                came.extend_from_slice(reactor.input(key));
+                let count = reactor.input(key).len();
+                reactor.consume(key, count);
+            }
+        };
+        for _ in 0..20 {
+            settle(&mut reactor).into_iter().for_each(|event| take(&mut reactor, event));
+            reactor.pause(key);
+            settle(&mut reactor).into_iter().for_each(|event| take(&mut reactor, event));
+            assert_eq!(settle(&mut reactor), []);
+            reactor.resume(key);
+            reactor.pause(key);
+            reactor.resume(key);
+        }
+        let _client = join(&mut reactor, writing, &mut take);
+        settle(&mut reactor).into_iter().for_each(|event| take(&mut reactor, event));
+        assert!(came == pattern(BYTES), "{} bytes", came.len());
+    });
+}
+
+#[test]
+fn what_is_left_unconsumed_stays_in_place() {
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        let mut expected = Vec::new();
+        for round in 0..50 {
+            let part = pattern(round * 37 + 1);
+            client.write_all(&part).unwrap();
+            expected.extend_from_slice(&part);
+            while reactor.input(key).len() < expected.len() {
+                settle(&mut reactor);
+            }
+            assert_eq!(reactor.input(key), expected);
+            let count = expected.len() * (round % 4) / 4;
+            reactor.consume(key, count);
+            expected.drain(..count);
+            assert_eq!(reactor.input(key), expected);
+        }
+    });
+}
+
+#[test]
+fn a_reactor_may_go_while_much_is_under_way() {
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut clients: Vec<_> = (0..20).map(|_| dial(address)).collect();
+        let mut keys = Vec::new();
+        turn_until(
+            &mut reactor,
+            |_, event| keys.extend(accepted(event)),
+            |reactor| reactor.connections() == 20,
+        );
+        for (client, key) in clients.iter_mut().zip(keys) {
+            client.write_all(b"hello").unwrap();
+            reactor.output(key).extend_from_slice(&pattern(8 << 20));
+        }
+        reactor.flush().unwrap();
+        reactor.wait(Some(Duration::from_millis(5))).unwrap();
+        drop(reactor);
+        for client in &mut clients {
+            // To the end, or to the reset that unread bytes cause.
+            let _ = client.read_to_end(&mut Vec::new());
+        }
+    });
+}

@@ -1,0 +1,284 @@
+//! io_uring: one receive a connection that goes on by itself and draws from shared buffers, one accept a listener, and
+//! sends that are handed over together with the next wait.
+
+mod sys;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, sockopt};
+
+use self::sys::{Answer, Chunk, Ring, Sent};
+use super::connection::{Phase, Window};
+use super::limits::TURN_EVENTS;
+use super::listener::{Accepted, Listener, failed, peer_of};
+use super::shared::Shared;
+use super::{CloseReason, Event, Key, kind_of};
+use crate::poller::SystemWaker;
+
+#[derive(Debug)]
+pub(super) struct Uring {
+    ring: Ring,
+    wakeup: Arc<OwnedFd>,
+    /// The kernel watches `wakeup`.
+    watching: bool,
+    /// Connections whose receive is to be started with the next call.
+    starting: Vec<Key>,
+    /// Buffers that the caller may be looking at.
+    held: Vec<u16>,
+}
+
+impl Uring {
+    pub(super) fn new() -> io::Result<Self> {
+        let ring = Ring::new().map_err(|error| {
+            let text =
+                "io_uring: needs Linux 6.1, kernel.io_uring_disabled = 0 and no seccomp filter against it";
+            io::Error::new(error.kind(), format!("{text} ({error}); or use epoll"))
+        })?;
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (starting, held) = (Vec::new(), Vec::new());
+        Ok(Self { ring, wakeup: Arc::new(wakeup), watching: false, starting, held })
+    }
+
+    /// Blocking: on sockets that are not, io_uring tells that nothing is there instead of waiting for it.
+    pub(super) fn socket_flags(&self) -> SocketFlags {
+        SocketFlags::CLOEXEC
+    }
+
+    pub(super) fn waker(&self) -> SystemWaker {
+        SystemWaker::new(self.wakeup.clone())
+    }
+
+    #[inline]
+    pub(super) fn slice(&self, window: Window) -> &[u8] {
+        self.ring.slice(window.at, window.length)
+    }
+
+    /// Accepting begins with the next wait.
+    pub(super) fn add_listener(&mut self, _: &mut Shared, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, shared: &mut Shared, key: Key) -> io::Result<()> {
+        let Some(connection) = shared.table.get_mut(key) else { return Ok(()) };
+        if connection.phase == Phase::Connecting {
+            connection.polling = true;
+            self.ring.poll(connection.socket.as_fd(), key.index() as u32);
+        } else {
+            self.resume(shared, key);
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin_turn(&mut self, shared: &mut Shared) {
+        shared.settle(|window| self.slice(window));
+        for buffer in self.held.drain(..) {
+            self.ring.give_back(buffer);
+        }
+    }
+
+    pub(super) fn wait(&mut self, shared: &mut Shared, timeout: Option<Duration>) -> io::Result<()> {
+        // A time too far to be told is no end at all.
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut left = timeout;
+        loop {
+            self.start(shared);
+            let idle = shared.events.is_empty() && !self.ring.has_answers() && left != Some(Duration::ZERO);
+            self.ring.enter(usize::from(idle), left)?;
+            let (mut sends, mut others) = (0, 0);
+            for _ in 0..TURN_EVENTS {
+                let Some(answer) = self.ring.next_answer() else { break };
+                let is_send = matches!(answer, Answer::Sent { .. });
+                (sends, others) = if is_send { (sends + 1, others) } else { (sends, others + 1) };
+                self.answered(shared, answer);
+            }
+            // Answers to sends alone are nothing to tell: we wait on.
+            if sends == 0 || others > 0 || !shared.events.is_empty() || left == Some(Duration::ZERO) {
+                return Ok(());
+            }
+            left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Asks for what the kernel no longer does by itself.
+    fn start(&mut self, shared: &mut Shared) {
+        if !self.watching {
+            self.watching = true;
+            self.ring.watch(self.wakeup.as_fd());
+        }
+        for index in 0..shared.listeners.sockets.len() {
+            if !shared.listeners.sockets[index].active
+                && !shared.is_full()
+                && shared.listeners.may_accept(index)
+            {
+                let listener = &mut shared.listeners.sockets[index];
+                listener.active = true;
+                self.ring.accept(listener.socket.as_fd(), index as u32);
+            }
+        }
+        for key in self.starting.drain(..) {
+            let Some(connection) = shared.table.get_mut(key) else { continue };
+            connection.queued = false;
+            let wanted = !connection.paused && !connection.ended && connection.phase != Phase::Dead;
+            if wanted && !connection.receiving {
+                connection.receiving = true;
+                self.ring.receive(connection.socket.as_fd(), key.index() as u32);
+            }
+        }
+    }
+
+    fn answered(&mut self, shared: &mut Shared, answer: Answer) {
+        match answer {
+            Answer::Accepted { listener, socket, more } => self.accepted(shared, listener, socket, more),
+            Answer::Received { index, chunk, more } => {
+                if let Some(key) = shared.table.key_at(index) {
+                    self.received(shared, key, chunk, more);
+                    shared.reap(key);
+                }
+            }
+            Answer::Sent { index, sent } => {
+                if let Some(key) = shared.table.key_at(index) {
+                    self.sent(shared, key, sent);
+                    shared.reap(key);
+                }
+            }
+            Answer::Polled { index } => {
+                if let Some(key) = shared.table.key_at(index) {
+                    self.connected(shared, key);
+                    shared.reap(key);
+                }
+            }
+            Answer::Woken { more } => {
+                self.watching = more;
+                let _ = rustix::io::read(&*self.wakeup, &mut [0; 8]);
+            }
+            Answer::Other => {}
+        }
+    }
+
+    fn accepted(&mut self, shared: &mut Shared, listener: u32, socket: Result<OwnedFd, Errno>, more: bool) {
+        let index = listener as usize;
+        shared.listeners.sockets[index].active = more;
+        match socket {
+            // Came in before the kernel had heard that there are enough; or is gone again.
+            Ok(socket) if !shared.is_full() => {
+                let Some(peer) = peer_of(&socket) else { return };
+                let key = shared.accepted(socket, Listener(listener as u16), peer);
+                self.resume(shared, key);
+                if shared.is_full() && more {
+                    self.ring.cancel_accept(listener);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                if let Accepted::Exhausted = failed(error) {
+                    shared.listeners.exhausted(index);
+                }
+            }
+        }
+    }
+
+    fn received(&mut self, shared: &mut Shared, key: Key, chunk: Result<Option<Chunk>, Errno>, more: bool) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        connection.receiving = more;
+        match chunk {
+            Ok(Some(chunk)) if !connection.is_public() => self.ring.give_back(chunk.buffer),
+            Ok(Some(chunk)) => {
+                let window = Window { at: chunk.at(), length: chunk.length };
+                if connection.input.is_empty() && chunk.length as usize <= shared.limits.input_bytes {
+                    self.held.push(chunk.buffer);
+                    shared.received_window(key, window);
+                } else {
+                    let ring = &self.ring;
+                    let slice = |window: Window| ring.slice(window.at, window.length);
+                    shared.append(key, slice(window), slice);
+                    self.ring.give_back(chunk.buffer);
+                }
+            }
+            Ok(None) => return shared.ended(key),
+            // Buffers ran out, or it was cancelled: it is started again if it is still wanted.
+            Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
+        }
+        if !more {
+            self.resume(shared, key);
+        }
+    }
+
+    fn sent(&mut self, shared: &mut Shared, key: Key, sent: Sent) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        let Sent { buffer, from, count } = sent;
+        let held = connection.output.in_flight;
+        connection.output.in_flight = 0;
+        match count {
+            Ok(count) if count < held && connection.phase != Phase::Dead => {
+                connection.output.in_flight = held - count;
+                let socket = connection.socket.as_fd();
+                self.ring.send(socket, key.index() as u32, buffer, from + count);
+            }
+            Ok(_) => {
+                shared.pool.put(buffer);
+                self.send(shared, key);
+            }
+            Err(error) => {
+                shared.pool.put(buffer);
+                shared.lose(key, CloseReason::Lost(kind_of(error)));
+            }
+        }
+    }
+
+    fn connected(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        connection.polling = false;
+        if connection.phase != Phase::Connecting {
+            return;
+        }
+        let result = match sockopt::socket_error(&connection.socket) {
+            Ok(Ok(())) => rustix::io::ioctl_fionbio(&connection.socket, false),
+            Ok(Err(error)) | Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => {
+                connection.phase = Phase::Open;
+                shared.events.push_back(Event::Connected(key));
+                self.resume(shared, key);
+                self.send(shared, key);
+            }
+            Err(error) => shared.lose(key, CloseReason::Lost(kind_of(error))),
+        }
+    }
+
+    /// Begins a send, unless one is under way.
+    pub(super) fn send(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        let sends = matches!(connection.phase, Phase::Open | Phase::Flushing);
+        if !sends || connection.output.in_flight > 0 {
+            return;
+        }
+        if !connection.output.sendable().is_empty() {
+            let (buffer, from) = connection.output.take_sendable(&mut shared.pool);
+            self.ring.send(connection.socket.as_fd(), key.index() as u32, buffer, from);
+        } else if connection.phase == Phase::Flushing && connection.output.is_empty() && shared.flushed(key) {
+            self.resume(shared, key);
+        }
+    }
+
+    pub(super) fn pause(&mut self, shared: &mut Shared, key: Key) {
+        if shared.table.get(key).is_some_and(|connection| connection.receiving) {
+            self.ring.cancel_receive(key.index() as u32);
+        }
+    }
+
+    /// Has a receive started with the next call, unless one goes on.
+    pub(super) fn resume(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        if !connection.receiving && !connection.queued {
+            connection.queued = true;
+            self.starting.push(key);
+        }
+    }
+}
