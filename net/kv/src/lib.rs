@@ -1,6 +1,6 @@
 //! A Redis-compatible server, as a library and as a program.
 
-mod aof;
+pub mod aof;
 mod client;
 mod clients;
 mod clock;
@@ -12,6 +12,7 @@ mod settings;
 mod shared;
 mod worker;
 
+pub use aof::{AofSettings, Fsync, Replayed};
 pub use error::{AofError, RunError, StartError};
 pub use limits::Limits;
 pub use netdyno_io::tcp::Backend;

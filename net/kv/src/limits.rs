@@ -57,3 +57,15 @@ pub(crate) const CONNECTIONS_TO_REFUSE: usize = 1024;
 
 /// Arguments of a command whose room is kept for the next one.
 pub(crate) const KEPT_WORDS: usize = 1024;
+
+/// Keys that a turn puts into a new append-only file, bytes; one value's more comes on top.
+pub(crate) const DUMPED_AT_ONCE_BYTES: usize = 128 << 10;
+
+/// Bytes of changes whose room is kept for the next turn.
+pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
+
+/// Bytes of the append-only file that are read at once at the start.
+pub(crate) const REPLAY_READ_BYTES: u64 = 1 << 20;
+
+/// How often the append-only file is synced by itself, and what failed is tried again.
+pub(crate) const KEEPER_INTERVAL: Duration = Duration::from_secs(1);

@@ -7,18 +7,22 @@ use std::thread::JoinHandle;
 use netdyno_io::tcp::{self, ListenOptions, TcpReactor};
 use netdyno_kv_core::Engine;
 
+use crate::aof::Aof;
 use crate::clock::Clock;
 use crate::limits::CONNECTIONS_TO_REFUSE;
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
 use crate::worker::Worker;
-use crate::{RunError, StartError};
+use crate::{Replayed, RunError, StartError};
 
 /// A server that runs. It ends by [`stop`](Self::stop), or when it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     threads: Vec<JoinHandle<Result<(), RunError>>>,
+    /// Keeps the append-only file.
+    keeper: Option<JoinHandle<()>>,
+    replayed: Option<Replayed>,
 }
 
 /// Stops a server from anywhere: from another thread, or when a signal comes.
@@ -37,6 +41,11 @@ impl Server {
         let mut engine =
             Engine::new(std::mem::take(&mut builder.config), builder.seed.unwrap_or_else(random));
         builder.commands.drain(..).for_each(|command| engine.register(command));
+        let (aof, replayed) =
+            match builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()? {
+                Some((aof, replayed)) => (Some(aof), Some(replayed)),
+                None => (None, None),
+            };
         let mut addresses = builder.addresses.clone();
         if addresses.is_empty() {
             addresses.push((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into());
@@ -50,11 +59,12 @@ impl Server {
             limits: builder.limits,
             protected: builder.protected,
             idle_timeout_ms: builder.idle_timeout.map_or(0, |timeout| timeout.as_millis() as u64),
-            aof: None,
+            aof,
         };
         let wakers = reactors.iter().map(TcpReactor::waker).collect();
         let shared = Arc::new(Shared::new(settings, engine, wakers));
-        let mut server = Self { shared, addresses, threads: Vec::new() };
+        let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, replayed };
+        server.keep()?;
         for (index, reactor) in reactors.into_iter().enumerate() {
             server.spawn(index, reactor)?;
         }
@@ -64,6 +74,11 @@ impl Server {
     /// The addresses that it listens at, with the ports that it got.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// What was found in the append-only file at the start.
+    pub fn replayed(&self) -> Option<&Replayed> {
+        self.replayed.as_ref()
     }
 
     /// Clients that are connected.
@@ -103,6 +118,20 @@ impl Server {
         Some(result)
     }
 
+    fn keep(&mut self) -> Result<(), StartError> {
+        let shared = self.shared.clone();
+        if shared.aof.is_none() {
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("kv aof".into()).spawn(move || {
+            if let Some(aof) = &shared.aof {
+                aof.keep(|| shared.posts[0].wake());
+            }
+        });
+        self.keeper = Some(thread.map_err(StartError::Reactor)?);
+        Ok(())
+    }
+
     fn spawn(&mut self, index: usize, reactor: TcpReactor) -> Result<(), StartError> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
@@ -118,6 +147,17 @@ impl Server {
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
             result = result.and(thread.join().unwrap_or(Err(RunError::Panicked)));
+        }
+        // Whoever could append has ended.
+        if let (Some(aof), Some(keeper)) = (&self.shared.aof, self.keeper.take()) {
+            // What was changed by `with_engine` since.
+            if let Ok(mut core) = self.shared.lock() {
+                let position = aof.append(&mut core.engine, false);
+                drop(core);
+                result = result.and(aof.commit(position).map_err(|_| RunError::NotDurable));
+            }
+            aof.stop();
+            result = result.and(keeper.join().map_err(|_| RunError::Panicked));
         }
         result
     }

@@ -7,7 +7,7 @@ use netdyno_io::tcp::Backend;
 use netdyno_kv_core::{Command, Config};
 
 use crate::limits::THREADS;
-use crate::{Limits, Server, StartError};
+use crate::{AofSettings, Limits, Server, StartError};
 
 /// What a server is made from: see [`Server::builder`]. Each method changes one thing and leaves the rest.
 pub struct Builder {
@@ -20,6 +20,7 @@ pub struct Builder {
     pub(crate) config: Config,
     pub(crate) commands: Vec<Command>,
     pub(crate) seed: Option<u64>,
+    pub(crate) aof: Option<AofSettings>,
 }
 
 impl Default for Builder {
@@ -34,6 +35,7 @@ impl Default for Builder {
             config: Config::default(),
             commands: Vec::new(),
             seed: None,
+            aof: None,
         }
     }
 }
@@ -92,6 +94,13 @@ impl Builder {
     #[must_use]
     pub fn command(mut self, command: Command) -> Self {
         self.commands.push(command);
+        self
+    }
+
+    /// Writes every change to a file, which is executed at the next start. See [`AofSettings`] and the promises of [`Fsync`](crate::Fsync).
+    #[must_use]
+    pub fn append_only(mut self, settings: AofSettings) -> Self {
+        self.aof = Some(settings);
         self
     }
 

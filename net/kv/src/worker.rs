@@ -140,6 +140,9 @@ impl Worker {
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
         // Written before our turn, so that they come before our own answers.
+        if let Some(aof) = &self.shared.aof {
+            aof.tell(&mut core.engine);
+        }
         self.take_letters(core);
         self.open_sessions(core, now);
         let mut queued = std::mem::take(&mut self.queued);
