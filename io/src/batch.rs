@@ -109,7 +109,7 @@ impl ReceiveBatch {
 }
 
 /// An IPv4 address that came in through an IPv6 socket is an IPv4 address; flow labels name no endpoint.
-fn plain(address: SocketAddr) -> SocketAddr {
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(mut v6) => match v6.ip().to_ipv4_mapped() {
             Some(v4) => SocketAddr::new(v4.into(), v6.port()),

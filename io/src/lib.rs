@@ -1,10 +1,11 @@
-//! Batched UDP for Netdyno's stacks: the only crate that opens sockets for them.
+//! Batched UDP, and TCP in turns, for Netdyno's stacks: the only crate that opens sockets for them.
 //!
 //! | does | does not |
 //! |---|---|
 //! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
 //! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
 //! | wait for any number of sockets, a deadline and other threads | own threads or an event loop |
+//! | serve thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | know what they say |
 //!
 //! Errors of single sends are counted, not returned: to a protocol core a datagram that could not be sent is a
 //! datagram lost.
@@ -38,6 +39,8 @@
 mod batch;
 mod poller;
 mod socket;
+#[cfg(target_os = "linux")]
+pub mod tcp;
 #[cfg(all(feature = "tokio", target_os = "linux"))]
 pub mod tokio;
 

@@ -103,6 +103,10 @@ impl AsFd for Poller {
 pub(crate) struct Waker(Arc<OwnedFd>);
 
 impl Waker {
+    pub(crate) fn new(wakeup: Arc<OwnedFd>) -> Self {
+        Self(wakeup)
+    }
+
     pub(super) fn wake(&self) {
         // Fails only when the counter is full, and then the poller wakes anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());

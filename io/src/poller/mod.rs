@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
+pub(crate) use linux::Waker as SystemWaker;
+
+#[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(not(target_os = "linux"))]
 use portable as system;
@@ -19,11 +22,11 @@ use portable as system;
 use crate::socket::UdpSocket;
 
 /// Nobody waits.
-const AWAKE: u8 = 0;
+pub(crate) const AWAKE: u8 = 0;
 /// Somebody waits, or is about to: a wake-up needs a system call.
-const ASLEEP: u8 = 1;
+pub(crate) const ASLEEP: u8 = 1;
 /// A wake-up has not been seen yet: another one changes nothing.
-const NOTIFIED: u8 = 2;
+pub(crate) const NOTIFIED: u8 = 2;
 
 /// What happened at a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +157,8 @@ impl std::os::fd::AsFd for Poller {
     }
 }
 
-/// Ends a wait of a [`Poller`] from any thread. Costs a system call only if the poller really sleeps.
+/// Ends a wait of a [`Poller`] or a [`TcpReactor`](crate::tcp::TcpReactor) from any thread. Costs a system call only if
+/// it really sleeps.
 #[derive(Debug, Clone)]
 pub struct Waker {
     state: Arc<AtomicU8>,
@@ -162,6 +166,11 @@ pub struct Waker {
 }
 
 impl Waker {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn new(state: Arc<AtomicU8>, system: system::Waker) -> Self {
+        Self { state, system }
+    }
+
     /// Ends the wait under way, or the next one.
     pub fn wake(&self) {
         if self.state.swap(NOTIFIED, Ordering::AcqRel) == ASLEEP {

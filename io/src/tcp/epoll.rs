@@ -1,0 +1,297 @@
+//! epoll, edge-triggered: a connection is registered once, for both directions, and never changed. A read that fills
+//! its room, or an end of the stream that was announced, puts the connection at the end of the queue of the readable.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt};
+
+use super::connection::{Phase, Window};
+use super::limits::{ARENA_BYTES, READ_BYTES, TURN_ACCEPTS, TURN_CONNECTIONS, TURN_EVENTS};
+use super::listener::{Accepted, Listener, accept};
+use super::shared::Shared;
+use super::{CloseReason, Event, Key};
+use crate::poller::SystemWaker;
+
+/// Added to the number of a listener. No key's generation is this high.
+const LISTENER_DATA: u64 = 0xffff_ffff_0000_0000;
+const WAKER_DATA: u64 = u64::MAX;
+/// Room that is made in a connection's own buffer, at the least.
+const OWN_READ_BYTES: usize = 4 << 10;
+
+pub(super) struct Epoll {
+    epoll: OwnedFd,
+    wakeup: Arc<OwnedFd>,
+    found: Vec<epoll::Event>,
+    /// Connections with something to read, in the order in which they are read.
+    readable: VecDeque<Key>,
+    /// What the reads of a turn share.
+    arena: Box<[u8]>,
+    used: usize,
+}
+
+impl Epoll {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // Edge-triggered: every write wakes us, and nobody has to read it.
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &wakeup, epoll::EventData::new_u64(WAKER_DATA), flags)?;
+        Ok(Self {
+            epoll,
+            wakeup: Arc::new(wakeup),
+            found: Vec::with_capacity(TURN_EVENTS),
+            readable: VecDeque::new(),
+            arena: vec![0; ARENA_BYTES].into_boxed_slice(),
+            used: 0,
+        })
+    }
+
+    pub(super) fn socket_flags(&self) -> SocketFlags {
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK
+    }
+
+    pub(super) fn waker(&self) -> SystemWaker {
+        SystemWaker::new(self.wakeup.clone())
+    }
+
+    #[inline]
+    pub(super) fn slice(&self, window: Window) -> &[u8] {
+        &self.arena[window.at as usize..][..window.length as usize]
+    }
+
+    pub(super) fn add_listener(&mut self, shared: &mut Shared, index: usize) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(LISTENER_DATA | index as u64);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.epoll, &shared.listeners.sockets[index].socket, data, flags)?)
+    }
+
+    pub(super) fn add(&mut self, shared: &mut Shared, key: Key) -> io::Result<()> {
+        let Some(connection) = shared.table.get(key) else { return Ok(()) };
+        use epoll::EventFlags as Flags;
+        let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        Ok(epoll::add(&self.epoll, &connection.socket, epoll::EventData::new_u64(key.bits()), flags)?)
+    }
+
+    pub(super) fn begin_turn(&mut self, shared: &mut Shared) {
+        shared.settle(|window| self.slice(window));
+        self.used = 0;
+    }
+
+    pub(super) fn wait(&mut self, shared: &mut Shared, timeout: Option<Duration>) -> io::Result<()> {
+        let accepting = !shared.is_full() && self.may_accept(shared);
+        let busy = accepting || !self.readable.is_empty();
+        let timeout = if busy { Some(Duration::ZERO) } else { timeout };
+        self.found.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.found), timeout.map(timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for at in 0..self.found.len() {
+            let (data, flags) = (self.found[at].data.u64(), self.found[at].flags);
+            match data {
+                WAKER_DATA => {}
+                LISTENER_DATA.. => {
+                    if let Some(listener) = shared.listeners.sockets.get_mut((data - LISTENER_DATA) as usize)
+                    {
+                        listener.active = true;
+                    }
+                }
+                _ => self.told(shared, Key::from_bits(data), flags),
+            }
+        }
+        self.accept_all(shared);
+        for _ in 0..TURN_CONNECTIONS {
+            if self.used + READ_BYTES > self.arena.len() {
+                break;
+            }
+            let Some(key) = self.readable.pop_front() else { break };
+            self.read(shared, key);
+        }
+        Ok(())
+    }
+
+    /// What epoll says of a connection.
+    fn told(&mut self, shared: &mut Shared, key: Key, flags: epoll::EventFlags) {
+        use epoll::EventFlags as Flags;
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        if connection.phase == Phase::Connecting {
+            if flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
+                self.connected(shared, key);
+            }
+            return;
+        }
+        if flags.intersects(Flags::IN | Flags::RDHUP | Flags::ERR | Flags::HUP) {
+            connection.readable = true;
+            connection.hung_up |= flags.intersects(Flags::RDHUP | Flags::ERR | Flags::HUP);
+            if !connection.queued && !connection.paused {
+                connection.queued = true;
+                self.readable.push_back(key);
+            }
+        }
+        if connection.blocked && flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
+            connection.blocked = false;
+            self.send(shared, key);
+        }
+    }
+
+    fn connected(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        match sockopt::socket_error(&connection.socket) {
+            Ok(Ok(())) => {
+                connection.phase = Phase::Open;
+                shared.events.push_back(Event::Connected(key));
+                self.resume_read(shared, key);
+                self.send(shared, key);
+            }
+            Ok(Err(error)) | Err(error) => shared.lose(key, CloseReason::Lost(kind(error))),
+        }
+    }
+
+    fn may_accept(&self, shared: &mut Shared) -> bool {
+        (0..shared.listeners.sockets.len())
+            .any(|index| shared.listeners.sockets[index].active && shared.listeners.may_accept(index))
+    }
+
+    fn accept_all(&mut self, shared: &mut Shared) {
+        for index in 0..shared.listeners.sockets.len() {
+            if shared.listeners.sockets[index].active && shared.listeners.may_accept(index) {
+                self.accept(shared, index);
+            }
+        }
+    }
+
+    fn accept(&mut self, shared: &mut Shared, index: usize) {
+        for _ in 0..TURN_ACCEPTS {
+            if shared.is_full() {
+                return;
+            }
+            match accept(&shared.listeners.sockets[index].socket, self.socket_flags()) {
+                Accepted::Connection(socket, peer) => {
+                    let key = shared.accepted(socket, Listener(index as u16), peer);
+                    if let Err(error) = self.add(shared, key) {
+                        shared.lose(key, CloseReason::Lost(error.kind()));
+                    }
+                }
+                Accepted::None => {
+                    shared.listeners.sockets[index].active = false;
+                    return;
+                }
+                Accepted::Lost => {}
+                Accepted::Exhausted => return shared.listeners.exhausted(index),
+            }
+        }
+    }
+
+    /// One read of one connection.
+    fn read(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        connection.queued = false;
+        if connection.paused || connection.ended {
+            return;
+        }
+        let discard = !connection.is_public();
+        let own = connection.input.has_own();
+        let (room, got) = if own {
+            let buffer = connection.input.own_mut(&mut shared.pool);
+            buffer.reserve(buffer.len().clamp(OWN_READ_BYTES, READ_BYTES));
+            let room = buffer.capacity() - buffer.len();
+            (room, recv(&connection.socket, spare_capacity(buffer), RecvFlags::empty()).map(|(_, got)| got))
+        } else {
+            let buffer = &mut self.arena[self.used..][..READ_BYTES];
+            (READ_BYTES, recv(&connection.socket, buffer, RecvFlags::empty()).map(|(_, got)| got))
+        };
+        let got = match got {
+            Ok(0) => {
+                connection.readable = false;
+                return shared.ended(key);
+            }
+            Ok(got) => got,
+            Err(Errno::AGAIN) => {
+                connection.readable = false;
+                return;
+            }
+            Err(Errno::INTR) => 0,
+            Err(error) => return shared.lose(key, CloseReason::Lost(kind(error))),
+        };
+        // A read that left room emptied the socket, unless the end of the stream is still to be read.
+        connection.readable = got == room || got == 0 || connection.hung_up;
+        if connection.readable {
+            connection.queued = true;
+            self.readable.push_back(key);
+        }
+        if got == 0 || discard {
+            return;
+        }
+        if own {
+            return shared.received_own(key, true);
+        }
+        let window = Window { at: self.used as u32, length: got as u32 };
+        // Each begins in a cache line of its own.
+        self.used = (self.used + got).next_multiple_of(64);
+        shared.received_window(key, window);
+    }
+
+    /// Hands output to the socket.
+    pub(super) fn send(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        let sends = matches!(connection.phase, Phase::Open | Phase::Flushing);
+        if !sends || connection.blocked {
+            return;
+        }
+        let rest = connection.output.sendable();
+        if !rest.is_empty() {
+            let length = rest.len();
+            match send(&connection.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(sent) => {
+                    connection.blocked = sent < length;
+                    connection.output.advance(sent, &mut shared.pool);
+                }
+                Err(Errno::AGAIN) => connection.blocked = true,
+                Err(Errno::INTR) => return self.send(shared, key),
+                Err(error) => return shared.lose(key, CloseReason::Lost(kind(error))),
+            }
+        }
+        if connection.phase == Phase::Flushing && connection.output.is_empty() && shared.flushed(key) {
+            self.resume_read(shared, key);
+        }
+    }
+
+    pub(super) fn pause(&mut self, _: &mut Shared, _: Key) {}
+
+    pub(super) fn resume(&mut self, shared: &mut Shared, key: Key) {
+        self.resume_read(shared, key);
+    }
+
+    /// Reads what was told while it was paused.
+    fn resume_read(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        if connection.readable && !connection.queued {
+            connection.queued = true;
+            self.readable.push_back(key);
+        }
+    }
+}
+
+impl fmt::Debug for Epoll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoll").field("epoll", &self.epoll).finish_non_exhaustive()
+    }
+}
+
+fn kind(error: Errno) -> ErrorKind {
+    io::Error::from(error).kind()
+}
+
+/// epoll counts in milliseconds, 31 bits of them.
+fn timespec(timeout: Duration) -> Timespec {
+    let timeout = timeout.min(Duration::from_secs(86_400));
+    Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() }
+}

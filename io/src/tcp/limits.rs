@@ -1,0 +1,53 @@
+//! What a peer can make us hold, and how much is done in one turn.
+
+use std::time::Duration;
+
+/// What one read takes at the most: more than this and others come first.
+pub(super) const READ_BYTES: usize = 64 << 10;
+/// Memory that the reads of one turn share.
+pub(super) const ARENA_BYTES: usize = 1 << 20;
+/// Connections that one turn reads; the others come in the next.
+pub(super) const TURN_CONNECTIONS: usize = 512;
+/// Connections that one turn accepts from one listener.
+pub(super) const TURN_ACCEPTS: usize = 64;
+/// Answers of the kernel to one wait.
+pub(super) const TURN_EVENTS: usize = 512;
+/// Free buffers that are kept for the next that needs one.
+pub(super) const POOL_BUFFERS: usize = 1024;
+/// Larger buffers are given back to the allocator.
+pub(super) const POOL_BUFFER_BYTES: usize = 16 << 10;
+/// Sockets that listen.
+pub(super) const LISTENERS: usize = 64;
+/// How long no connection is accepted after the process ran out of descriptors or memory.
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Connections that are refused at once when the process ran out of descriptors.
+pub(super) const REFUSED_AT_ONCE: usize = 16;
+
+/// What a reactor holds at the most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Connections open at a time. Further ones wait in the listeners' backlogs.
+    pub connections: usize,
+    /// Bytes that have arrived and are not consumed, a connection; one that exceeds it is closed. It has to hold the
+    /// largest frame that the caller takes.
+    pub input_bytes: usize,
+    /// Bytes of output that the socket did not take, a connection; one that exceeds it is closed.
+    pub output_bytes: usize,
+    /// How long a connection that was closed after its output may take for that output.
+    pub flush_time: Duration,
+    /// How long we then read on until the peer closes, so that no reset overtakes the last answer. Zero: not at all.
+    pub linger_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 65_536,
+            input_bytes: 64 << 20,
+            output_bytes: 256 << 20,
+            flush_time: Duration::from_secs(60),
+            linger_time: Duration::from_secs(2),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Sockets that listen, and what to do when a connection cannot be accepted.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+use super::limits::{ACCEPT_PAUSE, REFUSED_AT_ONCE};
+use crate::batch::plain;
+
+/// How a reactor listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListenOptions {
+    /// SO_REUSEPORT: several reactors listen at one address, and the kernel spreads connections over them.
+    pub share_port: bool,
+    /// Connections that wait to be accepted; the kernel grants `net.core.somaxconn` at the most.
+    pub backlog: u32,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self { share_port: false, backlog: 4096 }
+    }
+}
+
+/// Names a listening socket of a reactor, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Listener(pub(super) u16);
+
+#[derive(Debug)]
+pub(super) struct ListenSocket {
+    pub(super) socket: OwnedFd,
+    pub(super) local: SocketAddr,
+    /// epoll: somebody waits. io_uring: the kernel accepts for us.
+    pub(super) active: bool,
+    /// Nobody is accepted before.
+    pub(super) not_before: Option<Instant>,
+}
+
+/// What came of accepting.
+#[derive(Debug)]
+pub(super) enum Accepted {
+    Connection(OwnedFd, SocketAddr),
+    /// Nobody waits.
+    None,
+    /// This one is gone; the next may not be.
+    Lost,
+    /// Descriptors or memory ran out.
+    Exhausted,
+}
+
+/// Sockets that listen, and a descriptor kept in reserve for the day when there are no others.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    pub(super) sockets: Vec<ListenSocket>,
+    reserve: Option<OwnedFd>,
+}
+
+impl Listeners {
+    pub(super) fn add(
+        &mut self,
+        address: SocketAddr,
+        options: &ListenOptions,
+        flags: SocketFlags,
+    ) -> io::Result<()> {
+        let socket = listening(address, options, flags)?;
+        let local = net::getsockname(&socket)?.try_into()?;
+        self.refill();
+        self.sockets.push(ListenSocket { socket, local, active: false, not_before: None });
+        Ok(())
+    }
+
+    /// Whether a pause is over, or there is none.
+    pub(super) fn may_accept(&mut self, index: usize) -> bool {
+        let listener = &mut self.sockets[index];
+        if listener.not_before.is_some_and(|at| Instant::now() >= at) {
+            listener.not_before = None;
+        }
+        listener.not_before.is_none()
+    }
+
+    /// When the next pause is over.
+    pub(super) fn next_attempt(&self) -> Option<Instant> {
+        self.sockets.iter().filter_map(|listener| listener.not_before).min()
+    }
+
+    /// Begins a pause. Those who wait longest are refused, so that they do not wait in vain: with the descriptor in
+    /// reserve they can be accepted and dropped.
+    pub(super) fn exhausted(&mut self, index: usize) {
+        let listener = &mut self.sockets[index];
+        listener.not_before = Some(Instant::now() + ACCEPT_PAUSE);
+        if self.reserve.take().is_some() {
+            let _ = rustix::io::ioctl_fionbio(&listener.socket, true);
+            for _ in 0..REFUSED_AT_ONCE {
+                if !matches!(accept(&listener.socket, SocketFlags::CLOEXEC), Accepted::Connection(..)) {
+                    break;
+                }
+            }
+        }
+        self.refill();
+    }
+
+    fn refill(&mut self) {
+        if self.reserve.is_none() {
+            self.reserve = eventfd(0, EventfdFlags::CLOEXEC).ok();
+        }
+    }
+}
+
+/// A socket of the family of `address`, for TCP.
+pub(super) fn socket(address: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?)
+}
+
+fn listening(address: SocketAddr, options: &ListenOptions, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let socket = socket(address, flags)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if options.share_port {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    if address.is_ipv6() {
+        // So that all addresses of IPv4 and all of IPv6 can be listened at beside each other.
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    // Connections inherit it.
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    net::bind(&socket, &address)?;
+    net::listen(&socket, i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+pub(super) fn accept(socket: &OwnedFd, flags: SocketFlags) -> Accepted {
+    match net::acceptfrom_with(socket, flags) {
+        Ok((connection, peer)) => match peer.map(SocketAddr::try_from) {
+            Some(Ok(peer)) => Accepted::Connection(connection, plain(peer)),
+            _ => Accepted::Lost,
+        },
+        Err(error) => failed(error),
+    }
+}
+
+/// What a failure to accept means. Errors of the connection itself are told here too: Linux hands them on.
+pub(super) fn failed(error: Errno) -> Accepted {
+    match error {
+        Errno::AGAIN => Accepted::None,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Accepted::Exhausted,
+        _ => Accepted::Lost,
+    }
+}
+
+/// The address of whoever is at the other end.
+pub(super) fn peer_of(socket: impl AsFd) -> Option<SocketAddr> {
+    net::getpeername(socket).ok().flatten()?.try_into().ok().map(plain)
+}

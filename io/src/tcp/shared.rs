@@ -1,0 +1,227 @@
+//! What both backends share: connections, events to tell, buffers, and who has to be closed by when.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::net::{Shutdown, shutdown};
+
+use super::connection::{Connection, Phase, Window};
+use super::limits::Limits;
+use super::listener::{Listener, Listeners};
+use super::pool::Pool;
+use super::table::{Key, Table};
+use super::{CloseReason, Event};
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) limits: Limits,
+    pub(super) table: Table,
+    pub(super) listeners: Listeners,
+    pub(super) events: VecDeque<Event>,
+    pub(super) pool: Pool,
+    /// Connections with output that was not handed to the kernel yet.
+    pub(super) dirty: Vec<Key>,
+    /// Connections whose input was put into the turn's memory.
+    turn: Vec<Key>,
+    /// How many of these still have bytes there.
+    windows: usize,
+    flushing: VecDeque<(Instant, Key)>,
+    lingering: VecDeque<(Instant, Key)>,
+}
+
+impl Shared {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            table: Table::default(),
+            listeners: Listeners::default(),
+            events: VecDeque::new(),
+            pool: Pool::default(),
+            dirty: Vec::new(),
+            turn: Vec::new(),
+            windows: 0,
+            flushing: VecDeque::new(),
+            lingering: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.table.len() >= self.limits.connections
+    }
+
+    /// A connection that the caller may use.
+    #[inline]
+    pub(super) fn open(&self, key: Key) -> Option<&Connection> {
+        self.table.get(key).filter(|connection| connection.is_public())
+    }
+
+    #[inline]
+    pub(super) fn open_mut(&mut self, key: Key) -> Option<&mut Connection> {
+        self.table.get_mut(key).filter(|connection| connection.is_public())
+    }
+
+    pub(super) fn accepted(&mut self, socket: OwnedFd, listener: Listener, peer: SocketAddr) -> Key {
+        let key = self.table.insert(Connection::new(socket, Phase::Open, Some(listener)));
+        self.events.push_back(Event::Accepted(key, peer));
+        key
+    }
+
+    /// Tells of input that a backend put into the turn's memory.
+    pub(super) fn received_window(&mut self, key: Key, window: Window) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        connection.input.set_window(window);
+        self.turn.push(key);
+        self.windows += 1;
+        self.events.push_back(Event::Received(key));
+    }
+
+    /// Tells of input that was appended to a connection's own buffer, unless there is too much of it.
+    pub(super) fn received_own(&mut self, key: Key, tell: bool) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        if connection.input.len() > self.limits.input_bytes {
+            self.lose(key, CloseReason::InputLimit);
+        } else if tell {
+            self.events.push_back(Event::Received(key));
+        }
+    }
+
+    /// Copies a connection's bytes out of the turn's memory.
+    pub(super) fn settle_one(&mut self, key: Key, bytes: &[u8]) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        if !bytes.is_empty() {
+            connection.input.settle(bytes, &mut self.pool);
+            self.windows -= 1;
+        }
+    }
+
+    /// Ends a turn: its memory is used anew, so what was not consumed is copied.
+    pub(super) fn settle<'a>(&mut self, slice: impl Fn(Window) -> &'a [u8]) {
+        while self.windows > 0
+            && let Some(key) = self.turn.pop()
+        {
+            let window = self.table.get(key).map(|connection| connection.input.window()).unwrap_or_default();
+            self.settle_one(key, slice(window));
+        }
+        self.windows = 0;
+        self.turn.clear();
+    }
+
+    pub(super) fn consume(&mut self, key: Key, count: usize) {
+        if let Some(connection) = self.table.get_mut(key).filter(|connection| connection.is_public())
+            && connection.input.consume(count, &mut self.pool)
+        {
+            self.windows -= 1;
+        }
+    }
+
+    /// The peer sends no more.
+    pub(super) fn ended(&mut self, key: Key) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        connection.ended = true;
+        match connection.phase {
+            Phase::Lingering => self.release(key),
+            Phase::Open => self.events.push_back(Event::Ended(key)),
+            Phase::Connecting | Phase::Flushing | Phase::Dead => {}
+        }
+    }
+
+    /// Ends a connection for whatever reason, and tells the caller unless it was told.
+    pub(super) fn lose(&mut self, key: Key, reason: CloseReason) {
+        let Some(connection) = self.table.get(key) else { return };
+        if !matches!(connection.phase, Phase::Lingering | Phase::Dead) {
+            self.events.push_back(Event::Closed(key, reason));
+        }
+        self.release(key);
+    }
+
+    /// All output of a connection that the caller closed is sent. True if it is to be read on until the peer closes.
+    pub(super) fn flushed(&mut self, key: Key) -> bool {
+        self.events.push_back(Event::Closed(key, CloseReason::Asked));
+        let Some(connection) = self.table.get_mut(key) else { return false };
+        let ended = connection.ended || self.limits.linger_time.is_zero();
+        if ended || shutdown(&connection.socket, Shutdown::Write).is_err() {
+            self.release(key);
+            return false;
+        }
+        connection.phase = Phase::Lingering;
+        connection.paused = false;
+        self.lingering.push_back((Instant::now() + self.limits.linger_time, key));
+        true
+    }
+
+    /// The caller closes a connection that has output.
+    pub(super) fn begin_flushing(&mut self, key: Key) {
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.phase = Phase::Flushing;
+            self.flushing.push_back((Instant::now() + self.limits.flush_time, key));
+            self.drop_input(key);
+        }
+    }
+
+    fn drop_input(&mut self, key: Key) {
+        let Some(connection) = self.table.get_mut(key) else { return };
+        if connection.input.consume(usize::MAX, &mut self.pool) {
+            self.windows -= 1;
+        }
+    }
+
+    /// Gives a connection's buffers and socket back, the socket once the kernel holds no buffer for it.
+    fn release(&mut self, key: Key) {
+        self.drop_input(key);
+        let Some(connection) = self.table.get_mut(key) else { return };
+        connection.output.give_back(&mut self.pool);
+        if connection.is_busy() {
+            connection.phase = Phase::Dead;
+            // Ends what is under way.
+            let _ = shutdown(&connection.socket, Shutdown::Both);
+        } else {
+            self.table.remove(key);
+        }
+    }
+
+    /// A request to the kernel came back (io_uring): a dead connection whose last it was is gone.
+    pub(super) fn reap(&mut self, key: Key) {
+        let over = |connection: &Connection| connection.phase == Phase::Dead && !connection.is_busy();
+        if self.table.get(key).is_some_and(over) {
+            self.table.remove(key);
+        }
+    }
+
+    /// Ends what took too long to be closed.
+    pub(super) fn expire(&mut self) {
+        if self.flushing.is_empty() && self.lingering.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        for phase in [Phase::Flushing, Phase::Lingering] {
+            while let Some(&(at, key)) = self.deadlines(phase).front() {
+                let waits = self.table.get(key).is_some_and(|connection| connection.phase == phase);
+                if waits && at > now {
+                    break;
+                }
+                self.deadlines(phase).pop_front();
+                if waits {
+                    self.lose(key, CloseReason::Lost(ErrorKind::TimedOut));
+                }
+            }
+        }
+    }
+
+    fn deadlines(&mut self, phase: Phase) -> &mut VecDeque<(Instant, Key)> {
+        if phase == Phase::Flushing { &mut self.flushing } else { &mut self.lingering }
+    }
+
+    /// How long a wait may take: what the caller asked, or until something is due.
+    pub(super) fn timeout(&self, asked: Option<Duration>) -> Option<Duration> {
+        if asked == Some(Duration::ZERO) {
+            return asked;
+        }
+        let due = [self.flushing.front(), self.lingering.front()].into_iter().flatten().map(|(at, _)| *at);
+        let due = due.chain(self.listeners.next_attempt()).min();
+        let due = due.map(|at| at.saturating_duration_since(Instant::now()));
+        asked.into_iter().chain(due).min()
+    }
+}

@@ -1,0 +1,83 @@
+//! Connections by number. A number is used again, with another generation.
+
+use super::connection::Connection;
+
+/// Names a connection, and no later one: a key that outlives its connection does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    index: u32,
+    generation: u32,
+}
+
+impl Key {
+    /// Its place: small, and used again once the connection is gone. For tables beside the reactor's.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// As one number, different for every connection of a reactor (until 2^32 have had the same place).
+    pub fn bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Table {
+    /// Connections, those included that the caller was told are closed.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(super) fn insert(&mut self, connection: Connection) -> Key {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            // Descriptors are fewer than this, and each connection has one.
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.connection = Some(connection);
+        Key { index, generation: slot.generation }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: Key) -> Option<&Connection> {
+        let slot = self.slots.get(key.index())?;
+        slot.connection.as_ref().filter(|_| slot.generation == key.generation)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(key.index())?;
+        slot.connection.as_mut().filter(|_| slot.generation == key.generation)
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<Connection> {
+        let slot = self.slots.get_mut(key.index()).filter(|slot| slot.generation == key.generation)?;
+        let connection = slot.connection.take()?;
+        // The highest is left out: backends use it for what is no connection.
+        slot.generation = (slot.generation + 1) % u32::MAX;
+        self.free.push(key.index);
+        Some(connection)
+    }
+
+    /// The keys of all connections.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.connection.is_some());
+        slots.map(|(index, slot)| Key { index: index as u32, generation: slot.generation })
+    }
+}
