@@ -17,7 +17,7 @@ mod zset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use access::Policy;
+pub use access::Policy;
 pub(crate) use dump::Dump;
 pub(crate) use entry::Entry;
 pub(crate) use hasher::Hasher;
