@@ -1,0 +1,3 @@
+use super::Command;
+
+pub(super) const COMMANDS: &[Command] = &[];
