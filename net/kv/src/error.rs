@@ -92,7 +92,9 @@ pub enum RunError {
     #[error("cannot serve clients any more: {0}")]
     Reactor(#[from] io::Error),
     /// The append-only file could not be written at the end.
-    #[error("the last changes could not be written to the append-only file: nobody had an answer to them, or standard error has why")]
+    #[error(
+        "the last changes could not be written to the append-only file: nobody had an answer to them, or standard error has why"
+    )]
     NotDurable,
     /// A bug, in the server or in a command of yours: standard error has where.
     #[error("a thread panicked, in the server or in a command that was added to it")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_io::tcp::{Event, Key, TcpReactor};
-use netdyno_kv_core::{Now, Output};
+use netdyno_kv_core::{Now, Output, Wish};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
@@ -161,11 +161,27 @@ impl Worker {
             }
         }
         self.happened.received = received;
+        if let Some(wish) = core.engine.take_wish() {
+            self.fulfil(wish);
+        }
         self.close_sessions(core);
         self.close_idle(core, now);
         core.engine.tick(now);
         self.deliver(core);
         self.deadline_ms = core.engine.next_deadline();
+    }
+
+    /// What a command wants of us.
+    fn fulfil(&mut self, wish: Wish) {
+        match wish {
+            Wish::Shutdown => self.shared.stop(),
+            Wish::Rewrite => {
+                if self.shared.aof.as_ref().is_some_and(Aof::want_rewrite) {
+                    // The thread that leads.
+                    self.to_wake[0] = true;
+                }
+            }
+        }
     }
 
     fn open_sessions(&mut self, core: &mut Core, now: Now) {

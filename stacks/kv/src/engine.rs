@@ -41,7 +41,7 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Engine {
     keys: Keyspace,
-    world: World,
+    pub(crate) world: World,
     commands: Commands,
 }
 
@@ -53,7 +53,8 @@ impl Engine {
         let mut keys = Keyspace::new(config.databases(), seed);
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
-        let commands = Commands::new();
+        let mut commands = Commands::new();
+        crate::host::add_commands(&mut commands);
         let world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
@@ -62,6 +63,7 @@ impl Engine {
             config,
             totals: Totals::default(),
             pause: Pause::default(),
+            host: crate::host::Host::default(),
             started_ms: 0,
             run_id,
         };
@@ -239,6 +241,11 @@ impl Engine {
         }
         if !session.unrestricted && !command.flags.contains(Flags::NO_AUTH) {
             self.world.acl.check(&session.user, index, command, args)?;
+        }
+        if command.flags.contains(Flags::WRITE)
+            && let Some(text) = &self.world.host.refusal
+        {
+            return Err(Error::new(text.as_ref()));
         }
         if self.keys.memory_max > 0 {
             let room = self.keys.make_room();

@@ -50,6 +50,7 @@ mod config;
 mod engine;
 mod error;
 mod glob;
+mod host;
 mod keyspace;
 mod limits;
 mod number;
@@ -62,6 +63,7 @@ pub use command::{Command, Context, Flags, Group, Keys, Run};
 pub use config::Config;
 pub use engine::{Engine, Outcome, Output};
 pub use error::Error;
+pub use host::Wish;
 pub use keyspace::Policy;
 pub use session::SessionId;
 

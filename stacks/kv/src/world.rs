@@ -33,6 +33,7 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) totals: Totals,
     pub(crate) pause: Pause,
+    pub(crate) host: crate::host::Host,
     pub(crate) started_ms: u64,
     /// Forty hexadecimal digits that name this run.
     pub(crate) run_id: String,

@@ -64,8 +64,13 @@ impl Aof {
             && !self.is_dumping()
     }
 
-    /// All keys are in the new file: it takes the old one's place.
     fn finish_rewrite(&self) {
+        self.switch();
+        self.rewriting.store(false, Ordering::Release);
+    }
+
+    /// All keys are in the new file: it takes the old one's place.
+    fn switch(&self) {
         // Most of it, without anybody waiting.
         let new = lock(&self.file).new_file();
         let synced = new.map(|file| file.and_then(|file| file.sync_all()));

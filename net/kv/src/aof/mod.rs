@@ -103,6 +103,8 @@ pub(crate) struct Aof {
     refusing: AtomicBool,
     /// Keys are put into a new file.
     dumping: AtomicBool,
+    /// From the begin of a rewrite until the new file has its place.
+    rewriting: AtomicBool,
     rewrite_wanted: AtomicBool,
     keeper: (Mutex<Errands>, Condvar),
 }
@@ -150,6 +152,7 @@ impl Aof {
             trouble: Mutex::default(),
             refusing: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
+            rewriting: AtomicBool::new(false),
             rewrite_wanted: AtomicBool::new(false),
             keeper: Default::default(),
         };
@@ -157,8 +160,8 @@ impl Aof {
     }
 
     /// Tells the engine whether changes are to be refused. With its lock, before commands are executed.
-    #[inline]
     pub(crate) fn tell(&self, engine: &mut Engine) {
+        engine.set_log_state(true, self.rewriting.load(Ordering::Acquire));
         let failing = self.failing.load(Ordering::Acquire);
         if failing != self.refusing.swap(failing, Ordering::Relaxed) {
             engine.refuse_writes(failing.then(|| self.refusal()));
@@ -192,8 +195,9 @@ impl Aof {
 
     /// Wants the file rewritten, as soon as the leading thread has its turn. False if that is under way.
     pub(crate) fn want_rewrite(&self) -> bool {
-        let free = lock(&self.pending).rewrite.is_none();
-        free && !self.rewrite_wanted.swap(true, Ordering::AcqRel)
+        let free = !self.rewriting.swap(true, Ordering::AcqRel);
+        self.rewrite_wanted.fetch_or(free, Ordering::AcqRel);
+        free
     }
 
     /// Whether a rewrite is to be brought forward: turn follows turn then.

@@ -57,7 +57,12 @@ impl Replay<'_> {
     fn run(&mut self, file: &mut LogFile) -> Result<(), AofError> {
         // What was written was within bounds then.
         let most = u32::MAX as usize;
-        let limits = RequestLimits { max_request_bytes: most, max_bulk_bytes: most, max_arguments: most, ..RequestLimits::default() };
+        let limits = RequestLimits {
+            max_request_bytes: most,
+            max_bulk_bytes: most,
+            max_arguments: most,
+            ..RequestLimits::default()
+        };
         let (mut parser, mut args) = (RequestParser::new(limits), Args::default());
         let (mut input, mut at) = (Vec::new(), 0);
         loop {
