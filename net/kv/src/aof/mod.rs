@@ -94,6 +94,8 @@ pub(crate) struct Aof {
     file: Mutex<LogFile>,
     /// Up to which position the policy's promise is kept.
     kept: AtomicU64,
+    /// Up to which position the last write went, or would have.
+    tried: AtomicU64,
     /// Something was written and not synced yet.
     unsynced: AtomicBool,
     /// The last write failed, or a sync did.
@@ -147,6 +149,7 @@ impl Aof {
             pending: Mutex::default(),
             file: Mutex::new(file),
             kept: AtomicU64::new(0),
+            tried: AtomicU64::new(0),
             unsynced: AtomicBool::new(false),
             failing: AtomicBool::new(false),
             trouble: Mutex::default(),
@@ -185,6 +188,10 @@ impl Aof {
         if self.is_kept(position) {
             return Ok(());
         }
+        if self.failing.load(Ordering::Acquire) && self.tried.load(Ordering::Acquire) >= position {
+            // Nothing came since: the thread that keeps the file tries again.
+            return Err(NotDurable);
+        }
         let mut file = lock(&self.file);
         if self.is_kept(position) {
             // Another thread has written it along with its own.
@@ -218,6 +225,7 @@ impl Aof {
         if let Some(bytes) = for_new_file {
             self.write_new_file(file, bytes);
         }
+        self.tried.store(position, Ordering::Release);
         let always = self.settings.fsync == Fsync::Always;
         let written = file.write().and_then(|()| if always { file.sync() } else { Ok(()) });
         if written.is_err() {

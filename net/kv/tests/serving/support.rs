@@ -1,7 +1,8 @@
 //! A client by hand.
+#![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use netdyno_kv::{Backend, Builder, Server};
@@ -27,7 +28,11 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn connect(server: &Server) -> Self {
-        let stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        Self::at(server.addresses()[0])
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Self { stream: BufReader::new(stream) }
@@ -61,6 +66,12 @@ impl Peer {
             got.escape_ascii().to_string(),
             expected.escape_ascii().to_string()
         );
+    }
+
+    /// None, once it has ended.
+    pub(crate) fn try_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).ok().filter(|_| line.ends_with('\n')).map(|_| line)
     }
 
     pub(crate) fn line(&mut self) -> String {
