@@ -91,6 +91,8 @@ pub(crate) struct Keyspace {
     /// Of these, the ones that were given something.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
     pub(crate) counters: Counters,
+    /// The key that was changed has gone with its last element; that is an event of its own, after the change's.
+    emptied: bool,
     /// Changes so far.
     pub(crate) dirty: u64,
     pub(crate) policy: Policy,
@@ -117,6 +119,7 @@ impl Keyspace {
             awaited: BTreeMap::new(),
             ready: Vec::new(),
             counters: Counters::default(),
+            emptied: false,
             dirty: 0,
             policy: Policy::default(),
             memory_max: 0,
@@ -244,7 +247,7 @@ impl Keyspace {
         })?;
         if table.at(position).value().is_some_and(Value::is_empty) {
             self.take_at(position);
-            self.event(Class::GENERIC, "del", key);
+            self.emptied = true;
         }
         Ok(Some(result))
     }

@@ -81,6 +81,9 @@ impl Keyspace {
     pub(crate) fn changed_by(&mut self, class: Class, name: &'static str, key: &[u8]) {
         self.changed(key);
         self.event(class, name, key);
+        if std::mem::take(&mut self.emptied) {
+            self.event(Class::GENERIC, "del", key);
+        }
     }
 }
 
