@@ -104,14 +104,13 @@ fn a_rewrite_takes_turns_with_changes() {
     fixture.aof.keep(|| ());
     assert!(fixture.turn(&[b"SET", b"last", b"1"]).is_some());
     assert!(!fixture.directory.path().join("appendonly.aof.new").exists());
-    let Fixture { directory, mut engine, aof } = fixture;
+    let Fixture { directory, aof, .. } = fixture;
     drop(aof);
     let mut again = Engine::new(Config::default(), 1);
     let (aof, replayed) = Aof::open(AofSettings::new(directory.path()), &mut again).unwrap();
     assert_eq!((replayed.refused, replayed.cut_bytes), (0, 0));
     let mut fixture = Fixture { directory, engine: again, aof };
     assert_eq!(fixture.turn(&[b"DBSIZE"]).as_deref(), Some(":20001\r\n"));
-    engine.record(false);
 }
 
 #[test]
@@ -130,4 +129,31 @@ fn a_rewrite_that_fails_leaves_the_old_file() {
     let words = fixture.words();
     assert!(words.starts_with("SELECT 0 SET a 1") && words.ends_with("SET b 2"), "{words}");
     assert!(fixture.aof.want_rewrite(), "and it can be tried again");
+}
+
+#[test]
+fn changes_during_a_rewrite_stay_in_their_database() {
+    let mut fixture = Fixture::new(Fsync::No);
+    // Each turn has a session of its own, which begins in database 0.
+    for n in 0..10_000 {
+        let key = format!("k{n}");
+        assert!(fixture.turn(&[b"SET", key.as_bytes(), b"some value of some length"]).is_some());
+        assert!(fixture.turn(&[b"MOVE", key.as_bytes(), b"5"]).is_some());
+    }
+    assert!(fixture.turn(&[b"SET", b"n", b"0"]).is_some());
+    assert!(fixture.aof.want_rewrite());
+    let mut count = 0;
+    while fixture.aof.is_dumping() {
+        count += 1;
+        assert_eq!(fixture.turn(&[b"INCR", b"n"]), Some(format!(":{count}\r\n")));
+    }
+    assert!(count > 2, "it has several parts");
+    fixture.aof.stop();
+    fixture.aof.keep(|| ());
+    let Fixture { directory, aof, .. } = fixture;
+    drop(aof);
+    let mut engine = Engine::new(Config::default(), 1);
+    let (aof, _) = Aof::open(AofSettings::new(directory.path()), &mut engine).unwrap();
+    let mut fixture = Fixture { directory, engine, aof };
+    assert_eq!(fixture.turn(&[b"GET", b"n"]), Some(format!("${}\r\n{count}\r\n", count.to_string().len())));
 }

@@ -36,6 +36,8 @@ impl Keyspace {
         let Some(mut dump) = self.dump.take() else { return true };
         let start = out.len();
         dump.selected = false;
+        // What is logged next follows this part, which selects databases of its own.
+        self.log.select_again();
         while out.len() - start < budget {
             let Some(database) = self.databases.get(dump.db) else { return true };
             if !dump.selected && database.table.len() > 0 {

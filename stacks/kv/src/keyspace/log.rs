@@ -36,6 +36,11 @@ impl Log {
         &mut self.bytes
     }
 
+    /// The next command says its database, whichever the last one was for.
+    pub(crate) fn select_again(&mut self) {
+        self.db = None;
+    }
+
     /// A command begins.
     pub(crate) fn begin(&mut self) {
         self.replaced = false;
