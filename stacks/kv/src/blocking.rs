@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::keyspace::Keyspace;
-use crate::session::{Blocked, SessionId, Sessions};
+use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
 /// Who waits for which key, in the order in which they came.
 #[derive(Debug, Default)]
@@ -78,8 +78,19 @@ impl Blocking {
         self.deadlines.first().filter(|(at, _)| *at <= now_ms).map(|(_, id)| *id)
     }
 
-    /// All whose deadline is this.
+    /// All that wait until some time.
     pub(crate) fn held(&self) -> Vec<SessionId> {
         self.deadlines.iter().map(|(_, id)| *id).collect()
+    }
+
+    /// Ends a pause for a session that is held back by it: at the next look at deadlines.
+    pub(crate) fn hasten(&mut self, sessions: &mut Sessions, id: SessionId) {
+        let blocked = sessions.get_mut(id).and_then(|session| session.blocked.as_mut());
+        if let Some(blocked) = blocked.filter(|blocked| blocked.on_timeout == OnTimeout::Run)
+            && let Some(at) = blocked.deadline.replace(0)
+        {
+            self.deadlines.remove(&(at, id));
+            self.deadlines.insert((0, id));
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Command, Context, Flags, Group, Keys, integer, is};
 use crate::Now;
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline};
+use crate::keyspace::Class;
 
 const R: Flags = Flags::READ_ONLY.with(Flags::FAST);
 const W: Flags = Flags::WRITE.with(Flags::FAST);
@@ -132,9 +132,4 @@ fn persist(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     context.reply.integer(i64::from(timed));
     Ok(())
-}
-
-/// What a deadline is to a new value.
-pub(super) fn kept(deadline: Option<u64>) -> Deadline {
-    deadline.map_or(Deadline::Clear, Deadline::At)
 }
