@@ -108,8 +108,8 @@ impl Epoll {
             }
         }
         self.accept_all(shared);
-        // Those that are there now: who has more to read comes back to the queue, and has its next read in the next turn.
-        for _ in 0..TURN_CONNECTIONS.min(self.readable.len()) {
+        // Each once: who has more to read stands at the end again.
+        for _ in 0..self.readable.len().min(TURN_CONNECTIONS) {
             if self.used + READ_BYTES > self.arena.len() {
                 break;
             }

@@ -30,6 +30,8 @@ pub(super) const URING_ANSWERS: u32 = 4096;
 pub(super) const URING_BUFFERS: u16 = 512;
 /// io_uring: room of one of these.
 pub(super) const URING_BUFFER_BYTES: usize = 8 << 10;
+/// io_uring: with room for fewer connections than this the kernel accepts one by one, as it does not know the limit.
+pub(super) const URING_ACCEPT_ROOM: usize = 1024;
 
 /// What a reactor holds at the most.
 #[derive(Debug, Clone, PartialEq, Eq)]

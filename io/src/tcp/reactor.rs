@@ -30,6 +30,8 @@ macro_rules! driver {
 }
 
 #[derive(Debug)]
+// There is one a thread.
+#[allow(clippy::large_enum_variant)]
 enum Driver {
     Epoll(Epoll),
     Uring(Uring),
@@ -123,15 +125,14 @@ impl TcpReactor {
             return Ok(());
         }
         driver!(&mut self.driver, driver => driver.begin_turn(&mut self.shared));
-        self.shared.expire();
-        let expired = !self.shared.events.is_empty();
-        let timeout = if expired { Some(Duration::ZERO) } else { self.shared.timeout(timeout) };
+        let timeout = self.shared.timeout(timeout);
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
         let timeout = if woken { Some(Duration::ZERO) } else { timeout };
         let result = driver!(&mut self.driver, driver => driver.wait(&mut self.shared, timeout));
         if self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED {
             self.shared.events.push_back(Event::Woken);
         }
+        self.shared.expire();
         result
     }
 

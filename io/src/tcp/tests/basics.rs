@@ -63,8 +63,7 @@ fn ipv6_too() {
 fn two_reactors_share_a_port() {
     on_each(&Limits::default(), |mut one| {
         let mut two = TcpReactor::new(one.backend(), Limits::default()).unwrap();
-        let mut options = ListenOptions::default();
-        options.share_port = true;
+        let options = ListenOptions { share_port: true, ..ListenOptions::default() };
         let first = one.listen("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         let address = one.local_address(first);
         two.listen(address, &options).unwrap();

@@ -7,8 +7,7 @@ use super::*;
 
 #[test]
 fn too_much_input_or_output_ends_a_connection() {
-    let mut limits = Limits::default();
-    (limits.input_bytes, limits.output_bytes) = (100_000, 200_000);
+    let limits = Limits { input_bytes: 100_000, output_bytes: 200_000, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
         let mut client = dial(address);
@@ -34,8 +33,7 @@ fn too_much_input_or_output_ends_a_connection() {
 
 #[test]
 fn who_is_one_too_many_waits() {
-    let mut limits = Limits::default();
-    limits.connections = 3;
+    let limits = Limits { connections: 3, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
         let mut clients: Vec<_> = (0..3).map(|_| dial(address)).collect();
@@ -60,8 +58,8 @@ fn who_is_one_too_many_waits() {
 
 #[test]
 fn a_close_does_not_wait_without_end() {
-    let mut limits = Limits::default();
-    (limits.flush_time, limits.linger_time) = (Duration::from_millis(40), Duration::from_millis(40));
+    let time = Duration::from_millis(40);
+    let limits = Limits { flush_time: time, linger_time: time, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
         // One that never reads, and one that never closes.

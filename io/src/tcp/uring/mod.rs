@@ -14,7 +14,7 @@ use rustix::net::{SocketFlags, sockopt};
 
 use self::sys::{Answer, Chunk, Ring, Sent};
 use super::connection::{Phase, Window};
-use super::limits::TURN_EVENTS;
+use super::limits::{TURN_EVENTS, URING_ACCEPT_ROOM};
 use super::listener::{Accepted, Listener, failed, peer_of};
 use super::shared::Shared;
 use super::{CloseReason, Event, Key, kind_of};
@@ -110,16 +110,7 @@ impl Uring {
             self.watching = true;
             self.ring.watch(self.wakeup.as_fd());
         }
-        for index in 0..shared.listeners.sockets.len() {
-            if !shared.listeners.sockets[index].active
-                && !shared.is_full()
-                && shared.listeners.may_accept(index)
-            {
-                let listener = &mut shared.listeners.sockets[index];
-                listener.active = true;
-                self.ring.accept(listener.socket.as_fd(), index as u32);
-            }
-        }
+        self.start_accepting(shared);
         for key in self.starting.drain(..) {
             let Some(connection) = shared.table.get_mut(key) else { continue };
             connection.queued = false;
@@ -127,6 +118,22 @@ impl Uring {
             if wanted && !connection.receiving {
                 connection.receiving = true;
                 self.ring.receive(connection.socket.as_fd(), key.index() as u32);
+            }
+        }
+    }
+
+    /// Many at a time while there is room for many; otherwise no more than there is room for.
+    fn start_accepting(&mut self, shared: &mut Shared) {
+        for index in 0..shared.listeners.sockets.len() {
+            if shared.listeners.sockets[index].active || !shared.listeners.may_accept(index) {
+                continue;
+            }
+            let room = shared.limits.connections.saturating_sub(shared.table.len());
+            let asked = shared.listeners.sockets.iter().filter(|listener| listener.active).count();
+            if asked < room {
+                let listener = &mut shared.listeners.sockets[index];
+                listener.active = true;
+                self.ring.accept(listener.socket.as_fd(), index as u32, room >= URING_ACCEPT_ROOM);
             }
         }
     }
@@ -169,7 +176,7 @@ impl Uring {
                 let Some(peer) = peer_of(&socket) else { return };
                 let key = shared.accepted(socket, Listener(listener as u16), peer);
                 self.resume(shared, key);
-                if shared.is_full() && more {
+                if more && shared.limits.connections - shared.table.len() < URING_ACCEPT_ROOM {
                     self.ring.cancel_accept(listener);
                 }
             }

@@ -165,9 +165,14 @@ impl Ring {
         }
     }
 
-    pub(super) fn accept(&mut self, socket: BorrowedFd<'_>, listener: u32) {
-        let flags = rustix::net::SocketFlags::CLOEXEC.bits() as i32;
-        let entry = opcode::AcceptMulti::new(Fd(socket.as_raw_fd())).flags(flags).build();
+    /// Accepts one connection, or all until cancelled.
+    pub(super) fn accept(&mut self, socket: BorrowedFd<'_>, listener: u32, all: bool) {
+        let (flags, socket) = (rustix::net::SocketFlags::CLOEXEC.bits() as i32, Fd(socket.as_raw_fd()));
+        let none = std::ptr::null_mut();
+        let entry = match all {
+            true => opcode::AcceptMulti::new(socket).flags(flags).build(),
+            false => opcode::Accept::new(socket, none, none.cast()).flags(flags).build(),
+        };
         self.push(entry.user_data(ACCEPT | u64::from(listener)));
     }
 
