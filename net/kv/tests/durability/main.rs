@@ -1,5 +1,7 @@
 //! The promises of the append-only file, from outside: restarts, kills, torn ends, damage, rewrites.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../serving/support.rs"]
 mod support;
 

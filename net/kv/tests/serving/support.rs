@@ -1,5 +1,5 @@
 //! A client by hand.
-#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
