@@ -232,9 +232,7 @@ impl Engine {
     fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
         let command = self.commands.get(index);
         let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
-        if !command.takes(args.len()) {
-            return Err(crate::command::wrong_arguments(command.name));
-        }
+        command.check(args)?;
         session.last_command = command.name;
         if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
             return Err(Error::fixed("NOAUTH Authentication required."));

@@ -1,57 +1,13 @@
 //! ACL: users and what they may do.
 
 use super::table::CATEGORIES;
-use super::{Command, Context, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
 use crate::error::Error;
 
-pub(super) const COMMANDS: &[Command] = &[Command::new("acl", -2, Flags::ADMIN, Keys::None, Group::Server, acl)];
+pub(super) const COMMANDS: &[Command] = &[Command::new("acl", -2, Flags::ADMIN, Keys::None, Group::Server, acl).containing(ACL_TABLE)];
 
 fn acl(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    subcommand(context, args, "acl", &[
-        ("whoami", 2, |c, _| {
-            let user = c.session()?.user.clone();
-            c.reply.bulk(user.as_bytes());
-            Ok(())
-        }),
-        ("users", 2, |c, _| {
-            let users = c.world.acl.users();
-            c.reply.array(users.len());
-            users.for_each(|(name, _)| c.reply.bulk(name.as_bytes()));
-            Ok(())
-        }),
-        ("list", 2, |c, _| {
-            let users = c.world.acl.users();
-            c.reply.array(users.len());
-            users.for_each(|(name, user)| c.reply.bulk(user.line(name).as_bytes()));
-            Ok(())
-        }),
-        ("getuser", 3, get_user),
-        ("setuser", -3, set_user),
-        ("deluser", -3, delete_users),
-        ("cat", -2, categories),
-        ("genpass", -2, password),
-        ("dryrun", -4, try_out),
-        ("help", 2, |c, _| {
-            help(c, "ACL", &[
-                "CAT [<category>]",
-                "    List all commands that belong to <category>, or all command categories",
-                "    when no category is specified.",
-                "DELUSER <username> [<username> ...]",
-                "    Delete a list of users.",
-                "GETUSER <username>",
-                "    Get the user's details.",
-                "LIST",
-                "    Show users details in config file format.",
-                "SETUSER <username> <attribute> [<attribute> ...]",
-                "    Create or modify a user with the specified attributes.",
-                "USERS",
-                "    List all the registered usernames.",
-                "WHOAMI",
-                "    Return the current connection username.",
-            ]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "acl", ACL_TABLE)
 }
 
 fn get_user(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -166,3 +122,49 @@ fn try_out(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     Ok(())
 }
+
+const ACL_TABLE: &[Subcommand] = &[
+    ("whoami", 2, |c, _| {
+        let user = c.session()?.user.clone();
+        c.reply.bulk(user.as_bytes());
+        Ok(())
+    }),
+    ("users", 2, |c, _| {
+        let users = c.world.acl.users();
+        c.reply.array(users.len());
+        users.for_each(|(name, _)| c.reply.bulk(name.as_bytes()));
+        Ok(())
+    }),
+    ("list", 2, |c, _| {
+        let users = c.world.acl.users();
+        c.reply.array(users.len());
+        users.for_each(|(name, user)| c.reply.bulk(user.line(name).as_bytes()));
+        Ok(())
+    }),
+    ("getuser", 3, get_user),
+    ("setuser", -3, set_user),
+    ("deluser", -3, delete_users),
+    ("cat", -2, categories),
+    ("genpass", -2, password),
+    ("dryrun", -4, try_out),
+    ("help", 2, |c, _| {
+        help(c, "ACL", &[
+            "CAT [<category>]",
+            "    List all commands that belong to <category>, or all command categories",
+            "    when no category is specified.",
+            "DELUSER <username> [<username> ...]",
+            "    Delete a list of users.",
+            "GETUSER <username>",
+            "    Get the user's details.",
+            "LIST",
+            "    Show users details in config file format.",
+            "SETUSER <username> <attribute> [<attribute> ...]",
+            "    Create or modify a user with the specified attributes.",
+            "USERS",
+            "    List all the registered usernames.",
+            "WHOAMI",
+            "    Return the current connection username.",
+        ]);
+        Ok(())
+    }),
+];

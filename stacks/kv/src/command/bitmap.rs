@@ -116,16 +116,16 @@ fn position(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         1 => true,
         _ => return Err(Error::fixed("ERR The bit argument must be 1 or 0.")),
     };
+    let Some(text) = context.keys.string(args[1])? else {
+        context.reply.integer(if wanted { -1 } else { 0 });
+        return Ok(());
+    };
     if args.len() > 6 {
         return Err(Error::SYNTAX);
     }
     let start = args.get(3).map_or(Ok(0), |text| integer(text))?;
     let by_bit = in_bits(args.get(5))?;
     let end = args.get(4).map(|text| integer(text)).transpose()?;
-    let Some(text) = context.keys.string(args[1])? else {
-        context.reply.integer(if wanted { -1 } else { 0 });
-        return Ok(());
-    };
     let Some((first, last)) = bits(start, end.unwrap_or(-1), text.len(), by_bit) else {
         context.reply.integer(-1);
         return Ok(());

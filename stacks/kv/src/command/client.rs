@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use netdyno_resp::Protocol;
 
-use super::{Command, Context, Flags, Group, Keys, help, integer, is, subcommand};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, integer, is, subcommand};
 use crate::error::Error;
 use crate::number;
 use crate::session::{ReplyMode, Session};
 use crate::world::Pause;
 
 pub(super) const COMMANDS: &[Command] =
-    &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client)];
+    &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client).containing(CLIENT_TABLE)];
 
 /// A connection's name has no spaces, so that CLIENT LIST stays readable.
 pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
@@ -21,58 +21,7 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
 }
 
 fn client(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    subcommand(context, args, "client", &[
-        ("id", 2, |c, _| {
-            let number = c.session()?.number;
-            c.reply.integer(number as i64);
-            Ok(())
-        }),
-        ("getname", 2, get_name),
-        ("setname", 3, |c, a| {
-            check_name(a[2])?;
-            c.session()?.name = a[2].into();
-            c.reply.ok();
-            Ok(())
-        }),
-        ("setinfo", 4, set_info),
-        ("info", 2, |c, _| {
-            let now = c.keys.now.unix_ms;
-            let text = line(c.session()?, now) + "\n";
-            c.reply.verbatim("txt", text.as_bytes());
-            Ok(())
-        }),
-        ("list", -2, list),
-        ("kill", -3, kill),
-        ("reply", 3, reply_mode),
-        ("no-evict", 3, |c, a| {
-            c.session()?.no_evict = on_off(a[2])?;
-            c.reply.ok();
-            Ok(())
-        }),
-        ("no-touch", 3, |c, a| {
-            on_off(a[2])?;
-            c.reply.ok();
-            Ok(())
-        }),
-        ("pause", -3, pause),
-        ("unpause", 2, |c, _| {
-            c.world.pause = Pause::default();
-            for id in c.world.blocking.held() {
-                c.world.blocking.hasten(&mut c.world.sessions, id);
-            }
-            c.reply.ok();
-            Ok(())
-        }),
-        ("unblock", -3, unblock),
-        ("getredir", 2, |c, _| {
-            c.reply.integer(-1);
-            Ok(())
-        }),
-        ("help", 2, |c, _| {
-            help(c, "CLIENT", &["ID", "    Return the ID of the current connection.", "LIST [options ...]", "    Return information about client connections."]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "client", CLIENT_TABLE)
 }
 
 fn on_off(word: &[u8]) -> Result<bool, Error> {
@@ -321,3 +270,56 @@ fn unblock(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.reply.integer(i64::from(done));
     Ok(())
 }
+
+const CLIENT_TABLE: &[Subcommand] = &[
+    ("id", 2, |c, _| {
+        let number = c.session()?.number;
+        c.reply.integer(number as i64);
+        Ok(())
+    }),
+    ("getname", 2, get_name),
+    ("setname", 3, |c, a| {
+        check_name(a[2])?;
+        c.session()?.name = a[2].into();
+        c.reply.ok();
+        Ok(())
+    }),
+    ("setinfo", 4, set_info),
+    ("info", 2, |c, _| {
+        let now = c.keys.now.unix_ms;
+        let text = line(c.session()?, now) + "\n";
+        c.reply.verbatim("txt", text.as_bytes());
+        Ok(())
+    }),
+    ("list", -2, list),
+    ("kill", -3, kill),
+    ("reply", 3, reply_mode),
+    ("no-evict", 3, |c, a| {
+        c.session()?.no_evict = on_off(a[2])?;
+        c.reply.ok();
+        Ok(())
+    }),
+    ("no-touch", 3, |c, a| {
+        on_off(a[2])?;
+        c.reply.ok();
+        Ok(())
+    }),
+    ("pause", -3, pause),
+    ("unpause", 2, |c, _| {
+        c.world.pause = Pause::default();
+        for id in c.world.blocking.held() {
+            c.world.blocking.hasten(&mut c.world.sessions, id);
+        }
+        c.reply.ok();
+        Ok(())
+    }),
+    ("unblock", -3, unblock),
+    ("getredir", 2, |c, _| {
+        c.reply.integer(-1);
+        Ok(())
+    }),
+    ("help", 2, |c, _| {
+        help(c, "CLIENT", &["ID", "    Return the ID of the current connection.", "LIST [options ...]", "    Return information about client connections."]);
+        Ok(())
+    }),
+];

@@ -1,37 +1,14 @@
 //! CONFIG.
 
-use super::{Command, Context, Flags, Group, Keys, help, subcommand, wrong_arguments};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, subcommand, wrong_arguments};
 use crate::error::Error;
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
 
-pub(super) const COMMANDS: &[Command] = &[Command::new("config", -2, ADMIN, Keys::None, Group::Server, config)];
+pub(super) const COMMANDS: &[Command] = &[Command::new("config", -2, ADMIN, Keys::None, Group::Server, config).containing(CONFIG_TABLE)];
 
 fn config(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    subcommand(context, args, "config", &[
-        ("get", -3, get),
-        ("set", -4, set),
-        ("resetstat", 2, |c, _| {
-            c.world.totals = crate::world::Totals::default();
-            c.keys.counters = crate::keyspace::Counters::default();
-            c.reply.ok();
-            Ok(())
-        }),
-        ("rewrite", 2, |_, _| Err(Error::fixed("ERR The server is running without a config file"))),
-        ("help", 2, |c, _| {
-            help(c, "CONFIG", &[
-                "GET <pattern>",
-                "    Return parameters matching the glob-like <pattern> and their values.",
-                "SET <directive> <value>",
-                "    Set the configuration <directive> to <value>.",
-                "RESETSTAT",
-                "    Reset statistics reported by the INFO command.",
-                "REWRITE",
-                "    Rewrite the configuration file.",
-            ]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "config", CONFIG_TABLE)
 }
 
 fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -60,3 +37,28 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.reply.ok();
     Ok(())
 }
+
+const CONFIG_TABLE: &[Subcommand] = &[
+    ("get", -3, get),
+    ("set", -4, set),
+    ("resetstat", 2, |c, _| {
+        c.world.totals = crate::world::Totals::default();
+        c.keys.counters = crate::keyspace::Counters::default();
+        c.reply.ok();
+        Ok(())
+    }),
+    ("rewrite", 2, |_, _| Err(Error::fixed("ERR The server is running without a config file"))),
+    ("help", 2, |c, _| {
+        help(c, "CONFIG", &[
+            "GET <pattern>",
+            "    Return parameters matching the glob-like <pattern> and their values.",
+            "SET <directive> <value>",
+            "    Set the configuration <directive> to <value>.",
+            "RESETSTAT",
+            "    Reset statistics reported by the INFO command.",
+            "REWRITE",
+            "    Rewrite the configuration file.",
+        ]);
+        Ok(())
+    }),
+];

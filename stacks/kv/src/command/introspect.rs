@@ -3,12 +3,12 @@
 use netdyno_resp::Reply;
 
 use super::table::CATEGORIES;
-use super::{Command, Context, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
 use crate::error::Error;
 use crate::glob;
 
 pub(super) const COMMANDS: &[Command] =
-    &[Command::new("command", -1, Flags::NONE, Keys::None, Group::Server, command)];
+    &[Command::new("command", -1, Flags::NONE, Keys::None, Group::Server, command).containing(COMMAND_TABLE)];
 
 fn command(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if args.len() == 1 {
@@ -16,46 +16,7 @@ fn command(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         context.commands.iter().for_each(|command| tell(&mut context.reply, command));
         return Ok(());
     }
-    subcommand(context, args, "command", &[
-        ("count", 2, |c, _| {
-            c.reply.integer(c.commands.len() as i64);
-            Ok(())
-        }),
-        ("info", -2, |c, a| {
-            if a.len() == 2 {
-                return command(c, &a[..1]);
-            }
-            c.reply.array(a.len() - 2);
-            for name in &a[2..] {
-                match c.commands.find(name) {
-                    Some(index) => tell(&mut c.reply, c.commands.get(index)),
-                    None => c.reply.null_array(),
-                }
-            }
-            Ok(())
-        }),
-        ("docs", -2, docs),
-        ("list", -2, list),
-        ("getkeys", -3, keys),
-        ("getkeysandflags", -3, keys),
-        ("help", 2, |c, _| {
-            help(c, "COMMAND", &[
-                "(no subcommand)",
-                "    Return details about all Redis commands.",
-                "COUNT",
-                "    Return the total number of commands in this Redis server.",
-                "LIST",
-                "    Return a list of all commands in this Redis server.",
-                "INFO [<command-name> ...]",
-                "    Return details about multiple Redis commands.",
-                "DOCS [<command-name> ...]",
-                "    Return documentation details about multiple Redis commands.",
-                "GETKEYS <full-command>",
-                "    Return the keys from a full Redis command.",
-            ]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "command", COMMAND_TABLE)
 }
 
 const FLAG_NAMES: [(Flags, &str); 8] = [
@@ -148,7 +109,10 @@ fn keys(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let positions: Vec<usize> = command.keys.positions(inner).filter(|at| *at < inner.len()).collect();
     if positions.is_empty() {
-        return Err(Error::fixed("ERR The command has no key arguments"));
+        return Err(match command.keys {
+            Keys::Counted { .. } => Error::fixed("ERR Invalid arguments specified for command"),
+            _ => Error::fixed("ERR The command has no key arguments"),
+        });
     }
     let with_flags = is(args[1], "getkeysandflags");
     context.reply.array(positions.len());
@@ -165,3 +129,44 @@ fn keys(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     Ok(())
 }
+
+const COMMAND_TABLE: &[Subcommand] = &[
+    ("count", 2, |c, _| {
+        c.reply.integer(c.commands.len() as i64);
+        Ok(())
+    }),
+    ("info", -2, |c, a| {
+        if a.len() == 2 {
+            return command(c, &a[..1]);
+        }
+        c.reply.array(a.len() - 2);
+        for name in &a[2..] {
+            match c.commands.find(name) {
+                Some(index) => tell(&mut c.reply, c.commands.get(index)),
+                None => c.reply.null_array(),
+            }
+        }
+        Ok(())
+    }),
+    ("docs", -2, docs),
+    ("list", -2, list),
+    ("getkeys", -4, keys),
+    ("getkeysandflags", -4, keys),
+    ("help", 2, |c, _| {
+        help(c, "COMMAND", &[
+            "(no subcommand)",
+            "    Return details about all Redis commands.",
+            "COUNT",
+            "    Return the total number of commands in this Redis server.",
+            "LIST",
+            "    Return a list of all commands in this Redis server.",
+            "INFO [<command-name> ...]",
+            "    Return details about multiple Redis commands.",
+            "DOCS [<command-name> ...]",
+            "    Return documentation details about multiple Redis commands.",
+            "GETKEYS <full-command>",
+            "    Return the keys from a full Redis command.",
+        ]);
+        Ok(())
+    }),
+];

@@ -1,7 +1,7 @@
 //! Keys of any type: DEL, RENAME, COPY, TYPE, OBJECT and their kin.
 
 use super::connection::database;
-use super::{Command, Context, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
 use crate::error::Error;
 use crate::keyspace::{Class, Entry, Policy};
 use crate::number;
@@ -22,7 +22,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("renamenx", 3, W.with(Flags::FAST), TWO, G, |c, a| rename(c, a, true)),
     Command::new("copy", -3, W.with(Flags::DENY_OOM), TWO, G, copy),
     Command::new("move", 3, W.with(Flags::FAST), Keys::one(), G, move_to),
-    Command::new("object", -2, Flags::READ_ONLY, Keys::range(2, 2, 1), G, object),
+    Command::new("object", -2, Flags::READ_ONLY, Keys::range(2, 2, 1), G, object).containing(OBJECT_TABLE),
 ];
 
 fn delete(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -145,29 +145,7 @@ pub(super) fn encoding(entry: &Entry) -> &'static str {
 }
 
 fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    subcommand(context, args, "object", &[
-        ("encoding", 3, |c, a| about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry).as_bytes()))),
-        ("refcount", 3, |c, a| about(c, a, |reply, _, _, _| reply.integer(1))),
-        ("idletime", 3, idle_time),
-        ("freq", 3, frequency),
-        ("help", 2, |c, _| {
-            help(c, "OBJECT", &[
-                "ENCODING <key>",
-                "    Return the kind of internal representation used in order to store the value",
-                "    associated with a <key>.",
-                "FREQ <key>",
-                "    Return the access frequency index of the <key>. The returned integer is",
-                "    proportional to the logarithm of the recent access frequency of the key.",
-                "IDLETIME <key>",
-                "    Return the idle time of the <key>, that is the approximated number of",
-                "    seconds elapsed since the last access to the key.",
-                "REFCOUNT <key>",
-                "    Return the number of references of the value associated with the specified",
-                "    <key>.",
-            ]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "object", OBJECT_TABLE)
 }
 
 type Tell = fn(&mut netdyno_resp::Reply<'_>, &Entry, Policy, crate::Now);
@@ -200,3 +178,27 @@ fn frequency(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     about(context, args, |reply, entry, policy, now| reply.integer(i64::from(policy.uses(entry, now))))
 }
+
+const OBJECT_TABLE: &[Subcommand] = &[
+    ("encoding", 3, |c, a| about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry).as_bytes()))),
+    ("refcount", 3, |c, a| about(c, a, |reply, _, _, _| reply.integer(1))),
+    ("idletime", 3, idle_time),
+    ("freq", 3, frequency),
+    ("help", 2, |c, _| {
+        help(c, "OBJECT", &[
+            "ENCODING <key>",
+            "    Return the kind of internal representation used in order to store the value",
+            "    associated with a <key>.",
+            "FREQ <key>",
+            "    Return the access frequency index of the <key>. The returned integer is",
+            "    proportional to the logarithm of the recent access frequency of the key.",
+            "IDLETIME <key>",
+            "    Return the idle time of the <key>, that is the approximated number of",
+            "    seconds elapsed since the last access to the key.",
+            "REFCOUNT <key>",
+            "    Return the number of references of the value associated with the specified",
+            "    <key>.",
+        ]);
+        Ok(())
+    }),
+];

@@ -47,6 +47,11 @@ fn common(a: &[u8], b: &[u8]) -> (Vec<u8>, Vec<Match>) {
 }
 
 fn lcs(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let wrong = Error::fixed("ERR The specified keys must contain string values");
+    let mut texts = [Vec::new(), Vec::new()];
+    for (text, key) in texts.iter_mut().zip(&args[1..]) {
+        *text = context.keys.string(key).map_err(|_| wrong.clone())?.unwrap_or_default().to_vec();
+    }
     let (mut only_length, mut indexes, mut least, mut with_length) = (false, false, 0, false);
     let mut at = 3;
     while at < args.len() {
@@ -64,11 +69,6 @@ fn lcs(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     if only_length && indexes {
         return Err(Error::fixed("ERR If you want both the length and indexes, please just use IDX."));
-    }
-    let wrong = Error::fixed("ERR The specified keys must contain string values");
-    let mut texts = [Vec::new(), Vec::new()];
-    for (text, key) in texts.iter_mut().zip(&args[1..]) {
-        *text = context.keys.string(key).map_err(|_| wrong.clone())?.unwrap_or_default().to_vec();
     }
     let [a, b] = texts;
     if (a.len() + 1).saturating_mul(b.len() + 1) > LCS_CELLS_MAX {

@@ -184,12 +184,33 @@ pub struct Command {
     pub(crate) keys: Keys,
     pub(crate) group: Group,
     pub(crate) run: Run,
+    /// What its first argument can be, if it holds other commands.
+    pub(crate) subcommands: &'static [Subcommand],
 }
+
+/// A command in another: name, arity with both names, what runs it.
+pub(crate) type Subcommand = (&'static str, i32, Run);
 
 impl Command {
     /// A command with its name in small letters. Its arity counts the name, too; negative, it is the least.
     pub const fn new(name: &'static str, arity: i32, flags: Flags, keys: Keys, group: Group, run: Run) -> Self {
-        Self { name, arity, flags, keys, group, run }
+        Self { name, arity, flags, keys, group, run, subcommands: &[] }
+    }
+
+    pub(crate) const fn containing(mut self, subcommands: &'static [Subcommand]) -> Self {
+        self.subcommands = subcommands;
+        self
+    }
+
+    /// Whether it can be run with these arguments, as far as their number tells.
+    pub(crate) fn check(&self, args: &[&[u8]]) -> Result<(), Error> {
+        if !self.takes(args.len()) {
+            return Err(wrong_arguments(self.name));
+        }
+        if !self.subcommands.is_empty() && args.len() > 1 {
+            find_subcommand(args, self.name, self.subcommands)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn takes(&self, args: usize) -> bool {
@@ -230,23 +251,24 @@ pub(crate) fn range(start: i64, end: i64, len: usize) -> Option<(usize, usize)> 
     (start <= end && start < len).then_some((start as usize, end as usize))
 }
 
-/// Runs the subcommand that the second argument names, or says which there are not.
+/// Runs the subcommand that the second argument names.
 pub(crate) fn subcommand(
     context: &mut Context<'_>,
     args: &[&[u8]],
     container: &'static str,
-    table: &[(&'static str, i32, Run)],
+    table: &[Subcommand],
 ) -> Result<(), Error> {
+    find_subcommand(args, container, table)?(context, args)
+}
+
+fn find_subcommand(args: &[&[u8]], container: &'static str, table: &[Subcommand]) -> Result<Run, Error> {
     let Some((name, arity, run)) = table.iter().find(|(name, _, _)| is(args[1], name)) else {
         let text = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]);
         let capitals = container.to_ascii_uppercase();
         return Err(Error::new(format!("ERR unknown subcommand '{text}'. Try {capitals} HELP.")));
     };
     let enough = if *arity < 0 { args.len() >= arity.unsigned_abs() as usize } else { args.len() == *arity as usize };
-    if !enough {
-        return Err(wrong_arguments(&format!("{container}|{name}")));
-    }
-    run(context, args)
+    if enough { Ok(*run) } else { Err(wrong_arguments(&format!("{container}|{name}"))) }
 }
 
 /// The lines of a HELP subcommand.

@@ -1,6 +1,6 @@
 //! SUBSCRIBE, PUBLISH and their kin.
 
-use super::{Command, Context, Flags, Group, Keys, help, subcommand};
+use super::{Command, Context, Subcommand, Flags, Group, Keys, help, subcommand};
 use crate::error::Error;
 use crate::glob;
 use crate::pubsub::Kind;
@@ -18,7 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("sunsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, Kind::Shard)),
     Command::new("publish", 3, Flags::PUBSUB.with(Flags::FAST), N, G, |c, a| publish(c, a, false)),
     Command::new("spublish", 3, Flags::PUBSUB.with(Flags::FAST), N, G, |c, a| publish(c, a, true)),
-    Command::new("pubsub", -2, Flags::PUBSUB, N, G, pubsub),
+    Command::new("pubsub", -2, Flags::PUBSUB, N, G, pubsub).containing(PUBSUB_TABLE),
 ];
 
 impl Context<'_> {
@@ -88,33 +88,7 @@ fn publish(context: &mut Context<'_>, args: &[&[u8]], shard: bool) -> Result<(),
 }
 
 fn pubsub(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    subcommand(context, args, "pubsub", &[
-        ("channels", -2, |c, a| channels(c, a, Kind::Channel)),
-        ("shardchannels", -2, |c, a| channels(c, a, Kind::Shard)),
-        ("numsub", -2, |c, a| numbers(c, a, Kind::Channel)),
-        ("shardnumsub", -2, |c, a| numbers(c, a, Kind::Shard)),
-        ("numpat", 2, |c, _| {
-            let count = c.world.pubsub.of(Kind::Pattern).len();
-            c.reply.integer(count as i64);
-            Ok(())
-        }),
-        ("help", 2, |c, _| {
-            help(c, "PUBSUB", &[
-                "CHANNELS [<pattern>]",
-                "    Return the currently active channels matching a <pattern> (default: '*').",
-                "NUMPAT",
-                "    Return number of subscriptions to patterns.",
-                "NUMSUB [<channel> ...]",
-                "    Return the number of subscribers for the specified channels, excluding",
-                "    pattern subscriptions(default: no channels).",
-                "SHARDCHANNELS [<pattern>]",
-                "    Return the currently active shard level channels matching a <pattern> (default: '*').",
-                "SHARDNUMSUB [<shardchannel> ...]",
-                "    Return the number of subscribers for the specified shard level channel(s)",
-            ]);
-            Ok(())
-        }),
-    ])
+    subcommand(context, args, "pubsub", PUBSUB_TABLE)
 }
 
 fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), Error> {
@@ -142,3 +116,31 @@ fn numbers(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), 
     }
     Ok(())
 }
+
+const PUBSUB_TABLE: &[Subcommand] = &[
+    ("channels", -2, |c, a| channels(c, a, Kind::Channel)),
+    ("shardchannels", -2, |c, a| channels(c, a, Kind::Shard)),
+    ("numsub", -2, |c, a| numbers(c, a, Kind::Channel)),
+    ("shardnumsub", -2, |c, a| numbers(c, a, Kind::Shard)),
+    ("numpat", 2, |c, _| {
+        let count = c.world.pubsub.of(Kind::Pattern).len();
+        c.reply.integer(count as i64);
+        Ok(())
+    }),
+    ("help", 2, |c, _| {
+        help(c, "PUBSUB", &[
+            "CHANNELS [<pattern>]",
+            "    Return the currently active channels matching a <pattern> (default: '*').",
+            "NUMPAT",
+            "    Return number of subscriptions to patterns.",
+            "NUMSUB [<channel> ...]",
+            "    Return the number of subscribers for the specified channels, excluding",
+            "    pattern subscriptions(default: no channels).",
+            "SHARDCHANNELS [<pattern>]",
+            "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+            "SHARDNUMSUB [<shardchannel> ...]",
+            "    Return the number of subscribers for the specified shard level channel(s)",
+        ]);
+        Ok(())
+    }),
+];

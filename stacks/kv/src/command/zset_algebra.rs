@@ -76,14 +76,19 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is at the keys; all of the right types.
-fn sources<'a>(context: &'a mut Context<'_>, keys: &[&[u8]]) -> Result<Vec<Source<'a>>, Error> {
+fn check_types(context: &mut Context<'_>, keys: &[&[u8]]) -> Result<(), Error> {
     for key in keys {
         match context.keys.read(key).map(|entry| entry.value()) {
             None | Some(Some(Value::Set(_) | Value::Zset(_))) => {}
             _ => return Err(Error::WRONG_TYPE),
         }
     }
+    Ok(())
+}
+
+/// What is at the keys; all of the right types.
+fn sources<'a>(context: &'a mut Context<'_>, keys: &[&[u8]]) -> Result<Vec<Source<'a>>, Error> {
+    check_types(context, keys)?;
     let space = &*context.keys;
     let now = space.now.unix_ms;
     let of = |key: &&[u8]| {
@@ -152,6 +157,7 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], operation: Operation, store: O
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let (keys, rest) = args[2..].split_at_checked(count).ok_or(Error::SYNTAX)?;
+    check_types(context, keys)?;
     let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; keys.len()], Aggregate::Sum, false);
     let mut at = 0;
     while at < rest.len() {
@@ -187,6 +193,11 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], operation: Operation, store: O
 }
 
 fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    if let Some(count) = number::integer(args[1]).and_then(|n| usize::try_from(n).ok())
+        && let Some(keys) = args[2..].get(..count)
+    {
+        check_types(context, keys)?;
+    }
     let (keys, most) = limited(args)?;
     let sources = sources(context, keys)?;
     let smallest = sources.iter().min_by_key(|source| source.len()).copied().unwrap_or(Source::Nothing);
