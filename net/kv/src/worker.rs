@@ -76,8 +76,7 @@ impl Worker {
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
-        let now = self.shared.clock.now();
-        self.reactor.wait(self.timeout(now))?;
+        self.reactor.wait(self.timeout())?;
         self.note_events();
         self.look_at_stalled();
         let now = self.shared.clock.now();
@@ -101,11 +100,12 @@ impl Worker {
     }
 
     /// How long nothing has to be done unless something happens.
-    fn timeout(&self, now: Now) -> Option<Duration> {
+    fn timeout(&self) -> Option<Duration> {
         if self.clients.has_queued() {
             return Some(Duration::ZERO);
         }
-        let engine = self.deadline_ms.map(|at| Duration::from_millis(at.saturating_sub(now.unix_ms)));
+        let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
+        let engine = self.deadline_ms.map(until);
         let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
         let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
         if rewriting {
@@ -153,11 +153,12 @@ impl Worker {
         self.queued = queued;
         let mut received = std::mem::take(&mut self.happened.received);
         for key in received.drain(..) {
-            if let Some(client) = self.clients.get_mut(key) {
-                client.active_ms = now.monotonic_us / 1000;
-                if !client.queued && !client.stalled && !client.blocked {
-                    self.serve(core, now, key);
-                }
+            let Some(client) = self.clients.get_mut(key) else { continue };
+            client.active_ms = now.monotonic_us / 1000;
+            if client.blocked {
+                self.hold_back(key);
+            } else if !client.queued && !client.stalled {
+                self.serve(core, now, key);
             }
         }
         self.happened.received = received;
@@ -187,10 +188,9 @@ impl Worker {
     fn open_sessions(&mut self, core: &mut Core, now: Now) {
         let mut accepted = std::mem::take(&mut self.happened.accepted);
         for (key, peer) in accepted.drain(..) {
-            let protected = self.shared.protected
-                && core.engine.config("requirepass").is_none_or(str::is_empty)
-                && !peer.ip().is_loopback();
-            let admitted = if protected { Err(refusals::PROTECTED) } else { Ok(()) };
+            let protected =
+                self.shared.protected && core.engine.config("requirepass").is_none_or(str::is_empty);
+            let admitted = refusals::enters(protected, peer.ip());
             let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
             if let Err(refusal) = admitted {
                 self.reactor.output(key).extend_from_slice(refusal);
@@ -214,25 +214,32 @@ impl Worker {
         let logged = core.engine.take_log().len();
         let (input, output) = self.reactor.buffers(key);
         let (consumed, end) = client.serve(&mut core.engine, now, (input, output), &mut self.scratch);
-        let waiting = input.len() - consumed;
         self.reactor.consume(key, consumed);
         if core.engine.take_log().len() > logged {
             self.writers.push(key);
         }
         match end {
             End::Hungry => self.listen_again(key),
-            End::More | End::Blocked => {
-                client.blocked = end == End::Blocked;
-                if waiting > WAITING_INPUT_BYTES && !client.paused {
-                    client.paused = true;
-                    self.reactor.pause(key);
-                }
-                if end == End::More {
-                    self.clients.queue(key);
-                }
+            End::More => {
+                self.clients.queue(key);
+                self.hold_back(key);
+            }
+            End::Blocked => {
+                client.blocked = true;
+                self.hold_back(key);
             }
             End::Close => self.close(core, key, true),
             End::Abort => self.close(core, key, false),
+        }
+    }
+
+    /// Its commands wait: with enough of them nothing more is read from it.
+    fn hold_back(&mut self, key: Key) {
+        if self.reactor.input(key).len() > WAITING_INPUT_BYTES
+            && let Some(client) = self.clients.get_mut(key)
+            && !std::mem::replace(&mut client.paused, true)
+        {
+            self.reactor.pause(key);
         }
     }
 

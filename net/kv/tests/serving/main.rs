@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use netdyno_kv::{Backend, Limits, Server};
+use netdyno_kv::{Backend, Limits, Server, core};
 use support::{Peer, command, start, with};
 
 const BACKENDS: [Backend; 2] = [Backend::Epoll, Backend::Auto];
@@ -220,6 +220,100 @@ fn messages_reach_clients_of_other_threads() {
     for peer in &mut listeners {
         peer.expect(b"*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n");
     }
+}
+
+#[test]
+fn who_has_not_said_who_it_is_is_held_short() {
+    let config = core::Config::default().with("requirepass", "secret").unwrap();
+    let server = start(with(Backend::Auto).config(config));
+    let long = vec![b'x'; 20_000];
+    let mut peer = Peer::connect(&server);
+    peer.send(b"GET k\r\n");
+    assert!(peer.line().starts_with("-NOAUTH"));
+    peer.send(&command(&[b"SET", b"k", &long]));
+    peer.expect(b"-ERR Protocol error: unauthenticated bulk length\r\n");
+    peer.expect_end();
+    let mut peer = Peer::connect(&server);
+    peer.send(b"*11\r\n");
+    peer.expect(b"-ERR Protocol error: unauthenticated multibulk length\r\n");
+    peer.expect_end();
+    let mut peer = Peer::connect(&server);
+    // In one go: the command after AUTH is already of somebody.
+    peer.send(&[command(&[b"AUTH", b"secret"]), command(&[b"SET", b"k", &long])].concat());
+    peer.expect(b"+OK\r\n+OK\r\n");
+}
+
+#[test]
+fn who_waits_for_a_key_waits_with_all_its_commands() {
+    for backend in BACKENDS {
+        let server = start(with(backend).threads(2));
+        let mut waiting: Vec<_> = (0..8).map(|_| Peer::connect(&server)).collect();
+        for peer in &mut waiting {
+            peer.send(&[command(&[b"BLPOP", b"list", b"0"]), command(&[b"ECHO", b"after"])].concat());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let mut other = Peer::connect(&server);
+        other.send(&command(&[b"RPUSH", b"list", b"x", b"x", b"x", b"x", b"x", b"x", b"x", b"x"]));
+        other.expect(b":8\r\n");
+        for peer in &mut waiting {
+            peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n$5\r\nafter\r\n");
+        }
+    }
+}
+
+#[test]
+fn who_waits_and_goes_on_sending_is_not_read() {
+    let server = start(with(Backend::Auto));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"BLPOP list 0\r\n");
+    let mut writer = peer.another_hand();
+    // More than any buffer has room for: it only gets through once it is read again.
+    let sender = std::thread::spawn(move || writer.write_all(&b"PING\r\n".repeat(3_000_000)).unwrap());
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!sender.is_finished());
+    let mut other = Peer::connect(&server);
+    other.send(b"RPUSH list x\r\n");
+    other.expect(b":1\r\n");
+    peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
+    for _ in 0..3_000 {
+        peer.expect(&b"+PONG\r\n".repeat(1000));
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn who_listens_and_does_not_read_is_closed() {
+    let mut limits = Limits::default();
+    limits.unread_message_bytes = 1 << 20;
+    let server = start(with(Backend::Auto).limits(limits));
+    let mut deaf = Peer::connect(&server);
+    deaf.send(b"SUBSCRIBE news\r\n");
+    deaf.expect(b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    let mut speaker = Peer::connect(&server);
+    let message = command(&[b"PUBLISH", b"news", &[b'x'; 100_000]]);
+    for round in 0.. {
+        speaker.send(&message);
+        if speaker.line() == ":0\r\n" {
+            break;
+        }
+        assert!(round < 1000, "100 MB were kept for it");
+    }
+    assert_eq!(server.clients(), 1);
+}
+
+#[test]
+fn a_program_uses_the_engine_beside_its_clients() {
+    let server = start(with(Backend::Auto));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"BLPOP list 0\r\n");
+    std::thread::sleep(Duration::from_millis(20));
+    server.with_engine(|engine| {
+        let now = core::Now { unix_ms: 1, monotonic_us: 1 };
+        let session = engine.open(now, "here");
+        engine.execute(now, session, &[b"RPUSH", b"list", b"x"], &mut Vec::new());
+        engine.close(session);
+    });
+    peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
 }
 
 #[test]
