@@ -1,0 +1,183 @@
+//! The command line, as typed and as meant.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use netdyno_kv::{AofSettings, Backend, Builder, Fsync, Limits, Server, core};
+
+/// A Redis-compatible server.
+///
+/// Without options it serves this machine alone, at port 6379, and keeps everything in memory.
+#[derive(Debug, Parser)]
+#[command(name = "netdyno-kv", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// Address to listen at; may be given several times
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", num_args = 1..)]
+    bind: Vec<IpAddr>,
+
+    /// Port; 0 lets the kernel choose
+    #[arg(long, default_value_t = 6379)]
+    port: u16,
+
+    /// Threads that read, parse and write; commands are executed by one at a time
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+
+    /// How the kernel is asked
+    #[arg(long, value_enum, default_value_t = Io::Auto)]
+    io: Io,
+
+    /// Clients at a time
+    #[arg(long, default_value_t = Limits::default().clients)]
+    maxclients: usize,
+
+    /// Seconds after which a silent client is closed; 0: never
+    #[arg(long, default_value_t = 0)]
+    timeout: u64,
+
+    /// Refuse clients of other machines while there is no password
+    #[arg(long, value_enum, default_value_t = YesNo::Yes)]
+    protected_mode: YesNo,
+
+    /// Password that clients have to give
+    #[arg(long, value_name = "PASSWORD")]
+    requirepass: Option<String>,
+
+    /// Databases
+    #[arg(long, default_value_t = 16)]
+    databases: u32,
+
+    /// Bytes that keys and values may take, for example 100mb; 0: as many as there are
+    #[arg(long, value_name = "BYTES", default_value = "0")]
+    maxmemory: String,
+
+    /// Which keys go when they take more
+    #[arg(long, value_name = "POLICY", default_value = "noeviction")]
+    maxmemory_policy: String,
+
+    /// Write every change to a file, and read it at the start
+    #[arg(long, value_enum, default_value_t = YesNo::No)]
+    appendonly: YesNo,
+
+    /// Directory of that file
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    dir: PathBuf,
+
+    /// Name of that file
+    #[arg(long, value_name = "NAME", default_value = "appendonly.aof")]
+    appendfilename: String,
+
+    /// When it is synced to the disk
+    #[arg(long, value_enum, default_value_t = Sync::Everysec)]
+    appendfsync: Sync,
+
+    /// Rewrite it once it has grown by so many percent; 0: only by BGREWRITEAOF
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    auto_aof_rewrite_percentage: u64,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  netdyno-kv                                                  serve this machine, in memory
+  netdyno-kv --maxmemory 100mb --maxmemory-policy allkeys-lru as a cache
+  netdyno-kv --appendonly yes --dir /var/lib/kv               keep what was written, but for the last second of a power cut
+  netdyno-kv --appendonly yes --appendfsync always            keep all that was answered
+  netdyno-kv --bind 0.0.0.0 --requirepass secret              serve other machines
+  netdyno-kv --threads 4                                      for hundreds of busy clients
+
+Then, from another terminal: redis-cli set greeting hello";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum YesNo {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Io {
+    /// The faster that the kernel has
+    Auto,
+    Epoll,
+    #[value(name = "io_uring")]
+    Uring,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sync {
+    /// Before a change is answered
+    Always,
+    /// Once a second
+    Everysec,
+    /// When the kernel likes
+    No,
+}
+
+impl Cli {
+    /// The server that is meant.
+    ///
+    /// # Errors
+    ///
+    /// A value is none that its option takes.
+    pub(crate) fn builder(&self) -> Result<Builder, core::Error> {
+        let mut limits = Limits::default();
+        limits.clients = self.maxclients;
+        let mut builder = Server::builder()
+            .threads(self.threads)
+            .backend(match self.io {
+                Io::Auto => Backend::Auto,
+                Io::Epoll => Backend::Epoll,
+                Io::Uring => Backend::Uring,
+            })
+            .limits(limits)
+            .protected_mode(self.protected_mode == YesNo::Yes)
+            .idle_timeout((self.timeout > 0).then(|| Duration::from_secs(self.timeout)))
+            .config(self.config()?);
+        for address in &self.bind {
+            builder = builder.bind((*address, self.port));
+        }
+        if self.appendonly == YesNo::Yes {
+            builder = builder.append_only(self.aof());
+        }
+        Ok(builder)
+    }
+
+    fn aof(&self) -> AofSettings {
+        let mut aof = AofSettings::new(&self.dir);
+        aof.file_name.clone_from(&self.appendfilename);
+        aof.rewrite_percent = self.auto_aof_rewrite_percentage;
+        aof.fsync = match self.appendfsync {
+            Sync::Always => Fsync::Always,
+            Sync::Everysec => Fsync::EverySecond,
+            Sync::No => Fsync::No,
+        };
+        aof
+    }
+
+    /// What the commands want to know, and `CONFIG GET` shows.
+    fn config(&self) -> Result<core::Config, core::Error> {
+        let yes_no = |value| if value == YesNo::Yes { "yes" } else { "no" };
+        let fsync = match self.appendfsync {
+            Sync::Always => "always",
+            Sync::Everysec => "everysec",
+            Sync::No => "no",
+        };
+        let bind = self.bind.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" ");
+        core::Config::default()
+            .with("bind", &bind)?
+            .with("port", &self.port.to_string())?
+            .with("io-threads", &self.threads.to_string())?
+            .with("maxclients", &self.maxclients.to_string())?
+            .with("timeout", &self.timeout.to_string())?
+            .with("protected-mode", yes_no(self.protected_mode))?
+            .with("requirepass", self.requirepass.as_deref().unwrap_or_default())?
+            .with("databases", &self.databases.to_string())?
+            .with("maxmemory", &self.maxmemory)?
+            .with("maxmemory-policy", &self.maxmemory_policy)?
+            .with("appendonly", yes_no(self.appendonly))?
+            .with("appendfilename", &self.appendfilename)?
+            .with("appendfsync", fsync)?
+            .with("dir", &self.dir.to_string_lossy())
+    }
+}

@@ -1,0 +1,154 @@
+//! One client: its commands found, executed and answered.
+
+use netdyno_io::tcp::Key;
+use netdyno_kv_core::{Engine, Now, Outcome, SessionId};
+use netdyno_resp::{Args, Progress, Reply, RequestParser};
+
+use crate::limits::{KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
+
+/// What is known of a client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) key: Key,
+    pub(crate) session: SessionId,
+    pub(crate) parser: RequestParser,
+    /// When it last sent something, on the server's clock.
+    pub(crate) active_ms: u64,
+    /// It waits for its turn: commands of it are left from the last.
+    pub(crate) queued: bool,
+    /// It does not take its answers: it waits until it does.
+    pub(crate) stalled: bool,
+    /// Nothing is read from it.
+    pub(crate) paused: bool,
+    /// It waits for something to happen to a key; its next commands wait with it.
+    pub(crate) blocked: bool,
+    /// It sends no more.
+    pub(crate) ended: bool,
+    /// It was sent something that it did not ask for: it listens, and may well be silent.
+    pub(crate) told: bool,
+    authenticated: bool,
+}
+
+/// What is used again from client to client, so that nothing is allocated in a steady flow.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    args: Args,
+    words: Vec<&'static [u8]>,
+}
+
+/// Where a client's turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// No further command has arrived.
+    Hungry,
+    /// There may be more; others come first.
+    More,
+    /// It waits for something to happen.
+    Blocked,
+    /// It is to be closed once it has its answers.
+    Close,
+    /// It is to be closed at once.
+    Abort,
+}
+
+impl Client {
+    pub(crate) fn new(key: Key, session: SessionId, parser: RequestParser, active_ms: u64) -> Self {
+        let (queued, stalled, paused, blocked, ended, told) = (false, false, false, false, false, false);
+        let authenticated = false;
+        Self { key, session, parser, active_ms, queued, stalled, paused, blocked, ended, told, authenticated }
+    }
+
+    /// Until it has said who it is its commands are held to be short.
+    #[inline]
+    fn look_who_it_is(&mut self, engine: &Engine) {
+        if !self.authenticated {
+            self.authenticated = engine.is_authenticated(self.session);
+            self.parser.set_authenticated(self.authenticated);
+        }
+    }
+
+    /// Executes commands of `input` and appends their answers to `output`, for as long as a turn may last. Gives how many bytes are done with.
+    pub(crate) fn serve(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        (input, output): (&[u8], &mut Vec<u8>),
+        scratch: &mut Scratch,
+    ) -> (usize, End) {
+        let mut words = recycle(std::mem::take(&mut scratch.words));
+        let (mut at, start, mut end) = (0, output.len(), End::More);
+        for _ in 0..TURN_COMMANDS {
+            if output.len() - start > TURN_ANSWER_BYTES {
+                break;
+            }
+            let rest = &input[at..];
+            self.look_who_it_is(engine);
+            match self.parser.parse(rest, &mut scratch.args) {
+                Ok(Progress::Complete(bytes)) => at += bytes,
+                Ok(Progress::Partial(_)) => {
+                    end = End::Hungry;
+                    break;
+                }
+                Err(error) => {
+                    Reply::new(output, engine.protocol(self.session)).error_display(error);
+                    end = End::Close;
+                    break;
+                }
+            }
+            if scratch.args.is_empty() {
+                continue;
+            }
+            let outcome = if let Some(args) = scratch.args.in_input(rest) {
+                words.clear();
+                words.extend(args);
+                engine.execute(now, self.session, &words, output)
+            } else {
+                let words: Vec<_> = scratch.args.iter(rest).collect();
+                if is_http(words[0]) {
+                    end = End::Abort;
+                    break;
+                }
+                engine.execute(now, self.session, &words, output)
+            };
+            match outcome {
+                Outcome::Continue => {}
+                Outcome::Blocked => {
+                    end = End::Blocked;
+                    break;
+                }
+                Outcome::Close => {
+                    end = End::Close;
+                    break;
+                }
+            }
+        }
+        scratch.words = recycle(words);
+        (at, end)
+    }
+}
+
+/// A page in a browser can make it send requests here, whose body could then be commands. They begin so.
+fn is_http(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"HOST:")
+}
+
+/// The same room, for words that live for another time. The standard library collects in place.
+fn recycle<'b>(mut words: Vec<&[u8]>) -> Vec<&'b [u8]> {
+    words.clear();
+    words.shrink_to(KEPT_WORDS);
+    words.into_iter().map(|_| -> &'b [u8] { unreachable!("there are none") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_words_is_kept() {
+        let mut words = Vec::with_capacity(20);
+        words.push(&b"word"[..]);
+        let place = words.as_ptr().addr();
+        let words = recycle(words);
+        assert_eq!((words.as_ptr().addr(), words.capacity(), words.len()), (place, 20, 0));
+    }
+}

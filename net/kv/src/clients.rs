@@ -1,0 +1,90 @@
+//! The clients of a thread, and who of them waits for a turn.
+
+use std::collections::VecDeque;
+
+use netdyno_io::tcp::Key;
+
+use crate::client::Client;
+
+#[derive(Default)]
+pub(crate) struct Clients {
+    /// By the reactor's own numbers.
+    slots: Vec<Option<Box<Client>>>,
+    /// Commands of theirs are left from the last turn.
+    queued: Vec<Key>,
+    /// They do not take their answers.
+    stalled: VecDeque<Key>,
+}
+
+impl Clients {
+    pub(crate) fn insert(&mut self, client: Client) {
+        let index = client.key.index();
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, || None);
+        }
+        self.slots[index] = Some(Box::new(client));
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Client> {
+        self.slots.get_mut(key.index())?.as_deref_mut().filter(|client| client.key == key)
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Box<Client>> {
+        self.slots.get_mut(key.index())?.take_if(|client| client.key == key)
+    }
+
+    /// Places, taken or not.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn at(&self, index: usize) -> Option<&Client> {
+        self.slots.get(index)?.as_deref()
+    }
+
+    /// It is to have a turn again.
+    pub(crate) fn queue(&mut self, key: Key) {
+        if let Some(client) = self.get_mut(key)
+            && !std::mem::replace(&mut client.queued, true)
+        {
+            self.queued.push(key);
+        }
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// Those who are to have a turn. They are no longer queued. `into` is empty, and its room is used for the next.
+    pub(crate) fn take_queued(&mut self, into: &mut Vec<Key>) {
+        std::mem::swap(&mut self.queued, into);
+        for key in into {
+            if let Some(client) = self.get_mut(*key) {
+                client.queued = false;
+            }
+        }
+    }
+
+    /// It waits until it has taken its answers.
+    pub(crate) fn stall(&mut self, key: Key) -> Option<&mut Client> {
+        let client = self.slots.get_mut(key.index())?.as_deref_mut().filter(|client| client.key == key)?;
+        if !std::mem::replace(&mut client.stalled, true) {
+            self.stalled.push_back(key);
+        }
+        Some(client)
+    }
+
+    pub(crate) fn stalled(&self) -> usize {
+        self.stalled.len()
+    }
+
+    /// The one that was looked at longest ago. It no longer counts as stalled.
+    pub(crate) fn next_stalled(&mut self) -> Option<Key> {
+        let key = self.stalled.pop_front()?;
+        if let Some(client) = self.get_mut(key) {
+            client.stalled = false;
+        }
+        Some(key)
+    }
+}

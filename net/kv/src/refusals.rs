@@ -1,0 +1,45 @@
+//! Who is not served, and what is said to them.
+
+use std::net::IpAddr;
+
+/// As many clients as `maxclients`.
+pub(crate) const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
+
+/// From another machine, and there is no password.
+pub(crate) const PROTECTED: &[u8] = b"-DENIED This server is in protected mode: it has no password, and so serves only clients on its own \
+machine. To serve others, either 1) set a password, with --requirepass at the start or by CONFIG SET requirepass from the machine itself; \
+or 2) switch protected mode off, with --protected-mode no, if nobody but those you trust can reach this port.\r\n";
+
+/// Whether somebody from there is served, as far as protected mode goes: only from this machine while there is no password.
+pub(crate) fn enters(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {
+    if protected && !from.to_canonical().is_loopback() { Err(PROTECTED) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_mode_serves_this_machine() {
+        for (protected, from, enters_it) in [
+            (true, "127.0.0.1", true),
+            (true, "127.8.7.6", true),
+            (true, "::1", true),
+            (true, "::ffff:127.0.0.1", true),
+            (true, "10.0.0.1", false),
+            (true, "::ffff:10.0.0.1", false),
+            (true, "fe80::1", false),
+            (false, "10.0.0.1", true),
+        ] {
+            assert_eq!(enters(protected, from.parse().unwrap()).is_ok(), enters_it, "{from}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_one_line() {
+        for text in [FULL, PROTECTED] {
+            assert!(text.starts_with(b"-") && text.ends_with(b"\r\n"));
+            assert_eq!(text.iter().filter(|byte| byte.is_ascii_control()).count(), 2);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A server: its threads, from their start to their end.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use netdyno_io::tcp::{self, ListenOptions, TcpReactor};
+use netdyno_kv_core::Engine;
+
+use crate::aof::Aof;
+use crate::clock::Clock;
+use crate::limits::CONNECTIONS_TO_REFUSE;
+use crate::settings::Builder;
+use crate::shared::{Post, Shared, SharedSettings};
+use crate::worker::Worker;
+use crate::{Replayed, RunError, StartError};
+
+/// A server that runs. It ends by [`stop`](Self::stop), or when it is dropped.
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<Result<(), RunError>>>,
+    /// Keeps the append-only file.
+    keeper: Option<JoinHandle<()>>,
+    replayed: Option<Replayed>,
+}
+
+/// Stops a server from anywhere: from another thread, or when a signal comes.
+#[derive(Clone)]
+pub struct Stopper {
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    /// A server as it is by default: at 127.0.0.1:6379, one thread, in memory.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn start(mut builder: Builder) -> Result<Self, StartError> {
+        let mut engine =
+            Engine::new(std::mem::take(&mut builder.config), builder.seed.unwrap_or_else(random));
+        builder.commands.drain(..).for_each(|command| engine.register(command));
+        let (aof, replayed) =
+            match builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()? {
+                Some((aof, replayed)) => (Some(aof), Some(replayed)),
+                None => (None, None),
+            };
+        let mut addresses = builder.addresses.clone();
+        if addresses.is_empty() {
+            addresses.push((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into());
+        }
+        let mut reactors = Vec::with_capacity(builder.threads);
+        for _ in 0..builder.threads {
+            reactors.push(listening(&builder, &mut addresses)?);
+        }
+        let settings = SharedSettings {
+            clock: Clock::new(),
+            limits: builder.limits,
+            protected: builder.protected,
+            idle_timeout_ms: builder.idle_timeout.map_or(0, |timeout| timeout.as_millis() as u64),
+            aof,
+        };
+        let wakers = reactors.iter().map(TcpReactor::waker).collect();
+        let shared = Arc::new(Shared::new(settings, engine, wakers));
+        let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, replayed };
+        server.keep()?;
+        for (index, reactor) in reactors.into_iter().enumerate() {
+            server.spawn(index, reactor)?;
+        }
+        Ok(server)
+    }
+
+    /// The addresses that it listens at, with the ports that it got.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What was found in the append-only file at the start.
+    pub fn replayed(&self) -> Option<&Replayed> {
+        self.replayed.as_ref()
+    }
+
+    /// Clients that are connected.
+    pub fn clients(&self) -> usize {
+        self.shared.clients()
+    }
+
+    /// What stops it from elsewhere.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { shared: self.shared.clone() }
+    }
+
+    /// Ends all connections and threads. What was answered is where the promises of the append-only file say.
+    ///
+    /// # Errors
+    ///
+    /// It had ended by itself before.
+    pub fn stop(mut self) -> Result<(), RunError> {
+        self.shared.stop();
+        self.join()
+    }
+
+    /// Waits until somebody stops it.
+    ///
+    /// # Errors
+    ///
+    /// It ended by itself.
+    pub fn wait(mut self) -> Result<(), RunError> {
+        self.join()
+    }
+
+    /// Uses the engine from here: between two turns, so that no command runs meanwhile. `None` if a thread has panicked.
+    pub fn with_engine<T>(&self, use_it: impl FnOnce(&mut Engine) -> T) -> Option<T> {
+        let result = use_it(&mut self.shared.lock().ok()?.engine);
+        // For what clients are to be told of it.
+        self.shared.posts.iter().take(1).for_each(Post::wake);
+        Some(result)
+    }
+
+    fn keep(&mut self) -> Result<(), StartError> {
+        let shared = self.shared.clone();
+        if shared.aof.is_none() {
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("kv aof".into()).spawn(move || {
+            if let Some(aof) = &shared.aof {
+                aof.keep(|| shared.posts[0].wake());
+            }
+        });
+        self.keeper = Some(thread.map_err(StartError::Reactor)?);
+        Ok(())
+    }
+
+    fn spawn(&mut self, index: usize, reactor: TcpReactor) -> Result<(), StartError> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
+            // However it ends, the others end with it.
+            let _stopper = StopAtEnd(shared.clone());
+            Worker::new(shared, index, reactor).run()
+        });
+        self.threads.push(thread.map_err(StartError::Reactor)?);
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<(), RunError> {
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            result = result.and(thread.join().unwrap_or(Err(RunError::Panicked)));
+        }
+        // Whoever could append has ended.
+        if let (Some(aof), Some(keeper)) = (&self.shared.aof, self.keeper.take()) {
+            // What was changed by `with_engine` since.
+            if let Ok(mut core) = self.shared.lock() {
+                let position = aof.append(&mut core.engine, false);
+                drop(core);
+                result = result.and(aof.commit(position).map_err(|_| RunError::NotDurable));
+            }
+            aof.stop();
+            result = result.and(keeper.join().map_err(|_| RunError::Panicked));
+        }
+        result
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop();
+        // Whoever wants to know how it ended calls `stop`.
+        let _ = self.join();
+    }
+}
+
+impl Stopper {
+    /// Asks it to end: it does after the turn that it is in.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+}
+
+struct StopAtEnd(Arc<Shared>);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Redis' port.
+const DEFAULT_PORT: u16 = 6379;
+
+/// A number that others do not know, from what the standard library seeds its tables with.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one("seed")
+}
+
+/// A reactor that listens everywhere. The first one learns which ports the kernel chose, and puts them into `addresses`.
+fn listening(builder: &Builder, addresses: &mut [SocketAddr]) -> Result<TcpReactor, StartError> {
+    let mut limits = tcp::Limits::default();
+    limits.connections = builder.limits.clients + CONNECTIONS_TO_REFUSE;
+    limits.input_bytes = builder.limits.request.max_request_bytes.saturating_add(limits.input_bytes);
+    // One answer can have any length; how many wait is bounded by us.
+    limits.output_bytes = usize::MAX;
+    let mut reactor = TcpReactor::new(builder.backend, limits).map_err(StartError::Reactor)?;
+    let mut options = ListenOptions::default();
+    options.share_port = builder.threads > 1;
+    for address in addresses {
+        let listener =
+            reactor.listen(*address, &options).map_err(|error| StartError::listen(*address, error))?;
+        *address = reactor.local_address(listener);
+    }
+    Ok(reactor)
+}

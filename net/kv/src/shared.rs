@@ -1,0 +1,122 @@
+//! What the threads of a server share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use netdyno_io::Waker;
+use netdyno_io::tcp::Key;
+use netdyno_kv_core::{Engine, Output, SessionId};
+
+use crate::Limits;
+use crate::aof::Aof;
+use crate::clock::Clock;
+
+pub(crate) struct Shared {
+    /// Taken once a turn, for all commands that arrived in it.
+    core: Mutex<Core>,
+    /// One a thread.
+    pub(crate) posts: Vec<Post>,
+    pub(crate) clock: Clock,
+    pub(crate) limits: Limits,
+    /// Refuse clients from other machines while there is no password.
+    pub(crate) protected: bool,
+    pub(crate) idle_timeout_ms: u64,
+    pub(crate) aof: Option<Aof>,
+    clients: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// What may be used only with the lock.
+pub(crate) struct Core {
+    pub(crate) engine: Engine,
+    /// Where the client of each session is.
+    pub(crate) owners: HashMap<SessionId, Owner>,
+}
+
+/// A client, and the thread that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) thread: usize,
+    pub(crate) key: Key,
+}
+
+/// What other threads want a thread to send. Filled and emptied with the lock on [`Core`], so that its order is theirs.
+pub(crate) struct Post {
+    letters: Mutex<Vec<(Key, Output)>>,
+    waker: Waker,
+}
+
+/// A thread panicked while it had the lock: what it guards cannot be trusted.
+#[derive(Debug)]
+pub(crate) struct Poisoned;
+
+impl Shared {
+    pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
+        let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
+        let SharedSettings { clock, limits, protected, idle_timeout_ms, aof } = settings;
+        let core = Mutex::new(Core { engine, owners: HashMap::new() });
+        let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { core, posts, clock, limits, protected, idle_timeout_ms, aof, clients, stop }
+    }
+
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Core>, Poisoned> {
+        self.core.lock().map_err(|_| Poisoned)
+    }
+
+    /// Ends all threads after their turns.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.posts.iter().for_each(Post::wake);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Counts a client, unless there are as many as may be.
+    pub(crate) fn admit(&self) -> bool {
+        let clients = self.clients.fetch_add(1, Ordering::Relaxed);
+        if clients >= self.limits.clients {
+            self.clients.fetch_sub(1, Ordering::Relaxed);
+        }
+        clients < self.limits.clients
+    }
+
+    pub(crate) fn dismiss(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+}
+
+/// What a [`Shared`] is made of besides the engine.
+pub(crate) struct SharedSettings {
+    pub(crate) clock: Clock,
+    pub(crate) limits: Limits,
+    pub(crate) protected: bool,
+    pub(crate) idle_timeout_ms: u64,
+    pub(crate) aof: Option<Aof>,
+}
+
+impl Post {
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// With the lock on [`Core`].
+    pub(crate) fn push(&self, key: Key, output: Output) {
+        if let Ok(mut letters) = self.letters.lock() {
+            letters.push((key, output));
+        }
+    }
+
+    /// With the lock on [`Core`]. `into` is empty, and its room is used for the next letters.
+    pub(crate) fn collect(&self, into: &mut Vec<(Key, Output)>) {
+        if let Ok(mut letters) = self.letters.lock() {
+            std::mem::swap(&mut *letters, into);
+        }
+    }
+}

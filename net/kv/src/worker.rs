@@ -1,0 +1,384 @@
+//! A thread that serves clients, in turns.
+//!
+//! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take what is to be told to
+//! others and what is to be written to the append-only file; without the lock, write that file; then send.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use netdyno_io::tcp::{Event, Key, TcpReactor};
+use netdyno_kv_core::{Now, Output, Wish};
+use netdyno_resp::RequestParser;
+
+use crate::RunError;
+use crate::aof::Aof;
+use crate::client::{Client, End, Scratch};
+use crate::clients::Clients;
+use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
+use crate::refusals;
+use crate::shared::{Core, Owner, Shared};
+
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    index: usize,
+    reactor: TcpReactor,
+    clients: Clients,
+    scratch: Scratch,
+    happened: Happened,
+    queued: Vec<Key>,
+    letters: Vec<(Key, Output)>,
+    /// Threads that were written to in this turn.
+    to_wake: Vec<bool>,
+    /// Clients that changed something in this turn: they have answers that may not go out before the file is synced.
+    writers: Vec<Key>,
+    /// When the engine wants to be called, on the clock of the world.
+    deadline_ms: Option<u64>,
+    /// Where the search for idle clients goes on.
+    idle_at: usize,
+}
+
+/// What is to be done in a turn.
+#[derive(Default)]
+struct Happened {
+    accepted: Vec<(Key, SocketAddr)>,
+    received: Vec<Key>,
+    ended: Vec<Key>,
+    closed: Vec<Key>,
+    woken: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, reactor: TcpReactor) -> Self {
+        let to_wake = vec![false; shared.posts.len()];
+        Self {
+            shared,
+            index,
+            reactor,
+            clients: Clients::default(),
+            scratch: Scratch::default(),
+            happened: Happened::default(),
+            queued: Vec::new(),
+            letters: Vec::new(),
+            to_wake,
+            writers: Vec::new(),
+            deadline_ms: None,
+            idle_at: 0,
+        }
+    }
+
+    /// Serves until the server is stopped.
+    pub(crate) fn run(mut self) -> Result<(), RunError> {
+        while !self.shared.is_stopping() {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<(), RunError> {
+        self.reactor.wait(self.timeout())?;
+        self.note_events();
+        self.look_at_stalled();
+        let now = self.shared.clock.now();
+        if self.has_work(now) {
+            let shared = self.shared.clone();
+            let mut core = shared.lock().map_err(|_| RunError::Panicked)?;
+            self.with_lock(&mut core, now);
+            let position = shared.aof.as_ref().map(|aof| aof.append(&mut core.engine, self.index == 0));
+            drop(core);
+            // Before anybody has an answer.
+            if let (Some(aof), Some(position)) = (&shared.aof, position)
+                && aof.commit(position).is_err()
+            {
+                self.disown();
+            }
+            self.writers.clear();
+            self.wake_others();
+        }
+        self.reactor.flush()?;
+        Ok(())
+    }
+
+    /// How long nothing has to be done unless something happens.
+    fn timeout(&self) -> Option<Duration> {
+        if self.clients.has_queued() {
+            return Some(Duration::ZERO);
+        }
+        let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
+        let engine = self.deadline_ms.map(until);
+        let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
+        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        if rewriting {
+            return Some(Duration::ZERO);
+        }
+        let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
+        [engine, stalled, idle].into_iter().flatten().min()
+    }
+
+    fn note_events(&mut self) {
+        let happened = &mut self.happened;
+        while let Some(event) = self.reactor.next_event() {
+            match event {
+                Event::Accepted(key, peer) => happened.accepted.push((key, peer)),
+                Event::Received(key) => happened.received.push(key),
+                Event::Ended(key) => happened.ended.push(key),
+                Event::Closed(key, _) => happened.closed.push(key),
+                Event::Woken => happened.woken = true,
+                Event::Connected(_) => {}
+            }
+        }
+    }
+
+    fn has_work(&self, now: Now) -> bool {
+        let Happened { accepted, received, ended, closed, woken } = &self.happened;
+        let events =
+            *woken || !(received.is_empty() && accepted.is_empty() && ended.is_empty() && closed.is_empty());
+        let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
+        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+    }
+
+    fn with_lock(&mut self, core: &mut Core, now: Now) {
+        // Written before our turn, so that they come before our own answers.
+        if let Some(aof) = &self.shared.aof {
+            aof.tell(&mut core.engine);
+        }
+        self.take_letters(core);
+        self.open_sessions(core, now);
+        let mut queued = std::mem::take(&mut self.queued);
+        self.clients.take_queued(&mut queued);
+        for key in queued.drain(..) {
+            self.serve(core, now, key);
+        }
+        self.queued = queued;
+        let mut received = std::mem::take(&mut self.happened.received);
+        for key in received.drain(..) {
+            let Some(client) = self.clients.get_mut(key) else { continue };
+            client.active_ms = now.monotonic_us / 1000;
+            if client.blocked {
+                self.hold_back(key);
+            } else if !client.queued && !client.stalled {
+                self.serve(core, now, key);
+            }
+        }
+        self.happened.received = received;
+        if let Some(wish) = core.engine.take_wish() {
+            self.fulfil(wish);
+        }
+        self.close_sessions(core);
+        self.close_idle(core, now);
+        core.engine.tick(now);
+        self.deliver(core);
+        self.deadline_ms = core.engine.next_deadline();
+    }
+
+    /// What a command wants of us.
+    fn fulfil(&mut self, wish: Wish) {
+        match wish {
+            Wish::Shutdown => self.shared.stop(),
+            Wish::Rewrite => {
+                if self.shared.aof.as_ref().is_some_and(Aof::want_rewrite) {
+                    // The thread that leads.
+                    self.to_wake[0] = true;
+                }
+            }
+        }
+    }
+
+    fn open_sessions(&mut self, core: &mut Core, now: Now) {
+        let mut accepted = std::mem::take(&mut self.happened.accepted);
+        for (key, peer) in accepted.drain(..) {
+            let protected =
+                self.shared.protected && core.engine.config("requirepass").is_none_or(str::is_empty);
+            let admitted = refusals::enters(protected, peer.ip());
+            let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
+            if let Err(refusal) = admitted {
+                self.reactor.output(key).extend_from_slice(refusal);
+                self.reactor.close(key, true);
+                continue;
+            }
+            let session = core.engine.open(now, &peer.to_string());
+            core.owners.insert(session, Owner { thread: self.index, key });
+            let parser = RequestParser::new(self.shared.limits.request);
+            self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
+        }
+        self.happened.accepted = accepted;
+    }
+
+    /// A client's turn.
+    fn serve(&mut self, core: &mut Core, now: Now, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        if self.reactor.pending_output(key) > self.shared.limits.unread_answer_bytes {
+            return self.stall(key);
+        }
+        let logged = core.engine.take_log().len();
+        let (input, output) = self.reactor.buffers(key);
+        let (consumed, end) = client.serve(&mut core.engine, now, (input, output), &mut self.scratch);
+        self.reactor.consume(key, consumed);
+        if core.engine.take_log().len() > logged {
+            self.writers.push(key);
+        }
+        match end {
+            End::Hungry => self.listen_again(key),
+            End::More => {
+                self.clients.queue(key);
+                self.hold_back(key);
+            }
+            End::Blocked => {
+                client.blocked = true;
+                self.hold_back(key);
+            }
+            End::Close => self.close(core, key, true),
+            End::Abort => self.close(core, key, false),
+        }
+    }
+
+    /// Its commands wait: with enough of them nothing more is read from it.
+    fn hold_back(&mut self, key: Key) {
+        if self.reactor.input(key).len() > WAITING_INPUT_BYTES
+            && let Some(client) = self.clients.get_mut(key)
+            && !std::mem::replace(&mut client.paused, true)
+        {
+            self.reactor.pause(key);
+        }
+    }
+
+    /// All of its commands are executed.
+    fn listen_again(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        if std::mem::take(&mut client.paused) {
+            self.reactor.resume(key);
+        }
+        if client.ended {
+            self.happened.ended.push(key);
+        }
+    }
+
+    /// It does not take its answers.
+    fn stall(&mut self, key: Key) {
+        if let Some(client) = self.clients.stall(key)
+            && !std::mem::replace(&mut client.paused, true)
+        {
+            self.reactor.pause(key);
+        }
+    }
+
+    /// Those who took enough of their answers have a turn again.
+    fn look_at_stalled(&mut self) {
+        for _ in 0..STALLED_LOOKED_AT.min(self.clients.stalled()) {
+            let Some(key) = self.clients.next_stalled() else { return };
+            if self.reactor.pending_output(key) > self.shared.limits.unread_answer_bytes / 2 {
+                self.clients.stall(key);
+            } else {
+                self.clients.queue(key);
+            }
+        }
+    }
+
+    fn close_sessions(&mut self, core: &mut Core) {
+        let mut ended = std::mem::take(&mut self.happened.ended);
+        for key in ended.drain(..) {
+            let Some(client) = self.clients.get_mut(key) else { continue };
+            client.ended = true;
+            // What it sent before is answered first.
+            if !client.queued && !client.stalled {
+                self.close(core, key, true);
+            }
+        }
+        self.happened.ended = ended;
+        let mut closed = std::mem::take(&mut self.happened.closed);
+        for key in closed.drain(..) {
+            self.forget(core, key);
+        }
+        self.happened.closed = closed;
+    }
+
+    fn close_idle(&mut self, core: &mut Core, now: Now) {
+        let timeout_ms = self.shared.idle_timeout_ms;
+        if timeout_ms == 0 {
+            return;
+        }
+        for _ in 0..IDLE_LOOKED_AT.min(self.clients.slots()) {
+            self.idle_at = (self.idle_at + 1) % self.clients.slots();
+            let Some(client) = self.clients.at(self.idle_at) else { continue };
+            let idle_ms = (now.monotonic_us / 1000).saturating_sub(client.active_ms);
+            if idle_ms > timeout_ms && !client.blocked && !client.told {
+                let key = client.key;
+                self.close(core, key, false);
+            }
+        }
+    }
+
+    fn close(&mut self, core: &mut Core, key: Key, after_flush: bool) {
+        self.reactor.close(key, after_flush);
+        self.forget(core, key);
+    }
+
+    fn forget(&mut self, core: &mut Core, key: Key) {
+        if let Some(client) = self.clients.remove(key) {
+            core.owners.remove(&client.session);
+            core.engine.close(client.session);
+            self.shared.dismiss();
+        }
+    }
+
+    /// Takes what the engine has for others to where they are.
+    fn deliver(&mut self, core: &mut Core) {
+        while let Some((session, output)) = core.engine.poll_output() {
+            let Some(owner) = core.owners.get(&session).copied() else { continue };
+            if owner.thread == self.index {
+                self.send(core, owner.key, output);
+            } else {
+                self.shared.posts[owner.thread].push(owner.key, output);
+                self.to_wake[owner.thread] = true;
+            }
+        }
+    }
+
+    fn take_letters(&mut self, core: &mut Core) {
+        let mut letters = std::mem::take(&mut self.letters);
+        self.shared.posts[self.index].collect(&mut letters);
+        for (key, output) in letters.drain(..) {
+            self.send(core, key, output);
+        }
+        self.letters = letters;
+    }
+
+    /// Sends what a client did not ask for, or had to wait for.
+    fn send(&mut self, core: &mut Core, key: Key, output: Output) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        match output {
+            Output::Bytes(bytes) => {
+                if self.reactor.pending_output(key) + bytes.len() > self.shared.limits.unread_message_bytes {
+                    return self.close(core, key, false);
+                }
+                self.reactor.output(key).extend_from_slice(&bytes);
+                client.told = true;
+            }
+            Output::Resume(bytes) => {
+                client.blocked = false;
+                self.reactor.output(key).extend_from_slice(&bytes);
+                self.clients.queue(key);
+            }
+            Output::Close(bytes) => {
+                self.reactor.output(key).extend_from_slice(&bytes);
+                self.close(core, key, true);
+            }
+        }
+    }
+
+    /// What these clients changed could not be made durable: they get no answer, which they could take for a promise.
+    fn disown(&mut self) {
+        for key in self.writers.drain(..) {
+            self.reactor.close(key, false);
+        }
+    }
+
+    fn wake_others(&mut self) {
+        for (thread, wake) in self.to_wake.iter_mut().enumerate() {
+            if std::mem::take(wake) {
+                self.shared.posts[thread].wake();
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A server on real sockets: what clients may do to it, and what it owes them.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use netdyno_kv::{Backend, Limits, Server, core};
+use support::{Peer, command, start, with};
+
+const BACKENDS: [Backend; 2] = [Backend::Epoll, Backend::Auto];
+
+#[test]
+fn answers_in_the_order_of_the_commands() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let mut peer = Peer::connect(&server);
+        peer.send(b"*1\r\n$4\r\nPING\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$3\r\nabc\r\nset k \"a b\"\r\nget k\r\n\r\nget none\r\n");
+        peer.expect(b"+PONG\r\n+PONG\r\n$3\r\nabc\r\n+OK\r\n$3\r\na b\r\n$-1\r\n");
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_frame_cut_at_every_byte() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let mut peer = Peer::connect(&server);
+        let frame = command(&[b"ECHO", b"hello"]);
+        for cut in 1..frame.len() {
+            peer.send(&frame[..cut]);
+            std::thread::sleep(Duration::from_millis(1));
+            peer.send(&frame[cut..]);
+            peer.expect(b"$5\r\nhello\r\n");
+        }
+    }
+}
+
+#[test]
+fn a_deep_pipeline_whose_sender_does_not_read() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let value = vec![b'x'; 10_000];
+        let mut deaf = Peer::connect(&server);
+        deaf.send(&command(&[b"SET", b"big", &value]));
+        deaf.expect(b"+OK\r\n");
+        let mut writer = deaf.another_hand();
+        let sender =
+            std::thread::spawn(move || writer.write_all(&command(&[b"GET", b"big"]).repeat(10_000)).unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        // Others are served meanwhile.
+        let mut other = Peer::connect(&server);
+        for _ in 0..100 {
+            other.send(b"PING\r\n");
+            other.expect(b"+PONG\r\n");
+        }
+        // And it gets all of its answers once it reads.
+        let answer = [&b"$10000\r\n"[..], &value, b"\r\n"].concat();
+        for _ in 0..10_000 {
+            deaf.expect(&answer);
+        }
+        sender.join().unwrap();
+    }
+}
+
+#[test]
+fn a_deep_pipeline_of_small_commands() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let mut peer = Peer::connect(&server);
+        peer.send(&command(&[b"INCR", b"n"]).repeat(10_000));
+        for n in 1..=10_000 {
+            peer.expect(format!(":{n}\r\n").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn what_breaks_the_protocol_is_told_and_closed() {
+    let server = start(with(Backend::Auto));
+    for (sent, answer) in [
+        (&b"*3000000000\r\n"[..], &b"-ERR Protocol error: invalid multibulk length\r\n"[..]),
+        (b"*1\r\n$-10\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+        (b"*1\r\n$2000000000\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+        (b"*1\r\n*1\r\n*1\r\n", b"-ERR Protocol error: expected '$', got '*'\r\n"),
+        (b"PING\r\n*x\r\n", b"+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n"),
+        (b"set \"a\r\n", b"-ERR Protocol error: unbalanced quotes in request\r\n"),
+        (&[b'x'; 70_000], b"-ERR Protocol error: too big inline request\r\n"),
+        (b"QUIT\r\nPING\r\n", b"+OK\r\n"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\n\r\nSET a b\r\n", b""),
+        (b"Host: 127.0.0.1\r\n\r\nSET a b\r\n", b""),
+    ] {
+        let mut peer = Peer::connect(&server);
+        peer.send(sent);
+        peer.expect(answer);
+        peer.expect_end();
+    }
+}
+
+#[test]
+fn a_claimed_length_costs_nothing() {
+    let server = start(with(Backend::Auto));
+    let mut peers: Vec<_> = (0..200).map(|_| Peer::connect(&server)).collect();
+    for peer in &mut peers {
+        peer.send(b"*1000000\r\n$536870912\r\nabc");
+    }
+    let mut other = Peer::connect(&server);
+    other.send(b"PING\r\n");
+    other.expect(b"+PONG\r\n");
+}
+
+#[test]
+fn a_long_value_there_and_back() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let value: Vec<_> = (0..20_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let mut peer = Peer::connect(&server);
+        let mut writer = peer.another_hand();
+        let sent = [command(&[b"SET", b"k", &value]), command(&[b"GET", b"k"])].concat();
+        let sender = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+        peer.expect(b"+OK\r\n$20000000\r\n");
+        peer.expect(&value);
+        peer.expect(b"\r\n");
+        sender.join().unwrap();
+    }
+}
+
+#[test]
+fn as_many_clients_as_may_be() {
+    let mut limits = Limits::default();
+    limits.clients = 3;
+    let server = start(with(Backend::Auto).limits(limits));
+    let mut peers: Vec<_> = (0..3).map(|_| Peer::connect(&server)).collect();
+    for peer in &mut peers {
+        peer.send(b"PING\r\n");
+        peer.expect(b"+PONG\r\n");
+    }
+    let mut fourth = Peer::connect(&server);
+    fourth.expect(b"-ERR max number of clients reached\r\n");
+    fourth.expect_end();
+    drop(peers.pop());
+    while server.clients() > 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut fifth = Peer::connect(&server);
+    fifth.send(b"PING\r\n");
+    fifth.expect(b"+PONG\r\n");
+}
+
+#[test]
+fn many_clients_on_several_threads_count_together() {
+    for backend in BACKENDS {
+        let server = start(with(backend).threads(3));
+        let peers: Vec<_> = (0..50).map(|_| Peer::connect(&server)).collect();
+        let hands: Vec<_> = peers
+            .into_iter()
+            .map(|mut peer| {
+                std::thread::spawn(move || {
+                    peer.send(&command(&[b"INCR", b"n"]).repeat(100));
+                    for _ in 0..100 {
+                        peer.line();
+                    }
+                })
+            })
+            .collect();
+        hands.into_iter().for_each(|hand| hand.join().unwrap());
+        let mut peer = Peer::connect(&server);
+        peer.send(b"GET n\r\n");
+        peer.expect(b"$4\r\n5000\r\n");
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn clients_that_die_in_the_middle_leave_nothing() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        for round in 0..200 {
+            let mut peer = Peer::connect(&server);
+            match round % 4 {
+                0 => peer.send(b"*2\r\n$3\r\nGET\r\n$10"),
+                1 => peer.send(&command(&[b"PING"]).repeat(1000)),
+                2 => peer.reset(),
+                _ => {}
+            }
+        }
+        while server.clients() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut peer = Peer::connect(&server);
+        peer.send(b"PING\r\n");
+        peer.expect(b"+PONG\r\n");
+    }
+}
+
+#[test]
+fn who_sends_no_more_still_gets_its_answers() {
+    for backend in BACKENDS {
+        let server = start(with(backend));
+        let mut peer = Peer::connect(&server);
+        peer.send(&command(&[b"PING"]).repeat(5000));
+        peer.end();
+        let mut answers = Vec::new();
+        peer.stream.read_to_end(&mut answers).unwrap();
+        assert!(answers == b"+PONG\r\n".repeat(5000), "{} bytes", answers.len());
+    }
+}
+
+#[test]
+fn messages_reach_clients_of_other_threads() {
+    let server = start(with(Backend::Auto).threads(2));
+    let mut listeners: Vec<_> = (0..10).map(|_| Peer::connect(&server)).collect();
+    for peer in &mut listeners {
+        peer.send(b"SUBSCRIBE news\r\n");
+        peer.expect(b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    }
+    let mut speaker = Peer::connect(&server);
+    speaker.send(b"PUBLISH news hello\r\n");
+    speaker.expect(b":10\r\n");
+    for peer in &mut listeners {
+        peer.expect(b"*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n");
+    }
+}
+
+#[test]
+fn who_has_not_said_who_it_is_is_held_short() {
+    let config = core::Config::default().with("requirepass", "secret").unwrap();
+    let server = start(with(Backend::Auto).config(config));
+    let long = vec![b'x'; 20_000];
+    let mut peer = Peer::connect(&server);
+    peer.send(b"GET k\r\n");
+    assert!(peer.line().starts_with("-NOAUTH"));
+    peer.send(&command(&[b"SET", b"k", &long]));
+    peer.expect(b"-ERR Protocol error: unauthenticated bulk length\r\n");
+    peer.expect_end();
+    let mut peer = Peer::connect(&server);
+    peer.send(b"*11\r\n");
+    peer.expect(b"-ERR Protocol error: unauthenticated multibulk length\r\n");
+    peer.expect_end();
+    let mut peer = Peer::connect(&server);
+    // In one go: the command after AUTH is already of somebody.
+    peer.send(&[command(&[b"AUTH", b"secret"]), command(&[b"SET", b"k", &long])].concat());
+    peer.expect(b"+OK\r\n+OK\r\n");
+}
+
+#[test]
+fn who_waits_for_a_key_waits_with_all_its_commands() {
+    for backend in BACKENDS {
+        let server = start(with(backend).threads(2));
+        let mut waiting: Vec<_> = (0..8).map(|_| Peer::connect(&server)).collect();
+        for peer in &mut waiting {
+            peer.send(&[command(&[b"BLPOP", b"list", b"0"]), command(&[b"ECHO", b"after"])].concat());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let mut other = Peer::connect(&server);
+        other.send(&command(&[b"RPUSH", b"list", b"x", b"x", b"x", b"x", b"x", b"x", b"x", b"x"]));
+        other.expect(b":8\r\n");
+        for peer in &mut waiting {
+            peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n$5\r\nafter\r\n");
+        }
+    }
+}
+
+#[test]
+fn who_waits_and_goes_on_sending_is_not_read() {
+    let server = start(with(Backend::Auto));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"BLPOP list 0\r\n");
+    let mut writer = peer.another_hand();
+    // More than any buffer has room for: it only gets through once it is read again.
+    let sender = std::thread::spawn(move || writer.write_all(&b"PING\r\n".repeat(3_000_000)).unwrap());
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!sender.is_finished());
+    let mut other = Peer::connect(&server);
+    other.send(b"RPUSH list x\r\n");
+    other.expect(b":1\r\n");
+    peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
+    for _ in 0..3_000 {
+        peer.expect(&b"+PONG\r\n".repeat(1000));
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn who_listens_and_does_not_read_is_closed() {
+    let mut limits = Limits::default();
+    limits.unread_message_bytes = 1 << 20;
+    let server = start(with(Backend::Auto).limits(limits));
+    let mut deaf = Peer::connect(&server);
+    deaf.send(b"SUBSCRIBE news\r\n");
+    deaf.expect(b"*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    let mut speaker = Peer::connect(&server);
+    let message = command(&[b"PUBLISH", b"news", &[b'x'; 100_000]]);
+    for round in 0.. {
+        speaker.send(&message);
+        if speaker.line() == ":0\r\n" {
+            break;
+        }
+        assert!(round < 1000, "100 MB were kept for it");
+    }
+    assert_eq!(server.clients(), 1);
+}
+
+#[test]
+fn a_program_uses_the_engine_beside_its_clients() {
+    let server = start(with(Backend::Auto));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"BLPOP list 0\r\n");
+    std::thread::sleep(Duration::from_millis(20));
+    server.with_engine(|engine| {
+        let now = core::Now { unix_ms: 1, monotonic_us: 1 };
+        let session = engine.open(now, "here");
+        engine.execute(now, session, &[b"RPUSH", b"list", b"x"], &mut Vec::new());
+        engine.close(session);
+    });
+    peer.expect(b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
+}
+
+#[test]
+fn silent_clients_are_closed_when_asked_for() {
+    let server = start(with(Backend::Auto).idle_timeout(Some(Duration::from_millis(200))));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"PING\r\n");
+    peer.expect(b"+PONG\r\n");
+    peer.expect_end();
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let server = start(with(Backend::Auto));
+    let address = server.addresses()[0];
+    let error = Server::builder().bind(address).start().err().unwrap().to_string();
+    assert!(error.contains(&address.to_string()) && error.contains("--port"), "{error}");
+}

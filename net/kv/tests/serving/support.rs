@@ -1,0 +1,89 @@
+//! A client by hand.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use netdyno_kv::{Backend, Builder, Server};
+
+pub(crate) fn with(backend: Backend) -> Builder {
+    Server::builder().backend(backend)
+}
+
+pub(crate) fn start(builder: Builder) -> Server {
+    builder.bind((Ipv4Addr::LOCALHOST, 0)).start().unwrap()
+}
+
+pub(crate) fn command(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    netdyno_resp::write_command(&mut out, words);
+    out
+}
+
+/// A connection. A minute without what it waits for is a failure.
+pub(crate) struct Peer {
+    pub(crate) stream: BufReader<TcpStream>,
+}
+
+impl Peer {
+    pub(crate) fn connect(server: &Server) -> Self {
+        Self::at(server.addresses()[0])
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_ref().write_all(bytes).unwrap();
+    }
+
+    pub(crate) fn another_hand(&self) -> TcpStream {
+        self.stream.get_ref().try_clone().unwrap()
+    }
+
+    pub(crate) fn end(&self) {
+        self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
+    }
+
+    /// Something unread in it makes the kernel reset the connection.
+    pub(crate) fn reset(&mut self) {
+        self.send(b"PING\r\n");
+        let mut byte = [0];
+        self.stream.get_ref().peek(&mut byte).unwrap();
+    }
+
+    pub(crate) fn expect(&mut self, expected: &[u8]) {
+        let mut got = vec![0; expected.len()];
+        let result = self.stream.read_exact(&mut got);
+        assert!(
+            got == expected,
+            "{:.300} instead of {:.300}, {result:?}",
+            got.escape_ascii().to_string(),
+            expected.escape_ascii().to_string()
+        );
+    }
+
+    /// None, once it has ended.
+    pub(crate) fn try_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).ok().filter(|_| line.ends_with('\n')).map(|_| line)
+    }
+
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(crate) fn expect_end(&mut self) {
+        let mut rest = Vec::new();
+        // Closed while something of ours was unread, a connection is reset.
+        let _ = self.stream.read_to_end(&mut rest);
+        assert!(rest.is_empty(), "{}", rest.escape_ascii());
+    }
+}

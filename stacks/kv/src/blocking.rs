@@ -1,0 +1,96 @@
+//! Sessions that wait: for a key to get something, or for a pause to end.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::keyspace::Keyspace;
+use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
+
+/// Who waits for which key, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Blocking {
+    waiting: BTreeMap<(usize, Box<[u8]>), VecDeque<SessionId>>,
+    deadlines: BTreeSet<(u64, SessionId)>,
+    count: usize,
+}
+
+impl Blocking {
+    /// How many sessions wait.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn add(&mut self, keys: &mut Keyspace, sessions: &mut Sessions, id: SessionId, blocked: Blocked) {
+        let Some(session) = sessions.get_mut(id) else { return };
+        let names: BTreeSet<_> = blocked.keys.iter().collect();
+        for name in names {
+            let key = (blocked.db, name.clone());
+            *keys.awaited.entry(key.clone()).or_default() += 1;
+            self.waiting.entry(key).or_default().push_back(id);
+        }
+        if let Some(at) = blocked.deadline {
+            self.deadlines.insert((at, id));
+        }
+        self.count += 1;
+        session.blocked = Some(Box::new(blocked));
+    }
+
+    /// Takes a session's wait back.
+    pub(crate) fn remove(
+        &mut self,
+        keys: &mut Keyspace,
+        sessions: &mut Sessions,
+        id: SessionId,
+    ) -> Option<Box<Blocked>> {
+        let blocked = sessions.get_mut(id)?.blocked.take()?;
+        let names: BTreeSet<_> = blocked.keys.iter().collect();
+        for name in names {
+            let key = (blocked.db, name.clone());
+            if let Some(queue) = self.waiting.get_mut(&key) {
+                queue.retain(|other| *other != id);
+                if queue.is_empty() {
+                    self.waiting.remove(&key);
+                }
+            }
+            if let Some(count) = keys.awaited.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    keys.awaited.remove(&key);
+                }
+            }
+        }
+        if let Some(at) = blocked.deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        self.count -= 1;
+        Some(blocked)
+    }
+
+    /// Who waits for a key, first come first.
+    pub(crate) fn queue(&self, key: &(usize, Box<[u8]>)) -> Vec<SessionId> {
+        self.waiting.get(key).map(|queue| queue.iter().copied().collect()).unwrap_or_default()
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn due(&self, now_ms: u64) -> Option<SessionId> {
+        self.deadlines.first().filter(|(at, _)| *at <= now_ms).map(|(_, id)| *id)
+    }
+
+    /// All that wait until some time.
+    pub(crate) fn held(&self) -> Vec<SessionId> {
+        self.deadlines.iter().map(|(_, id)| *id).collect()
+    }
+
+    /// Ends a pause for a session that is held back by it: at the next look at deadlines.
+    pub(crate) fn hasten(&mut self, sessions: &mut Sessions, id: SessionId) {
+        let blocked = sessions.get_mut(id).and_then(|session| session.blocked.as_mut());
+        if let Some(blocked) = blocked.filter(|blocked| blocked.on_timeout == OnTimeout::Run)
+            && let Some(at) = blocked.deadline.replace(0)
+        {
+            self.deadlines.remove(&(at, id));
+            self.deadlines.insert((0, id));
+        }
+    }
+}

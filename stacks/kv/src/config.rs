@@ -1,0 +1,184 @@
+//! The configuration, as `CONFIG` shows and changes it.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::glob;
+use crate::keyspace::{Class, Keyspace, Policy};
+use crate::limits::{DATABASES, DATABASES_MAX};
+
+/// What a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    YesNo,
+    Number,
+    /// Bytes, with `kb`, `mb`, `gb`.
+    Memory,
+    /// Cannot be changed while running.
+    Fixed,
+}
+
+const T: Kind = Kind::Text;
+const Y: Kind = Kind::YesNo;
+const N: Kind = Kind::Number;
+const M: Kind = Kind::Memory;
+const F: Kind = Kind::Fixed;
+
+/// Parameters that clients ask for or set, with Redis' defaults. Those that have no meaning here are kept and shown only.
+#[rustfmt::skip]
+const PARAMETERS: &[(&str, Kind, &str)] = &[
+    ("activedefrag", Y, "no"), ("active-expire-effort", N, "1"), ("activerehashing", Y, "yes"),
+    ("always-show-logo", Y, "no"), ("aof-load-truncated", Y, "yes"), ("aof-use-rdb-preamble", Y, "yes"),
+    ("appendfilename", F, "appendonly.aof"), ("appendfsync", T, "everysec"), ("appendonly", Y, "no"),
+    ("auto-aof-rewrite-min-size", M, "67108864"), ("auto-aof-rewrite-percentage", N, "100"), ("bind", T, ""),
+    ("client-output-buffer-limit", T, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
+    ("client-query-buffer-limit", M, "1073741824"), ("databases", F, "16"), ("daemonize", F, "no"), ("dbfilename", T, "dump.rdb"), ("dir", T, "."),
+    ("hash-max-listpack-entries", N, "512"), ("hash-max-listpack-value", M, "64"), ("hash-max-ziplist-entries", N, "512"),
+    ("hash-max-ziplist-value", M, "64"), ("hz", N, "10"), ("io-threads", F, "1"), ("key-load-delay", N, "0"), ("latency-monitor-threshold", N, "0"),
+    ("latency-tracking", Y, "yes"), ("lazyfree-lazy-eviction", Y, "no"), ("lazyfree-lazy-expire", Y, "no"), ("lazyfree-lazy-server-del", Y, "no"),
+    ("lazyfree-lazy-user-del", Y, "no"), ("lazyfree-lazy-user-flush", Y, "no"), ("lfu-decay-time", N, "1"), ("lfu-log-factor", N, "10"),
+    ("list-compress-depth", N, "0"), ("list-max-listpack-size", N, "-2"), ("list-max-ziplist-size", N, "-2"), ("loglevel", T, "notice"), ("logfile", F, ""),
+    ("lua-time-limit", N, "5000"), ("maxclients", N, "10000"), ("maxmemory", M, "0"), ("maxmemory-clients", M, "0"), ("maxmemory-policy", T, "noeviction"),
+    ("maxmemory-samples", N, "5"), ("maxmemory-eviction-tenacity", N, "10"), ("min-replicas-to-write", N, "0"), ("notify-keyspace-events", T, ""),
+    ("oom-score-adj", T, "no"), ("port", F, "6379"), ("proto-max-bulk-len", M, "536870912"), ("protected-mode", Y, "yes"), ("repl-diskless-sync", Y, "yes"),
+    ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
+    ("replica-read-only", Y, "yes"), ("slowlog-log-slower-than", N, "10000"), ("slowlog-max-len", N, "128"), ("set-proc-title", Y, "yes"),
+    ("stop-writes-on-bgsave-error", Y, "yes"), ("tcp-backlog", F, "511"), ("tcp-keepalive", N, "300"), ("timeout", N, "0"), ("tls-port", F, "0"),
+    ("tracking-table-max-keys", N, "1000000"), ("unixsocket", F, ""), ("zset-max-listpack-entries", N, "128"), ("zset-max-listpack-value", M, "64"),
+    ("zset-max-ziplist-entries", N, "128"), ("zset-max-ziplist-value", M, "64"), ("acl-pubsub-default", T, "resetchannels"), ("acllog-max-len", N, "128"),
+    ("close-on-replica-write", Y, "yes"), ("enable-debug-command", F, "yes"), ("jemalloc-bg-thread", Y, "yes"), ("stream-node-max-entries", N, "100"),
+    ("stream-node-max-bytes", M, "4096"), ("rdbcompression", Y, "yes"), ("rdbchecksum", Y, "yes"), ("no-appendfsync-on-rewrite", Y, "no"),
+    ("aof-timestamp-enabled", Y, "no"), ("dynamic-hz", Y, "yes"), ("crash-log-enabled", Y, "yes"), ("crash-memcheck-enabled", Y, "yes"), ("busy-reply-threshold", N, "5000"),
+];
+
+/// Parameters and their values. Names that a server adds are shown, too.
+#[derive(Debug, Clone)]
+pub struct Config {
+    values: BTreeMap<String, String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { values: PARAMETERS.iter().map(|(name, _, value)| ((*name).to_owned(), (*value).to_owned())).collect() }
+    }
+}
+
+impl Config {
+    /// Sets a parameter before the engine starts, fixed ones included. The error says what it takes.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self, Error> {
+        let name = name.to_ascii_lowercase();
+        let value = match kind(&name) {
+            Some(Kind::Fixed) | None => value.to_owned(),
+            Some(kind) => normal(&name, kind, value).map_err(|why| failed(&name, &why))?,
+        };
+        self.values.insert(name, value);
+        Ok(self)
+    }
+
+    /// A parameter's value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn number(&self, name: &str) -> usize {
+        self.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn databases(&self) -> usize {
+        self.get("databases").and_then(|n| n.parse().ok()).unwrap_or(DATABASES).clamp(1, DATABASES_MAX)
+    }
+
+    /// All whose names match, in order.
+    pub(crate) fn matching(&self, patterns: &[&[u8]]) -> Vec<(&str, &str)> {
+        let wanted = |name: &str| patterns.iter().any(|p| glob::matches_case(p, name.as_bytes(), true));
+        self.values.iter().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.as_str(), v.as_str())).collect()
+    }
+
+    /// Sets all or none.
+    pub(crate) fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        let mut new = Vec::new();
+        for (name, value) in pairs {
+            let (name, value) = (String::from_utf8_lossy(name).to_ascii_lowercase(), String::from_utf8_lossy(value));
+            let Some(kind) = kind(&name) else {
+                return Err(Error::new(format!(
+                    "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
+                )));
+            };
+            if new.iter().any(|(other, _)| *other == name) {
+                return Err(failed(&name, "duplicate parameter"));
+            }
+            if kind == Kind::Fixed {
+                return Err(failed(&name, "can't set immutable config"));
+            }
+            let value = normal(&name, kind, &value).map_err(|why| failed(&name, &why))?;
+            new.push((name, value));
+        }
+        self.values.extend(new);
+        Ok(())
+    }
+
+    /// Makes the keyspace as it says.
+    pub(crate) fn apply(&self, keys: &mut Keyspace) {
+        keys.memory_max = self.number("maxmemory");
+        keys.samples = self.number("maxmemory-samples").max(1);
+        keys.policy = Policy::parse(self.get("maxmemory-policy").unwrap_or_default()).unwrap_or_default();
+        let events = self.get("notify-keyspace-events").unwrap_or_default();
+        keys.notify = Class::parse(events.as_bytes()).unwrap_or_default();
+    }
+}
+
+fn kind(name: &str) -> Option<Kind> {
+    PARAMETERS.iter().find(|(parameter, _, _)| *parameter == name).map(|(_, kind, _)| *kind)
+}
+
+fn failed(name: &str, why: &str) -> Error {
+    Error::new(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
+}
+
+/// The value as it is shown.
+fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
+    match kind {
+        Kind::YesNo if matches!(value.to_ascii_lowercase().as_str(), "yes" | "no") => Ok(value.to_ascii_lowercase()),
+        Kind::YesNo => Err("argument must be 'yes' or 'no'".into()),
+        Kind::Number => {
+            let number: i64 = value.parse().map_err(|_| "argument couldn't be parsed into an integer")?;
+            if name == "maxmemory-samples" && number < 1 {
+                return Err("argument must be between 1 and 2147483647 inclusive".into());
+            }
+            Ok(number.to_string())
+        }
+        Kind::Memory => memory(value).map(|n| n.to_string()).ok_or_else(|| "argument must be a memory value".into()),
+        Kind::Text | Kind::Fixed => match name {
+            "maxmemory-policy" => Policy::parse(value).map(|p| p.name().to_owned()).ok_or_else(|| {
+                "argument(s) must be one of the following: volatile-lru, volatile-lfu, volatile-random, volatile-ttl, \
+                 allkeys-lru, allkeys-lfu, allkeys-random, noeviction"
+                    .into()
+            }),
+            "appendfsync" if !matches!(value, "always" | "everysec" | "no") => {
+                Err("argument(s) must be one of the following: everysec, always, no".into())
+            }
+            "notify-keyspace-events" => Class::parse(value.as_bytes())
+                .map(Class::text)
+                .ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
+            _ => Ok(value.to_owned()),
+        },
+    }
+}
+
+/// A number of bytes: `100`, `100mb`, `1g`.
+fn memory(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[digits..] {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}

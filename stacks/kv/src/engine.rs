@@ -1,0 +1,338 @@
+//! The engine: what all connections share.
+
+use netdyno_resp::{Protocol, Reply};
+
+use crate::acl::Acl;
+use crate::blocking::Blocking;
+use crate::command::{Command, Commands, call};
+use crate::config::Config;
+use crate::error::Error;
+use crate::keyspace::Keyspace;
+use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
+use crate::pubsub::PubSub;
+use crate::random::Random;
+use crate::session::{Blocked, OnTimeout, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::world::{Pause, Totals, World};
+use crate::{Flags, Now};
+
+/// What a connection does after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The next one.
+    Continue,
+    /// It ends once its output is sent.
+    Close,
+    /// It waits: its next command is executed after [`Output::Resume`].
+    Blocked,
+}
+
+/// What [`Engine::poll_output`] has for a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// To be sent: messages of channels.
+    Bytes(Vec<u8>),
+    /// To be sent; the blocked command is done with, the next one can be executed.
+    Resume(Vec<u8>),
+    /// To be sent, and then the connection ends.
+    Close(Vec<u8>),
+}
+
+/// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
+#[derive(Debug)]
+pub struct Engine {
+    keys: Keyspace,
+    pub(crate) world: World,
+    commands: Commands,
+}
+
+impl Engine {
+    /// An empty keyspace. The seed decides hashes and draws: it should be a secret of the process.
+    pub fn new(config: Config, seed: u64) -> Self {
+        let mut random = Random::new(!seed);
+        let run_id = format!("{:016x}{:016x}{:08x}", random.next(), random.next(), random.next() as u32);
+        let mut keys = Keyspace::new(config.databases(), seed);
+        config.apply(&mut keys);
+        let acl = Acl::new(config.get("requirepass").unwrap_or_default());
+        let mut commands = Commands::new();
+        crate::host::add_commands(&mut commands);
+        let world = World {
+            sessions: Sessions::default(),
+            pubsub: PubSub::default(),
+            blocking: Blocking::default(),
+            acl,
+            config,
+            totals: Totals::default(),
+            pause: Pause::default(),
+            host: crate::host::Host::default(),
+            started_ms: 0,
+            run_id,
+        };
+        Self { keys, world, commands }
+    }
+
+    /// Adds a command, or puts another in place of the one with its name.
+    pub fn register(&mut self, command: Command) {
+        self.commands.add(command);
+    }
+
+    /// A parameter of the configuration.
+    pub fn config(&self, name: &str) -> Option<&str> {
+        self.world.config.get(name)
+    }
+
+    /// A connection begins.
+    pub fn open(&mut self, now: Now, peer: &str) -> SessionId {
+        if self.world.started_ms == 0 {
+            self.world.started_ms = now.unix_ms;
+        }
+        let id = self.world.sessions.open(now, peer);
+        let free = self.world.acl.is_open();
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            session.authenticated = free;
+            session.unrestricted = self.world.acl.is_unrestricted("default");
+        }
+        id
+    }
+
+    /// A connection has ended.
+    pub fn close(&mut self, session: SessionId) {
+        self.world.close(&mut self.keys, session);
+    }
+
+    /// The protocol that a session speaks.
+    pub fn protocol(&self, session: SessionId) -> Protocol {
+        self.world.sessions.get(session).map(|session| session.protocol).unwrap_or_default()
+    }
+
+    /// Whether a session has said who it is, or need not: until then its requests are held to be short.
+    pub fn is_authenticated(&self, session: SessionId) -> bool {
+        self.world.sessions.get(session).is_some_and(|session| session.authenticated)
+    }
+
+    /// Sessions that are open.
+    pub fn sessions(&self) -> usize {
+        self.world.sessions.len()
+    }
+
+    /// Runs one command; its reply is appended to `out`, in the session's protocol.
+    pub fn execute(&mut self, now: Now, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
+        self.keys.now = now;
+        let start = out.len();
+        let outcome = self.run(id, args, out);
+        if !self.keys.events.is_empty() {
+            self.world.notify(&mut self.keys);
+        }
+        if !self.keys.ready.is_empty() {
+            self.serve();
+        }
+        let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
+        match session.reply_mode {
+            ReplyMode::On => {}
+            ReplyMode::Off => out.truncate(start),
+            ReplyMode::SkipNext => {
+                session.reply_mode = ReplyMode::Skip;
+                out.truncate(start);
+            }
+            ReplyMode::Skip => {
+                session.reply_mode = ReplyMode::On;
+                out.truncate(start);
+            }
+        }
+        if session.closing { Outcome::Close } else { outcome }
+    }
+
+    /// Expiry in the background, and the end of waits; bounded a call.
+    pub fn tick(&mut self, now: Now) {
+        self.keys.now = now;
+        self.keys.expire_due(EXPIRED_PER_TICK);
+        while let Some(id) = self.world.blocking.due(now.unix_ms) {
+            self.time_out(id);
+        }
+        self.world.notify(&mut self.keys);
+        self.serve();
+    }
+
+    /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// What sessions are to be told beside the replies of their own commands.
+    pub fn poll_output(&mut self) -> Option<(SessionId, Output)> {
+        self.world.sessions.poll()
+    }
+
+    /// Whether changes are written down.
+    pub fn record(&mut self, on: bool) {
+        self.keys.log.record(on);
+    }
+
+    /// What was changed since last asked, as commands in RESP that give the same state when executed again. The caller takes
+    /// the bytes and clears it.
+    pub fn take_log(&mut self) -> &mut Vec<u8> {
+        self.keys.log.bytes()
+    }
+
+    /// Begins to tell the whole keyspace. Changes are to be recorded until its end.
+    pub fn begin_dump(&mut self) {
+        self.keys.begin_dump();
+    }
+
+    /// Appends the next part of the keyspace as commands: about `budget` bytes, and one value's more at the most. `true` at the
+    /// end. The new file is in order if parts and what [`take_log`](Self::take_log) has are appended as they come to be: before
+    /// each part, what was logged until then.
+    pub fn dump(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
+        self.keys.dump(budget, out)
+    }
+
+    /// Bytes that keys and values take, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.keys.memory_bytes()
+    }
+
+    /// Finds the command and sees whether the session may run it now.
+    fn run(&mut self, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
+        let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
+        let Some(&name) = args.first() else { return Outcome::Continue };
+        if session.blocked.is_some() {
+            // The caller's mistake; a command out of order would be worse.
+            Reply::new(out, session.protocol).error("ERR the connection waits for another command");
+            return Outcome::Blocked;
+        }
+        session.active_ms = self.keys.now.unix_ms;
+        let protocol = session.protocol;
+        self.world.totals.commands += 1;
+        let (index, result) = match self.commands.find(name) {
+            None => (None, Err(unknown(args))),
+            Some(index) => (Some(index), self.admit(id, index, args)),
+        };
+        let error = match (index, result) {
+            (Some(index), Ok(Admitted::Run)) => {
+                let outcome = call(&mut self.keys, &mut self.world, &self.commands, id, index, args, out);
+                return outcome;
+            }
+            (_, Ok(Admitted::Queued)) => {
+                Reply::new(out, protocol).simple("QUEUED");
+                return Outcome::Continue;
+            }
+            (_, Ok(Admitted::Held)) => return Outcome::Blocked,
+            (None, Ok(Admitted::Run)) => return Outcome::Continue,
+            (_, Err(error)) => error,
+        };
+        self.world.totals.errors += 1;
+        if let Some(transaction) = self.world.sessions.get_mut(id).and_then(|s| s.transaction.as_mut()) {
+            transaction.spoiled = true;
+        }
+        Reply::new(out, protocol).error(error.text());
+        Outcome::Continue
+    }
+
+    /// Everything that can keep a command from running, in Redis' order.
+    fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
+        let command = self.commands.get(index);
+        let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
+        command.check(args)?;
+        session.last_command = command.name;
+        if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
+            return Err(Error::fixed("NOAUTH Authentication required."));
+        }
+        if !session.unrestricted && !command.flags.contains(Flags::NO_AUTH) {
+            self.world.acl.check(&session.user, index, command, args)?;
+        }
+        if command.flags.contains(Flags::WRITE)
+            && let Some(text) = &self.world.host.refusal
+        {
+            return Err(Error::new(text.as_ref()));
+        }
+        if self.keys.memory_max > 0 {
+            let room = self.keys.make_room();
+            if !room && command.flags.contains(Flags::DENY_OOM) {
+                return Err(Error::OUT_OF_MEMORY);
+            }
+        }
+        if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
+            return Err(Error::new(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+                 context",
+                command.name
+            )));
+        }
+        if let Some(transaction) = &mut session.transaction
+            && !command.ends_transaction()
+        {
+            if command.flags.contains(Flags::NO_MULTI) {
+                return Err(Error::fixed("ERR Command not allowed inside a transaction"));
+            }
+            return crate::command::Context::queue(transaction, args).map(|()| Admitted::Queued);
+        }
+        let pause = self.world.pause;
+        let concerned = pause.all || command.flags.contains(Flags::WRITE) || command.name == "exec";
+        if pause.until_ms > self.keys.now.unix_ms && concerned && command.name != "client" {
+            let blocked = Blocked {
+                args: owned(args),
+                db: session.db,
+                keys: Vec::new(),
+                deadline: Some(pause.until_ms),
+                on_timeout: OnTimeout::Run,
+            };
+            self.world.blocking.add(&mut self.keys, &mut self.world.sessions, id, blocked);
+            return Ok(Admitted::Held);
+        }
+        Ok(Admitted::Run)
+    }
+
+    /// A wait is over without success.
+    fn time_out(&mut self, id: SessionId) {
+        let held = self.world.sessions.get(id).and_then(|session| session.blocked.as_ref());
+        if held.is_none_or(|blocked| blocked.on_timeout != OnTimeout::Run) {
+            if !self.world.unblock(&mut self.keys, id, None) {
+                self.world.blocking.remove(&mut self.keys, &mut self.world.sessions, id);
+            }
+            return;
+        }
+        if let Some(blocked) = self.world.blocking.remove(&mut self.keys, &mut self.world.sessions, id) {
+            let mut out = Vec::new();
+            if self.run(id, &borrowed(&blocked.args), &mut out) != Outcome::Blocked {
+                self.world.sessions.resume(id, &out);
+            }
+        }
+    }
+
+    /// Gives what keys have to the sessions that wait for it, first come first served.
+    fn serve(&mut self) {
+        for _ in 0..SERVE_ROUNDS_MAX {
+            if self.keys.ready.is_empty() {
+                return;
+            }
+            for key in std::mem::take(&mut self.keys.ready) {
+                for id in self.world.blocking.queue(&key) {
+                    if !crate::command::Context::try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
+                        break;
+                    }
+                }
+            }
+            self.world.notify(&mut self.keys);
+        }
+    }
+}
+
+enum Admitted {
+    Run,
+    Queued,
+    Held,
+}
+
+fn unknown(args: &[&[u8]]) -> Error {
+    use crate::limits::ERROR_ECHO_BYTES as MAX;
+    let text = |arg: &[u8], most: usize| String::from_utf8_lossy(&arg[..arg.len().min(most)]).into_owned();
+    let mut rest = String::new();
+    for arg in &args[1..] {
+        if rest.len() >= MAX {
+            break;
+        }
+        rest += &format!("'{}' ", text(arg, MAX - rest.len()));
+    }
+    let name = args.first().map(|arg| text(arg, MAX)).unwrap_or_default();
+    Error::new(format!("ERR unknown command '{name}', with args beginning with: {rest}"))
+}

@@ -1,0 +1,138 @@
+//! The keyspace as commands, a part a call: for a new append-only file, or a new replica.
+//!
+//! Between two parts, commands go on. The file is in order if each part and what [`Log`](super::Log) has are appended in the
+//! order in which they came to be: a command that changes a key which was not reached yet has its keys' values put in the log
+//! first, so that it finds, when executed again, what it found the first time.
+
+use std::collections::BTreeSet;
+
+use netdyno_resp::{Protocol, Reply, write_command};
+
+use super::{Entry, Keyspace, Value};
+
+/// Elements of a list, hash or set that one command holds.
+const ELEMENTS_PER_COMMAND: usize = 64;
+/// Entries after which the size of what was written is looked at.
+const ENTRIES_PER_STEP: usize = 16;
+
+/// How far a dump has come.
+#[derive(Debug, Default)]
+pub(crate) struct Dump {
+    db: usize,
+    cursor: u64,
+    selected: bool,
+    /// Keys whose values went to the log before they were reached.
+    early: BTreeSet<(usize, Box<[u8]>)>,
+}
+
+impl Keyspace {
+    /// Begins anew.
+    pub(crate) fn begin_dump(&mut self) {
+        self.dump = Some(Dump::default());
+    }
+
+    /// Appends the next part, `budget` bytes and one value's more at the most; `true` when that was the last one.
+    pub(crate) fn dump(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
+        let Some(mut dump) = self.dump.take() else { return true };
+        let start = out.len();
+        dump.selected = false;
+        // What is logged next follows this part, which selects databases of its own.
+        self.log.select_again();
+        while out.len() - start < budget {
+            let Some(database) = self.databases.get(dump.db) else { return true };
+            if !dump.selected && database.table.len() > 0 {
+                write_command(out, &[b"SELECT", itoa::Buffer::new().format(dump.db).as_bytes()]);
+                dump.selected = true;
+            }
+            dump.cursor = database.table.scan(dump.cursor, ENTRIES_PER_STEP, |entry| write_entry(entry, out));
+            if dump.cursor == 0 {
+                dump.db += 1;
+                dump.selected = false;
+            }
+        }
+        self.dump = Some(dump);
+        false
+    }
+
+    /// A command is about to change this key, or what it reads from it goes elsewhere: its value goes first.
+    pub(crate) fn dump_early(&mut self, key: &[u8]) {
+        let Some(dump) = &mut self.dump else { return };
+        let table = &self.databases[self.db].table;
+        let hash = table.hash(key);
+        let reached = self.db < dump.db || self.db == dump.db && u64::from(hash) < dump.cursor;
+        if reached || !dump.early.insert((self.db, key.into())) {
+            return;
+        }
+        if let Some(position) = table.find(hash, key) {
+            let mut commands = Vec::new();
+            write_entry(table.at(position), &mut commands);
+            self.log.append_raw(self.db, &commands);
+        }
+    }
+}
+
+/// Writes what makes this entry, whatever the key held before.
+fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
+    let key = entry.key();
+    let mut digits = itoa::Buffer::new();
+    if let Some(text) = entry.string() {
+        match entry.deadline() {
+            Some(at) => write_command(out, &[b"SET", key, text, b"PXAT", digits.format(at).as_bytes()]),
+            None => write_command(out, &[b"SET", key, text]),
+        }
+        return;
+    }
+    write_command(out, &[b"DEL", key]);
+    match entry.value() {
+        Some(Value::List(list)) => {
+            write_elements(out, b"RPUSH", key, list.len(), list.iter().map(|element| [Some(element.as_slice()), None]));
+        }
+        Some(Value::Set(set)) => {
+            write_elements(out, b"SADD", key, set.0.len(), set.0.iter().map(|member| [Some(member.key()), None]));
+        }
+        Some(Value::Hash(hash)) => {
+            let fields = hash.0.iter().map(|field| [Some(field.key()), field.string()]);
+            write_elements(out, b"HSET", key, hash.0.len(), fields);
+        }
+        Some(Value::Zset(zset)) => {
+            let mut reply = Reply::new(out, Protocol::Resp2);
+            let mut left = zset.len();
+            for (at, scored) in zset.iter().enumerate() {
+                if at % ELEMENTS_PER_COMMAND == 0 {
+                    let count = left.min(ELEMENTS_PER_COMMAND);
+                    left -= count;
+                    reply.array(2 + 2 * count);
+                    reply.bulk(b"ZADD");
+                    reply.bulk(key);
+                }
+                reply.bulk_double(scored.score);
+                reply.bulk(scored.member());
+            }
+        }
+        Some(Value::Text(_)) | None => {}
+    }
+    if let Some(at) = entry.deadline() {
+        write_command(out, &[b"PEXPIREAT", key, digits.format(at).as_bytes()]);
+    }
+}
+
+fn write_elements<'a>(
+    out: &mut Vec<u8>,
+    name: &[u8],
+    key: &[u8],
+    mut left: usize,
+    elements: impl Iterator<Item = [Option<&'a [u8]>; 2]>,
+) {
+    let mut reply = Reply::new(out, Protocol::Resp2);
+    for (at, element) in elements.enumerate() {
+        let words = element.iter().flatten().count();
+        if at % ELEMENTS_PER_COMMAND == 0 {
+            let count = left.min(ELEMENTS_PER_COMMAND);
+            left -= count;
+            reply.array(2 + words * count);
+            reply.bulk(name);
+            reply.bulk(key);
+        }
+        element.into_iter().flatten().for_each(|word| reply.bulk(word));
+    }
+}

@@ -1,0 +1,310 @@
+//! One entry of a table: a key with what belongs to it, 32 bytes in all.
+//!
+//! Key and value stand in the entry itself while they are short together, else in one allocation, a deadline included. Only
+//! lists, hashes, sets, sorted sets and strings that grow are objects of their own.
+
+use super::allocation_bytes;
+use super::value::{Object, Value};
+
+/// Bytes of key and value together that need no allocation.
+pub(crate) const INLINE_BYTES: usize = 22;
+/// In front of a packed key: its length, and in the highest bit whether a deadline follows.
+const HEAD_BYTES: usize = 4;
+const DEADLINE_BYTES: usize = 8;
+const HAS_DEADLINE: u32 = 1 << 31;
+/// Strings that are appended to grow in place from this size on.
+const GROWING_BYTES: usize = 64;
+
+#[derive(Debug, Default)]
+enum Body {
+    #[default]
+    Vacant,
+    Inline {
+        value_len: u8,
+        bytes: [u8; INLINE_BYTES],
+    },
+    /// Head, deadline if there is one, key, value.
+    Packed(Box<[u8]>),
+    Object(Box<Object>),
+}
+
+/// A slot of a table, vacant or taken.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    hash: u32,
+    /// When or how often it was used: 24 bits, as the eviction policy reads them.
+    access: [u8; 3],
+    /// Of an inline entry.
+    key_len: u8,
+    body: Body,
+}
+
+impl Entry {
+    pub(crate) fn text(hash: u32, key: &[u8], value: &[u8]) -> Self {
+        let mut entry = Self { hash, ..Self::default() };
+        entry.pack(key, value, None);
+        entry
+    }
+
+    pub(crate) fn object(hash: u32, key: &[u8], value: Value) -> Self {
+        let body = Body::Object(Box::new(Object { key: key.into(), deadline: None, value }));
+        Self { hash, body, ..Self::default() }
+    }
+
+    /// The same value under another key.
+    pub(crate) fn renamed(self, hash: u32, key: &[u8]) -> Self {
+        let (access, deadline) = (self.access, self.deadline());
+        let mut entry = match self.body {
+            Body::Object(mut object) => {
+                object.key = key.into();
+                Self { hash, body: Body::Object(object), ..Self::default() }
+            }
+            _ => {
+                let mut entry = Self { hash, ..Self::default() };
+                entry.pack(key, self.string().unwrap_or_default(), deadline);
+                entry
+            }
+        };
+        entry.access = access;
+        entry
+    }
+
+    /// A copy under another key.
+    pub(crate) fn copied(&self, hash: u32, key: &[u8]) -> Self {
+        let mut entry = match &self.body {
+            Body::Object(object) => Self::object(hash, key, object.value.clone()),
+            _ => Self::text(hash, key, self.string().unwrap_or_default()),
+        };
+        entry.access = self.access;
+        entry.set_deadline(self.deadline());
+        entry
+    }
+
+    pub(crate) fn is_vacant(&self) -> bool {
+        matches!(self.body, Body::Vacant)
+    }
+
+    pub(crate) fn hash(&self) -> u32 {
+        self.hash
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        match &self.body {
+            Body::Vacant => &[],
+            Body::Inline { bytes, .. } => &bytes[..usize::from(self.key_len)],
+            Body::Packed(blob) => {
+                let (start, end, _) = packed(blob);
+                &blob[start..end]
+            }
+            Body::Object(object) => &object.key,
+        }
+    }
+
+    /// The value, if it is a string.
+    pub(crate) fn string(&self) -> Option<&[u8]> {
+        match &self.body {
+            Body::Vacant => None,
+            Body::Inline { value_len, bytes } => {
+                let start = usize::from(self.key_len);
+                Some(&bytes[start..start + usize::from(*value_len)])
+            }
+            Body::Packed(blob) => Some(&blob[packed(blob).1..]),
+            Body::Object(object) => match &object.value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            },
+        }
+    }
+
+    /// The value's bytes to change in place.
+    pub(crate) fn string_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut self.body {
+            Body::Vacant => None,
+            Body::Inline { value_len, bytes } => {
+                let start = usize::from(self.key_len);
+                Some(&mut bytes[start..start + usize::from(*value_len)])
+            }
+            Body::Packed(blob) => {
+                let start = packed(blob).1;
+                Some(&mut blob[start..])
+            }
+            Body::Object(object) => match &mut object.value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            },
+        }
+    }
+
+    /// What is no string, or a string that grows.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        match &self.body {
+            Body::Object(object) => Some(&object.value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn value_mut(&mut self) -> Option<&mut Value> {
+        match &mut self.body {
+            Body::Object(object) => Some(&mut object.value),
+            _ => None,
+        }
+    }
+
+    /// Whatever the value was, it is this string now. The deadline stays.
+    pub(crate) fn set_string(&mut self, value: &[u8]) {
+        match &mut self.body {
+            Body::Inline { value_len, bytes } => {
+                let start = usize::from(self.key_len);
+                if start + value.len() <= INLINE_BYTES {
+                    *value_len = value.len() as u8;
+                    bytes[start..start + value.len()].copy_from_slice(value);
+                    return;
+                }
+            }
+            Body::Packed(blob) => {
+                let start = packed(blob).1;
+                if blob.len() == start + value.len() {
+                    blob[start..].copy_from_slice(value);
+                    return;
+                }
+            }
+            _ => {}
+        }
+        let deadline = self.deadline();
+        let old = Self { key_len: self.key_len, body: std::mem::take(&mut self.body), ..Self::default() };
+        self.pack(old.key(), value, deadline);
+    }
+
+    /// Makes the string so long, with zeros at its end, and gives its bytes. `None` if it is no string.
+    pub(crate) fn grow_string(&mut self, length: usize) -> Option<&mut [u8]> {
+        let current = self.string()?.len();
+        if length > current {
+            if !matches!(self.body, Body::Object(_)) && self.key().len() + length > GROWING_BYTES {
+                let mut text = Vec::with_capacity(length);
+                text.extend_from_slice(self.string()?);
+                let (key, deadline) = (self.key().into(), self.deadline());
+                self.body = Body::Object(Box::new(Object { key, deadline, value: Value::Text(text) }));
+            }
+            match &mut self.body {
+                Body::Object(object) => match &mut object.value {
+                    Value::Text(text) => text.resize(length, 0),
+                    _ => return None,
+                },
+                _ => {
+                    let mut text = self.string()?.to_vec();
+                    text.resize(length, 0);
+                    self.set_string(&text);
+                }
+            }
+        }
+        self.string_mut()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        match &self.body {
+            Body::Packed(blob) => packed(blob).2,
+            Body::Object(object) => object.deadline,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn set_deadline(&mut self, deadline: Option<u64>) {
+        if let Body::Object(object) = &mut self.body {
+            object.deadline = deadline;
+        } else if self.deadline() != deadline {
+            let old = Self { key_len: self.key_len, body: std::mem::take(&mut self.body), ..Self::default() };
+            self.pack(old.key(), old.string().unwrap_or_default(), deadline);
+        }
+    }
+
+    pub(crate) fn access(&self) -> u32 {
+        let [low, middle, high] = self.access;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+
+    pub(crate) fn set_access(&mut self, access: u32) {
+        let [low, middle, high, _] = access.to_le_bytes();
+        self.access = [low, middle, high];
+    }
+
+    /// Bytes that it holds beside its slot.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.body {
+            Body::Vacant | Body::Inline { .. } => 0,
+            Body::Packed(blob) => allocation_bytes(blob.len()),
+            Body::Object(object) => {
+                allocation_bytes(size_of::<Object>()) + allocation_bytes(object.key.len()) + object.value.memory_bytes()
+            }
+        }
+    }
+
+    fn pack(&mut self, key: &[u8], value: &[u8], deadline: Option<u64>) {
+        if deadline.is_none() && key.len() + value.len() <= INLINE_BYTES {
+            let mut bytes = [0; INLINE_BYTES];
+            bytes[..key.len()].copy_from_slice(key);
+            bytes[key.len()..key.len() + value.len()].copy_from_slice(value);
+            self.key_len = key.len() as u8;
+            self.body = Body::Inline { value_len: value.len() as u8, bytes };
+            return;
+        }
+        let extra = if deadline.is_some() { DEADLINE_BYTES } else { 0 };
+        let mut blob = Vec::with_capacity(HEAD_BYTES + extra + key.len() + value.len());
+        let flag = if deadline.is_some() { HAS_DEADLINE } else { 0 };
+        blob.extend_from_slice(&(key.len() as u32 | flag).to_le_bytes());
+        if let Some(deadline) = deadline {
+            blob.extend_from_slice(&deadline.to_le_bytes());
+        }
+        blob.extend_from_slice(key);
+        blob.extend_from_slice(value);
+        self.body = Body::Packed(blob.into_boxed_slice());
+    }
+}
+
+/// Where a packed key begins and ends, and the deadline.
+fn packed(blob: &[u8]) -> (usize, usize, Option<u64>) {
+    let mut head = [0; HEAD_BYTES];
+    head.copy_from_slice(&blob[..HEAD_BYTES]);
+    let head = u32::from_le_bytes(head);
+    if head & HAS_DEADLINE == 0 {
+        return (HEAD_BYTES, HEAD_BYTES + head as usize, None);
+    }
+    let mut deadline = [0; DEADLINE_BYTES];
+    deadline.copy_from_slice(&blob[HEAD_BYTES..HEAD_BYTES + DEADLINE_BYTES]);
+    let start = HEAD_BYTES + DEADLINE_BYTES;
+    (start, start + (head & !HAS_DEADLINE) as usize, Some(u64::from_le_bytes(deadline)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thirty_two_bytes() {
+        assert_eq!(size_of::<Entry>(), 32);
+        let entry = Entry::text(7, b"key:000000000001", b"abc");
+        assert_eq!((entry.key(), entry.string(), entry.heap_bytes()), (&b"key:000000000001"[..], Some(&b"abc"[..]), 0));
+    }
+
+    #[test]
+    fn every_form_keeps_key_value_and_deadline() {
+        for key_len in [0, 1, 16, 22, 23, 300] {
+            for lengths in [[0, 3, 22], [3, 100, 2], [70_000, 1, 5]] {
+                let key = vec![b'k'; key_len];
+                let mut entry = Entry::text(1, &key, b"first");
+                for (i, length) in lengths.into_iter().enumerate() {
+                    let value = vec![b'v'; length];
+                    entry.set_string(&value);
+                    entry.set_deadline((i == 1).then_some(99));
+                    assert_eq!((entry.key(), entry.string()), (&key[..], Some(&value[..])));
+                    assert_eq!(entry.deadline(), (i == 1).then_some(99));
+                    let longer = entry.grow_string(length + 50).map(|text| text.len());
+                    assert_eq!((longer, entry.key()), (Some(length + 50), &key[..]));
+                    assert_eq!(entry.deadline(), (i == 1).then_some(99));
+                    let moved = entry.copied(2, b"other").renamed(3, b"third");
+                    assert_eq!((moved.key(), moved.string()), (&b"third"[..], entry.string()));
+                    assert_eq!(moved.deadline(), entry.deadline());
+                }
+            }
+        }
+    }
+}

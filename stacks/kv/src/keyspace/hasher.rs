@@ -1,0 +1,28 @@
+//! Hashes of keys, with a secret: whoever does not know it cannot choose keys that collide.
+
+use std::hash::{BuildHasher, Hasher as _};
+
+use crate::random::Random;
+
+/// The same for all tables of an engine.
+#[derive(Clone)]
+pub(crate) struct Hasher(ahash::RandomState);
+
+impl Hasher {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        Self(ahash::RandomState::with_seeds(random.next(), random.next(), random.next(), random.next()))
+    }
+
+    pub(crate) fn hash(&self, key: &[u8]) -> u32 {
+        let mut hasher = self.0.build_hasher();
+        hasher.write(key);
+        (hasher.finish() >> 32) as u32
+    }
+}
+
+impl std::fmt::Debug for Hasher {
+    /// The secret is not for logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hasher")
+    }
+}

@@ -1,0 +1,445 @@
+//! The databases: keys, values, deadlines; who is told when one changes.
+
+mod access;
+mod dump;
+mod entry;
+mod evict;
+mod hasher;
+mod log;
+mod notify;
+mod segment;
+mod sequence;
+mod short;
+mod table;
+mod value;
+mod watch;
+mod zset;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use access::Policy;
+pub(crate) use dump::Dump;
+pub(crate) use entry::Entry;
+pub(crate) use hasher::Hasher;
+pub(crate) use log::Log;
+pub(crate) use notify::{Class, Event};
+pub(crate) use short::Short;
+pub(crate) use table::{Position, Table};
+pub(crate) use value::{Hash, Kind, List, Set, Value};
+pub(crate) use watch::Watch;
+pub(crate) use zset::{Scored, Zset};
+
+use crate::error::Error;
+use crate::random::Random;
+use crate::{Now, SessionId};
+
+/// What an allocation of so many bytes takes, about: a word of the allocator's, in steps of 16, at least 32.
+fn allocation_bytes(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
+}
+
+/// What a place among the deadlines takes, about.
+const DEADLINE_BYTES: usize = 24;
+
+/// One database.
+#[derive(Debug)]
+struct Database {
+    table: Table,
+    /// Of those keys that have one: when, and the key's hash.
+    deadlines: BTreeSet<(u64, u32)>,
+}
+
+impl Database {
+    fn new(hasher: &Hasher) -> Self {
+        Self { table: Table::new(hasher.clone()), deadlines: BTreeSet::new() }
+    }
+}
+
+/// What a write does to the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    Keep,
+    Clear,
+    At(u64),
+}
+
+/// Counters for INFO.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Counters {
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    pub(crate) expired: u64,
+    pub(crate) evicted: u64,
+}
+
+/// All databases, and what changes with them.
+#[derive(Debug)]
+pub(crate) struct Keyspace {
+    pub(crate) now: Now,
+    /// The database of the command that runs.
+    pub(crate) db: usize,
+    databases: Vec<Database>,
+    hasher: Hasher,
+    pub(crate) random: Random,
+    pub(crate) log: Log,
+    pub(crate) watch: Watch,
+    pub(crate) events: Vec<Event>,
+    /// Which events anybody wants (`notify-keyspace-events`).
+    pub(crate) notify: Class,
+    /// Keys that sessions wait for, by database, and how many of them.
+    pub(crate) awaited: BTreeMap<(usize, Box<[u8]>), usize>,
+    /// Of these, the ones that were given something.
+    pub(crate) ready: Vec<(usize, Box<[u8]>)>,
+    pub(crate) counters: Counters,
+    /// The key that was changed has gone with its last element; that is an event of its own, after the change's.
+    emptied: bool,
+    /// Changes so far.
+    pub(crate) dirty: u64,
+    pub(crate) policy: Policy,
+    pub(crate) memory_max: usize,
+    pub(crate) samples: usize,
+    pub(crate) active_expiry: bool,
+    pub(crate) dump: Option<Dump>,
+}
+
+impl Keyspace {
+    pub(crate) fn new(databases: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let hasher = Hasher::new(&mut random);
+        Self {
+            now: Now::default(),
+            db: 0,
+            databases: (0..databases).map(|_| Database::new(&hasher)).collect(),
+            hasher,
+            random,
+            log: Log::default(),
+            watch: Watch::default(),
+            events: Vec::new(),
+            notify: Class::NONE,
+            awaited: BTreeMap::new(),
+            ready: Vec::new(),
+            counters: Counters::default(),
+            emptied: false,
+            dirty: 0,
+            policy: Policy::default(),
+            memory_max: 0,
+            samples: crate::limits::EVICTION_SAMPLES,
+            active_expiry: true,
+            dump: None,
+        }
+    }
+
+    pub(crate) fn hasher(&self) -> Hasher {
+        self.hasher.clone()
+    }
+
+    pub(crate) fn databases(&self) -> usize {
+        self.databases.len()
+    }
+
+    /// Keys of a database, and how many of them have a deadline.
+    pub(crate) fn sizes(&self, db: usize) -> (usize, usize) {
+        self.databases.get(db).map_or((0, 0), |d| (d.table.len(), d.deadlines.len()))
+    }
+
+    /// Bytes of memory that keys and values take, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let of = |d: &Database| d.table.memory_bytes() + d.deadlines.len() * DEADLINE_BYTES;
+        self.databases.iter().map(of).sum()
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.databases[self.db].table
+    }
+
+    /// Where a key stands, unless its time is over: then it is gone.
+    fn position(&mut self, key: &[u8]) -> Option<Position> {
+        let database = &self.databases[self.db];
+        let position = database.table.find(database.table.hash(key), key)?;
+        match database.table.at(position).deadline() {
+            Some(deadline) if deadline <= self.now.unix_ms => {
+                self.expire(self.db, position);
+                None
+            }
+            _ => Some(position),
+        }
+    }
+
+    /// An entry, without any trace of a use.
+    pub(crate) fn peek(&mut self, key: &[u8]) -> Option<&Entry> {
+        let position = self.position(key)?;
+        Some(self.databases[self.db].table.at(position))
+    }
+
+    pub(crate) fn exists(&mut self, key: &[u8]) -> bool {
+        self.position(key).is_some()
+    }
+
+    /// An entry that a command reads: counted, and its use noted.
+    pub(crate) fn read(&mut self, key: &[u8]) -> Option<&Entry> {
+        let Some(position) = self.position(key) else {
+            self.counters.misses += 1;
+            self.event(Class::MISS, "keymiss", key);
+            return None;
+        };
+        self.counters.hits += 1;
+        let (policy, now) = (self.policy, self.now);
+        let entry = self.databases[self.db].table.at_mut(position);
+        policy.used(entry, now, &mut self.random);
+        Some(entry)
+    }
+
+    /// A string that a command reads.
+    pub(crate) fn string(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.read(key).map(|entry| entry.string().ok_or(Error::WRONG_TYPE)).transpose()
+    }
+
+    /// A value of one type that a command reads.
+    pub(crate) fn get<K: Kind>(&mut self, key: &[u8]) -> Result<Option<&K>, Error> {
+        self.read(key).map(|entry| entry.value().and_then(K::of).ok_or(Error::WRONG_TYPE)).transpose()
+    }
+
+    /// Changes a string's bytes; `None` if there is no such key.
+    pub(crate) fn edit_string<R>(
+        &mut self,
+        key: &[u8],
+        edit: impl FnOnce(&mut Entry) -> R,
+    ) -> Result<Option<R>, Error> {
+        let Some(position) = self.position(key) else { return Ok(None) };
+        let (policy, now) = (self.policy, self.now);
+        let table = &mut self.databases[self.db].table;
+        if table.at(position).string().is_none() {
+            return Err(Error::WRONG_TYPE);
+        }
+        policy.used(table.at_mut(position), now, &mut self.random);
+        Ok(Some(table.change(position, edit)))
+    }
+
+    /// Changes a value of one type. A key that is not there is made, if `create` says so; one that has become empty goes.
+    pub(crate) fn edit<K: Kind, R>(
+        &mut self,
+        key: &[u8],
+        create: bool,
+        edit: impl FnOnce(&mut K) -> R,
+    ) -> Result<Option<R>, Error> {
+        let (policy, now) = (self.policy, self.now);
+        let position = match self.position(key) {
+            Some(position) => position,
+            None if create => {
+                let table = &mut self.databases[self.db].table;
+                let hash = table.hash(key);
+                let mut entry = Entry::object(hash, key, K::empty(self.hasher.clone()));
+                policy.made(&mut entry, now);
+                table.insert(entry);
+                self.event(Class::NEW, "new", key);
+                match self.position(key) {
+                    Some(position) => position,
+                    None => return Ok(None),
+                }
+            }
+            None => return Ok(None),
+        };
+        let table = &mut self.databases[self.db].table;
+        policy.used(table.at_mut(position), now, &mut self.random);
+        let result = table.change(position, |entry| {
+            let value = entry.value_mut().and_then(K::of_mut).ok_or(Error::WRONG_TYPE)?;
+            Ok(edit(value))
+        })?;
+        if table.at(position).value().is_some_and(Value::is_empty) {
+            self.take_at(position);
+            self.emptied = true;
+        }
+        Ok(Some(result))
+    }
+
+    /// Sets a string, whatever was there.
+    pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
+        let (policy, now, db) = (self.policy, self.now, self.db);
+        let database = &mut self.databases[db];
+        let hash = database.table.hash(key);
+        let Some(position) = database.table.find(hash, key) else {
+            let mut entry = Entry::text(hash, key, value);
+            if let Deadline::At(at) = deadline {
+                entry.set_deadline(Some(at));
+                database.deadlines.insert((at, hash));
+            }
+            policy.made(&mut entry, now);
+            database.table.insert(entry);
+            return self.event(Class::NEW, "new", key);
+        };
+        let old = database.table.at(position).deadline();
+        // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
+        let new = match deadline {
+            Deadline::Keep => old.filter(|at| *at > now.unix_ms),
+            Deadline::Clear => None,
+            Deadline::At(at) => Some(at),
+        };
+        if old != new {
+            old.map(|at| database.deadlines.remove(&(at, hash)));
+            new.map(|at| database.deadlines.insert((at, hash)));
+        }
+        database.table.change(position, |entry| {
+            if old.is_some() && new.is_none() {
+                entry.set_deadline(None);
+            }
+            entry.set_string(value);
+            entry.set_deadline(new);
+            policy.used(entry, now, &mut self.random);
+        });
+    }
+
+    /// Puts a value at a key, whatever was there; an empty one is none.
+    pub(crate) fn put(&mut self, key: &[u8], value: Value) {
+        self.take(key);
+        if !value.is_empty() {
+            let entry = Entry::object(self.databases[self.db].table.hash(key), key, value);
+            self.place(entry);
+        }
+    }
+
+    /// Puts in an entry whose key is not there.
+    pub(crate) fn place(&mut self, mut entry: Entry) {
+        self.policy.made(&mut entry, self.now);
+        let database = &mut self.databases[self.db];
+        if let Some(at) = entry.deadline() {
+            database.deadlines.insert((at, entry.hash()));
+        }
+        database.table.insert(entry);
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn take(&mut self, key: &[u8]) -> Option<Entry> {
+        let position = self.position(key)?;
+        Some(self.take_at(position))
+    }
+
+    /// Removes a key, and tells whom that concerns.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
+        let existed = self.take(key).is_some();
+        if existed {
+            self.changed(key);
+            self.event(Class::GENERIC, "del", key);
+        }
+        existed
+    }
+
+    fn take_at(&mut self, position: Position) -> Entry {
+        let database = &mut self.databases[self.db];
+        let entry = database.table.take(position);
+        if let Some(at) = entry.deadline() {
+            database.deadlines.remove(&(at, entry.hash()));
+        }
+        entry
+    }
+
+    /// Sets or clears a key's deadline; `false` if there is no such key.
+    pub(crate) fn set_deadline(&mut self, key: &[u8], deadline: Option<u64>) -> bool {
+        let Some(position) = self.position(key) else { return false };
+        let database = &mut self.databases[self.db];
+        let (hash, old) = (database.table.at(position).hash(), database.table.at(position).deadline());
+        old.map(|at| database.deadlines.remove(&(at, hash)));
+        deadline.map(|at| database.deadlines.insert((at, hash)));
+        database.table.change(position, |entry| entry.set_deadline(deadline));
+        true
+    }
+
+    /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
+    pub(crate) fn changed(&mut self, key: &[u8]) {
+        self.dirty += 1;
+        self.watch.touch(self.db, key);
+    }
+
+    /// A key has something now that blocked sessions may wait for.
+    pub(crate) fn signal(&mut self, key: &[u8]) {
+        if !self.awaited.is_empty() {
+            let key: (usize, Box<[u8]>) = (self.db, key.into());
+            if self.awaited.contains_key(&key) {
+                self.ready.push(key);
+            }
+        }
+    }
+
+    /// Removes a key whose time is over.
+    fn expire(&mut self, db: usize, position: Position) {
+        let before = std::mem::replace(&mut self.db, db);
+        let entry = self.take_at(position);
+        self.counters.expired += 1;
+        self.watch.touch(db, entry.key());
+        self.log.append(db, &[b"DEL", entry.key()]);
+        self.event(Class::EXPIRED, "expired", entry.key());
+        self.db = before;
+    }
+
+    /// When the next key expires.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let first = self.databases.iter().filter_map(|d| d.deadlines.first()).map(|(at, _)| *at).min();
+        first.filter(|_| self.active_expiry)
+    }
+
+    /// Removes keys whose time is over, so many at the most.
+    pub(crate) fn expire_due(&mut self, mut most: usize) {
+        if !self.active_expiry {
+            return;
+        }
+        for db in 0..self.databases.len() {
+            while let Some(&(at, hash)) = self.databases[db].deadlines.first()
+                && at <= self.now.unix_ms
+                && most > 0
+            {
+                most -= 1;
+                match self.databases[db].table.find_where(hash, |entry| entry.deadline() == Some(at)) {
+                    Some(position) => self.expire(db, position),
+                    None => {
+                        self.databases[db].deadlines.remove(&(at, hash));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Empties one database, or all; tells how many keys went.
+    pub(crate) fn flush(&mut self, db: Option<usize>) -> usize {
+        let mut removed = 0;
+        for at in 0..self.databases.len() {
+            if db.is_none_or(|db| db == at) {
+                let database = &self.databases[at];
+                self.watch.touch_all(at, |key| database.table.contains(key));
+                removed += database.table.len();
+                self.databases[at] = Database::new(&self.hasher);
+            }
+        }
+        removed
+    }
+
+    /// Exchanges two databases.
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        for at in [a, b] {
+            let (left, right) = (&self.databases[a].table, &self.databases[b].table);
+            self.watch.touch_all(at, |key| left.contains(key) || right.contains(key));
+        }
+        self.databases.swap(a, b);
+        if self.dump.is_some() {
+            self.begin_dump();
+        }
+        for at in [a, b] {
+            let awaited = self.awaited.keys().filter(|(db, _)| *db == at);
+            self.ready.extend(awaited.filter(|(_, key)| self.databases[at].table.contains(key)).cloned());
+        }
+    }
+
+    /// Any key that has not expired.
+    pub(crate) fn random_key(&mut self) -> Option<Box<[u8]>> {
+        for _ in 0..crate::limits::RANDOM_TRIES {
+            let key: Box<[u8]> = self.databases[self.db].table.random(&mut self.random)?.key().into();
+            if self.exists(&key) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Tells the sessions whose transactions must fail, once.
+    pub(crate) fn is_touched(&mut self, session: SessionId) -> bool {
+        self.watch.is_touched(session)
+    }
+}

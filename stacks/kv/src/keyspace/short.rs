@@ -1,0 +1,61 @@
+//! A byte string that needs no allocation while it is short: elements of lists and sorted sets.
+
+use super::allocation_bytes;
+
+/// Bytes that fit without an allocation.
+const INLINE_BYTES: usize = 22;
+
+/// 24 bytes, whatever its length.
+#[derive(Debug, Clone)]
+pub(crate) enum Short {
+    Inline { length: u8, bytes: [u8; INLINE_BYTES] },
+    Boxed(Box<[u8]>),
+}
+
+impl Short {
+    pub(crate) fn new(text: &[u8]) -> Self {
+        if text.len() > INLINE_BYTES {
+            return Self::Boxed(text.into());
+        }
+        let mut bytes = [0; INLINE_BYTES];
+        bytes[..text.len()].copy_from_slice(text);
+        Self::Inline { length: text.len() as u8, bytes }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Self::Boxed(bytes) => bytes,
+        }
+    }
+}
+
+/// What a value holds beside its own place.
+pub(crate) trait Weigh {
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl Weigh for Short {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Inline { .. } => 0,
+            Self::Boxed(bytes) => allocation_bytes(bytes.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_length_in_24_bytes() {
+        assert_eq!(size_of::<Short>(), 24);
+        for length in [0, 1, 21, 22, 23, 300] {
+            let text = vec![b'x'; length];
+            assert_eq!(Short::new(&text).as_slice(), text);
+            assert_eq!(Short::new(&text).heap_bytes() > 0, length > INLINE_BYTES);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! WATCH: which sessions' transactions fail when a key changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::SessionId;
+
+/// Watched keys. Costs one comparison a change while there are none.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    keys: BTreeMap<usize, BTreeMap<Box<[u8]>, BTreeSet<SessionId>>>,
+    touched: BTreeSet<SessionId>,
+}
+
+impl Watch {
+    pub(crate) fn watch(&mut self, session: SessionId, db: usize, key: &[u8]) {
+        self.keys.entry(db).or_default().entry(key.into()).or_default().insert(session);
+    }
+
+    /// Forgets what a session watched.
+    pub(crate) fn forget(&mut self, session: SessionId, watched: &[(usize, Box<[u8]>)]) {
+        self.touched.remove(&session);
+        for (db, key) in watched {
+            let Some(keys) = self.keys.get_mut(db) else { continue };
+            if let Some(sessions) = keys.get_mut(key) {
+                sessions.remove(&session);
+                if sessions.is_empty() {
+                    keys.remove(key);
+                }
+            }
+            if keys.is_empty() {
+                self.keys.remove(db);
+            }
+        }
+    }
+
+    pub(crate) fn touch(&mut self, db: usize, key: &[u8]) {
+        if self.keys.is_empty() {
+            return;
+        }
+        if let Some(sessions) = self.keys.get(&db).and_then(|keys| keys.get(key)) {
+            self.touched.extend(sessions);
+        }
+    }
+
+    /// Touches the watched keys of a database for which `concerned` says so.
+    pub(crate) fn touch_all(&mut self, db: usize, concerned: impl Fn(&[u8]) -> bool) {
+        let Some(keys) = self.keys.get(&db) else { return };
+        for (_, sessions) in keys.iter().filter(|(key, _)| concerned(key)) {
+            self.touched.extend(sessions);
+        }
+    }
+
+    pub(crate) fn is_touched(&self, session: SessionId) -> bool {
+        self.touched.contains(&session)
+    }
+}

@@ -1,0 +1,147 @@
+//! Channels and patterns, and who listens to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netdyno_resp::{Protocol, Reply};
+
+use crate::glob;
+use crate::session::{SessionId, Sessions};
+
+type Listeners = BTreeMap<Box<[u8]>, BTreeSet<SessionId>>;
+
+/// Which of the three kinds of subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Channel,
+    Pattern,
+    Shard,
+}
+
+impl Kind {
+    /// The words of its messages: subscribe, unsubscribe.
+    pub(crate) fn words(self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Self::Channel => (b"subscribe", b"unsubscribe"),
+            Self::Pattern => (b"psubscribe", b"punsubscribe"),
+            Self::Shard => (b"ssubscribe", b"sunsubscribe"),
+        }
+    }
+}
+
+/// Who listens to what.
+#[derive(Debug, Default)]
+pub(crate) struct PubSub {
+    channels: Listeners,
+    patterns: Listeners,
+    shards: Listeners,
+}
+
+impl PubSub {
+    pub(crate) fn of(&self, kind: Kind) -> &Listeners {
+        match kind {
+            Kind::Channel => &self.channels,
+            Kind::Pattern => &self.patterns,
+            Kind::Shard => &self.shards,
+        }
+    }
+
+    fn of_mut(&mut self, kind: Kind) -> &mut Listeners {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shards,
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, kind: Kind, id: SessionId, name: &[u8]) {
+        self.of_mut(kind).entry(name.into()).or_default().insert(id);
+    }
+
+    pub(crate) fn unsubscribe(&mut self, kind: Kind, id: SessionId, name: &[u8]) {
+        let listeners = self.of_mut(kind);
+        if let Some(sessions) = listeners.get_mut(name) {
+            sessions.remove(&id);
+            if sessions.is_empty() {
+                listeners.remove(name);
+            }
+        }
+    }
+
+    /// Ends all subscriptions of a session.
+    pub(crate) fn forget(&mut self, sessions: &mut Sessions, id: SessionId) {
+        let Some(session) = sessions.get_mut(id) else { return };
+        let channels = std::mem::take(&mut session.channels);
+        let patterns = std::mem::take(&mut session.patterns);
+        let shards = std::mem::take(&mut session.shard_channels);
+        for (kind, names) in [(Kind::Channel, channels), (Kind::Pattern, patterns), (Kind::Shard, shards)] {
+            names.iter().for_each(|name| self.unsubscribe(kind, id, name));
+        }
+    }
+
+    /// Sends a message to all that listen; tells how many. What is for `own`, the session whose command it is, goes into its
+    /// reply.
+    pub(crate) fn publish(
+        &self,
+        sessions: &mut Sessions,
+        channel: &[u8],
+        message: &[u8],
+        mut own: Option<(SessionId, &mut Reply<'_>)>,
+    ) -> usize {
+        let mut count = 0;
+        if let Some(listeners) = self.channels.get(channel) {
+            count += listeners.len();
+            deliver(sessions, listeners, &mut own, &[b"message", channel, message]);
+        }
+        for (pattern, listeners) in &self.patterns {
+            if glob::matches(pattern, channel) {
+                count += listeners.len();
+                deliver(sessions, listeners, &mut own, &[b"pmessage", pattern, channel, message]);
+            }
+        }
+        count
+    }
+
+    /// The same for shard channels.
+    pub(crate) fn publish_shard(
+        &self,
+        sessions: &mut Sessions,
+        channel: &[u8],
+        message: &[u8],
+        mut own: Option<(SessionId, &mut Reply<'_>)>,
+    ) -> usize {
+        let Some(listeners) = self.shards.get(channel) else { return 0 };
+        deliver(sessions, listeners, &mut own, &[b"smessage", channel, message]);
+        listeners.len()
+    }
+}
+
+fn write(reply: &mut Reply<'_>, parts: &[&[u8]]) {
+    reply.push(parts.len());
+    parts.iter().for_each(|part| reply.bulk(part));
+}
+
+/// Writes the message once a protocol, and copies it to all.
+fn deliver(
+    sessions: &mut Sessions,
+    listeners: &BTreeSet<SessionId>,
+    own: &mut Option<(SessionId, &mut Reply<'_>)>,
+    parts: &[&[u8]],
+) {
+    let mut written: [Option<Vec<u8>>; 2] = [None, None];
+    for id in listeners {
+        if let Some((own, reply)) = own
+            && own == id
+        {
+            write(reply, parts);
+            continue;
+        }
+        let Some(protocol) = sessions.get(*id).map(|session| session.protocol) else { continue };
+        let place = &mut written[usize::from(protocol == Protocol::Resp3)];
+        let bytes = place.get_or_insert_with(|| {
+            let mut out = Vec::new();
+            write(&mut Reply::new(&mut out, protocol), parts);
+            out
+        });
+        sessions.send(*id, |reply| reply.raw(bytes));
+    }
+}

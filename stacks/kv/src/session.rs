@@ -1,0 +1,256 @@
+//! Sessions: what an engine knows about each connection.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use netdyno_resp::{Protocol, Reply};
+
+use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX};
+use crate::{Now, Output};
+
+/// A connection, as the engine knows it. Never given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId {
+    index: u32,
+    generation: u32,
+}
+
+/// Commands between MULTI and EXEC.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    pub(crate) commands: Vec<Owned>,
+    pub(crate) bytes: usize,
+    /// One of them was refused: EXEC will be, too.
+    pub(crate) spoiled: bool,
+}
+
+/// Arguments that outlive the input they came in.
+pub(crate) type Owned = Box<[Box<[u8]>]>;
+
+/// Borrows owned arguments as a command takes them.
+pub(crate) fn borrowed(args: &Owned) -> Vec<&[u8]> {
+    args.iter().map(|arg| &arg[..]).collect()
+}
+
+pub(crate) fn owned(args: &[&[u8]]) -> Owned {
+    args.iter().map(|arg| Box::from(*arg)).collect()
+}
+
+/// What a session gets if its time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnTimeout {
+    Null,
+    NullArray,
+    /// It was held back: the command runs now.
+    Run,
+}
+
+/// A command that waits for keys, or for time.
+#[derive(Debug)]
+pub(crate) struct Blocked {
+    pub(crate) args: Owned,
+    pub(crate) db: usize,
+    pub(crate) keys: Vec<Box<[u8]>>,
+    pub(crate) deadline: Option<u64>,
+    pub(crate) on_timeout: OnTimeout,
+}
+
+/// `CLIENT REPLY`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// The next command's reply is not sent; this one's neither.
+    SkipNext,
+    Skip,
+}
+
+/// One connection's state.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) number: u64,
+    pub(crate) id: SessionId,
+    pub(crate) peer: Box<str>,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) library: Box<[u8]>,
+    pub(crate) library_version: Box<[u8]>,
+    pub(crate) protocol: Protocol,
+    pub(crate) db: usize,
+    pub(crate) user: Box<str>,
+    pub(crate) authenticated: bool,
+    /// The user may do everything: nothing is to be looked up.
+    pub(crate) unrestricted: bool,
+    pub(crate) transaction: Option<Box<Transaction>>,
+    pub(crate) watched: Vec<(usize, Box<[u8]>)>,
+    pub(crate) channels: BTreeSet<Box<[u8]>>,
+    pub(crate) patterns: BTreeSet<Box<[u8]>>,
+    pub(crate) shard_channels: BTreeSet<Box<[u8]>>,
+    pub(crate) blocked: Option<Box<Blocked>>,
+    pub(crate) reply_mode: ReplyMode,
+    pub(crate) no_evict: bool,
+    pub(crate) opened_ms: u64,
+    pub(crate) active_ms: u64,
+    pub(crate) last_command: &'static str,
+    /// For the session, from others.
+    pending: Vec<u8>,
+    queued: bool,
+    /// It may execute commands again, once it has what is pending.
+    resumed: bool,
+    pub(crate) closing: bool,
+}
+
+impl Session {
+    pub(crate) fn subscriptions(&self) -> usize {
+        self.channels.len() + self.patterns.len()
+    }
+
+    /// Whether RESP2 leaves it only the commands of a subscriber.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2 && self.subscriptions() + self.shard_channels.len() > 0
+    }
+}
+
+/// All sessions, and what waits to be told to them.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    slots: Vec<(u32, Option<Box<Session>>)>,
+    free: Vec<u32>,
+    queue: VecDeque<SessionId>,
+    opened: u64,
+    len: usize,
+}
+
+impl Sessions {
+    pub(crate) fn open(&mut self, now: Now, peer: &str) -> SessionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as u32
+        });
+        self.opened += 1;
+        self.len += 1;
+        let slot = &mut self.slots[index as usize];
+        slot.0 = slot.0.wrapping_add(1);
+        let id = SessionId { index, generation: slot.0 };
+        slot.1 = Some(Box::new(Session {
+            number: self.opened,
+            id,
+            peer: peer.into(),
+            name: Box::default(),
+            library: Box::default(),
+            library_version: Box::default(),
+            protocol: Protocol::Resp2,
+            db: 0,
+            user: "default".into(),
+            authenticated: true,
+            unrestricted: true,
+            transaction: None,
+            watched: Vec::new(),
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            shard_channels: BTreeSet::new(),
+            blocked: None,
+            reply_mode: ReplyMode::On,
+            no_evict: false,
+            opened_ms: now.unix_ms,
+            active_ms: now.unix_ms,
+            last_command: "NULL",
+            pending: Vec::new(),
+            queued: false,
+            resumed: false,
+            closing: self.len > SESSIONS_MAX,
+        }));
+        id
+    }
+
+    pub(crate) fn get(&self, id: SessionId) -> Option<&Session> {
+        let (generation, session) = self.slots.get(id.index as usize)?;
+        session.as_deref().filter(|_| *generation == id.generation)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        let (generation, session) = self.slots.get_mut(id.index as usize)?;
+        session.as_deref_mut().filter(|_| *generation == id.generation)
+    }
+
+    pub(crate) fn close(&mut self, id: SessionId) -> Option<Box<Session>> {
+        let (generation, session) = self.slots.get_mut(id.index as usize)?;
+        if *generation != id.generation {
+            return None;
+        }
+        let closed = session.take()?;
+        self.free.push(id.index);
+        self.len -= 1;
+        Some(closed)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.slots.iter().filter_map(|(_, session)| session.as_deref())
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.slots.iter_mut().filter_map(|(_, session)| session.as_deref_mut())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Appends to what a session is to be told. One that does not keep up is closed.
+    pub(crate) fn send(&mut self, id: SessionId, write: impl FnOnce(&mut Reply<'_>)) {
+        let Some(session) = self.get_mut(id) else { return };
+        if session.closing {
+            return;
+        }
+        write(&mut Reply::new(&mut session.pending, session.protocol));
+        if session.pending.len() > PUSH_BYTES_MAX {
+            session.pending = Vec::new();
+            session.closing = true;
+        }
+        self.enqueue(id);
+    }
+
+    /// The session's blocked command has its reply: it goes on.
+    pub(crate) fn resume(&mut self, id: SessionId, reply: &[u8]) {
+        if let Some(session) = self.get_mut(id) {
+            session.pending.extend_from_slice(reply);
+            session.resumed = true;
+            self.enqueue(id);
+        }
+    }
+
+    /// The session ends once it has what is pending.
+    pub(crate) fn end(&mut self, id: SessionId) {
+        if let Some(session) = self.get_mut(id) {
+            session.closing = true;
+            self.enqueue(id);
+        }
+    }
+
+    fn enqueue(&mut self, id: SessionId) {
+        if let Some(session) = self.get_mut(id)
+            && !session.queued
+        {
+            session.queued = true;
+            self.queue.push_back(id);
+        }
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<(SessionId, Output)> {
+        while let Some(id) = self.queue.pop_front() {
+            let Some(session) = self.get_mut(id) else { continue };
+            session.queued = false;
+            let bytes = std::mem::take(&mut session.pending);
+            let output = match (std::mem::take(&mut session.resumed), session.closing) {
+                (_, true) => Output::Close(bytes),
+                (true, _) => Output::Resume(bytes),
+                _ => Output::Bytes(bytes),
+            };
+            return Some((id, output));
+        }
+        None
+    }
+}
