@@ -155,6 +155,12 @@ impl Contender {
         Ok(())
     }
 
+    /// Whether it can play a role.
+    #[must_use]
+    pub fn plays(&self, role: &str) -> bool {
+        self.roles.contains_key(role)
+    }
+
     /// `<workload>/<name>`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.workload, self.name)

@@ -90,7 +90,14 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let told = |trial: &TrialRecord, q| histogram_quantile(&[trial], "sink", "latency", q).value;
     // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
-    let turns = Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count: 3, stretch: true };
+    let turns = Turns {
+        freezer: "made up".to_owned(),
+        turn_ns: 10,
+        lead_ns: 2,
+        count: 3,
+        stretch: true,
+        under_way: None,
+    };
     for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(10, echoes).unwrap();
