@@ -11,6 +11,8 @@ mod job;
 mod limits;
 mod links;
 mod request;
+#[cfg(feature = "kv-io")]
+pub mod turns;
 mod value;
 mod verify;
 
