@@ -13,6 +13,8 @@ mod limits;
 mod links;
 mod request;
 mod server;
+#[cfg(feature = "kv-io")]
+pub mod turns;
 mod value;
 mod verify;
 
