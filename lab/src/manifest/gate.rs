@@ -64,8 +64,7 @@ impl AtMost {
     /// How far the counter may be above the other role's.
     #[must_use]
     pub fn slack(&self, params: &Params) -> u64 {
-        let factors = self.slack.iter().map(|name| params.count(name).unwrap_or(0));
-        if self.slack.is_empty() { 0 } else { factors.fold(1, u64::saturating_mul) }
+        if self.slack.is_empty() { 0 } else { params.product(&self.slack) }
     }
 }
 
@@ -197,7 +196,8 @@ fn refused(name: &str, rule: String) -> ManifestError {
     ManifestError::Value { name: name.to_owned(), rule }
 }
 
-fn kind_of(
+/// Notes a parameter that is unknown, or of another kind.
+pub(super) fn kind_of(
     at: &str,
     name: &str,
     kind: ParamKind,

@@ -57,6 +57,8 @@ pub struct Snapshot {
     pub cpu_ns: Reading,
     /// Peak resident memory: the sum over the processes that are alive.
     pub peak_rss_bytes: Reading,
+    /// Resident memory now.
+    pub rss_bytes: Reading,
     /// Voluntary and involuntary context switches. A count.
     pub context_switches: Reading,
     /// Memory with shared pages divided among their users; deep readings only.
@@ -70,10 +72,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// Every reading but the network's, by the name of its field.
     #[must_use]
-    pub fn readings(&self) -> [(&'static str, &Reading); 5] {
+    pub fn readings(&self) -> [(&'static str, &Reading); 6] {
         [
             ("cpu_ns", &self.cpu_ns),
             ("peak_rss_bytes", &self.peak_rss_bytes),
+            ("rss_bytes", &self.rss_bytes),
             ("context_switches", &self.context_switches),
             ("pss_bytes", &self.pss_bytes),
             ("private_bytes", &self.private_bytes),
@@ -107,6 +110,7 @@ impl Meter {
         let at_ns = before.midpoint(monotonic_ns());
         let net = self.net.read();
         let processes = self.tree.processes();
+        let (peak_rss_bytes, rss_bytes) = memory::resident(&processes);
         let (pss_bytes, private_bytes) = match deep {
             true => memory::shared_out(&processes),
             false => {
@@ -117,7 +121,8 @@ impl Meter {
         Snapshot {
             at_ns,
             cpu_ns,
-            peak_rss_bytes: memory::peak_rss(&processes),
+            peak_rss_bytes,
+            rss_bytes,
             context_switches: self.switches.read(&processes),
             pss_bytes,
             private_bytes,
@@ -156,7 +161,7 @@ mod tests {
         let parent = nix::unistd::getppid().as_raw();
         let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host);
         let first = meter.read(true);
-        for reading in [&first.cpu_ns, &first.peak_rss_bytes, &first.context_switches] {
+        for reading in [&first.cpu_ns, &first.peak_rss_bytes, &first.rss_bytes, &first.context_switches] {
             assert!(reading.value.is_some(), "{reading:?}");
         }
         assert!(first.net.bytes.value.is_none());

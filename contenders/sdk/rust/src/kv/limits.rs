@@ -28,3 +28,7 @@ pub(super) const VERIFY_BATCH_BYTES: usize = 64 << 10;
 pub(super) const VERIFY_LINKS: usize = 64;
 /// How much is read at a time.
 pub(super) const READ_BYTES: usize = 64 << 10;
+/// How long a server that is a program of its own may take until it answers.
+pub(super) const PROGRAM_START_LIMIT: Duration = Duration::from_secs(10);
+/// How long it may take to end when it is asked to; then it is ended.
+pub(super) const PROGRAM_END_LIMIT: Duration = Duration::from_secs(2);
