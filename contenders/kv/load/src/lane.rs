@@ -103,6 +103,11 @@ impl Lane {
         self.stamp(number, at_ns);
     }
 
+    #[cfg(test)]
+    pub fn written_bytes(&self) -> usize {
+        self.written_bytes
+    }
+
     /// So many bytes of the message written last were sent.
     pub fn sent(&mut self, frames: &Frames, bytes: usize) {
         if bytes == self.written_bytes {

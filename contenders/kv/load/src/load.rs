@@ -48,9 +48,8 @@ impl Load {
     }
 
     /// Puts what is due by now to its connections.
-    fn take_due(&mut self, ready: &mut Vec<usize>) {
+    fn take_due(&mut self, ready: &mut Vec<usize>, at_ns: u64) {
         let Some(pacer) = &mut self.pacer else { return };
-        let at_ns = now_ns();
         while let Some((n, due_ns)) = pacer.pop(at_ns) {
             let number = self.turn;
             self.turn = if number + 1 == self.lanes.len() { 0 } else { number + 1 };
@@ -104,7 +103,7 @@ impl Service for Load {
             }
             None => Wait::Long,
             Some(_) => {
-                self.take_due(ready);
+                self.take_due(ready, now_ns());
                 match (&self.pacer, self.books.job.pacing) {
                     (Some(pacer), Pacing::Timer) => Wait::UntilNs(pacer.next_due_ns()),
                     _ => Wait::Not,
@@ -160,5 +159,112 @@ impl Service for Load {
     fn closed(&mut self, number: usize, reason: &str) -> Result<(), String> {
         let of = self.lanes.len();
         Err(format!("connection {} of {of} was lost under load: {reason}", number + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netdyno_contender::Lab;
+    use serde_json::json;
+
+    use super::*;
+
+    const T0_NS: u64 = 1_000_000;
+
+    fn load(connections: usize, pipeline: usize, rate: u64) -> Load {
+        let setup = json!({
+            "protocol": 1, "workload": "kv", "role": "load", "seed": 1, "local": "127.0.0.1", "peer": "127.0.0.1",
+            "params": { "connections": connections, "pipeline": pipeline, "value_bytes": 3, "keys": 10, "set_percent": 100,
+                        "distribution": "uniform", "rate": rate, "pacing": "spin", "seconds": 1.0, "verify_keys": 3 },
+        });
+        let books = Books::new(Lab::for_tests(), &serde_json::from_value(setup).unwrap());
+        Load::new(Box::leak(Box::new(books)), T0_NS)
+    }
+
+    /// All that is to be sent is.
+    fn send_all(load: &mut Load) {
+        for lane in &mut load.lanes {
+            let mut out = Outbox::for_tests();
+            lane.write(&load.frames, &mut out, 0);
+            let bytes = lane.written_bytes();
+            lane.sent(&load.frames, bytes);
+        }
+    }
+
+    fn under_way(load: &Load) -> Vec<usize> {
+        load.lanes.iter().map(Lane::under_way).collect()
+    }
+
+    #[test]
+    fn a_closed_loop_sends_batches_after_all_answers() {
+        let mut load = load(2, 3, 0);
+        let mut ready = Vec::new();
+        assert_eq!((load.turn(&mut ready), ready.as_slice()), (Wait::Long, [0, 1].as_slice()));
+        assert_eq!(under_way(&load), [3, 3]);
+        send_all(&mut load);
+        assert_eq!(load.received(1, b"+OK\r\n+OK\r\n+O", 5), Ok(false));
+        assert_eq!(load.received(1, b"K\r\n", 6), Ok(true));
+        assert_eq!(under_way(&load), [3, 3]);
+        assert_eq!(load.tally, Tally { sets: 3, gets: 0, wrong: 0 });
+        ready.clear();
+        assert_eq!((load.turn(&mut ready), ready.as_slice()), (Wait::Long, [0usize; 0].as_slice()));
+    }
+
+    #[test]
+    fn an_open_loop_keeps_to_its_schedule_and_catches_up() {
+        // One operation a millisecond, in turn over three connections, one under way on each.
+        let mut load = load(3, 1, 1000);
+        let at = |ms: u64| T0_NS + ms * 1_000_000;
+        let none: [usize; 0] = [];
+        let due = |load: &mut Load, at_ns| {
+            let mut ready = Vec::new();
+            load.take_due(&mut ready, at_ns);
+            ready
+        };
+        assert_eq!(due(&mut load, T0_NS - 1), none);
+        assert_eq!(due(&mut load, at(0)), [0]);
+        assert_eq!(due(&mut load, at(2)), [1, 2]);
+        send_all(&mut load);
+        // Of the next four none can be sent: all connections are busy. Connection 0 has two of them.
+        assert_eq!(due(&mut load, at(6)), none);
+        assert_eq!(under_way(&load), [1, 1, 1]);
+        assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(true));
+        assert_eq!((load.lanes[0].next, load.lanes[1].next), (6, 4));
+        send_all(&mut load);
+        assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(true));
+        send_all(&mut load);
+        // It has caught up, and waits for number 9 then.
+        assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(false));
+        assert_eq!(due(&mut load, at(8)), none);
+        assert_eq!(due(&mut load, at(9)), [0]);
+        // The others have two that are late, of which one goes as soon as there is an answer.
+        assert_eq!(load.received(1, b"+OK\r\n", at(9)), Ok(true));
+        assert_eq!((load.lanes[1].next, load.lanes[2].next), (7, 5));
+    }
+
+    #[test]
+    fn latency_counts_from_when_an_operation_was_due() {
+        let mut load = load(1, 1, 1000);
+        load.take_due(&mut Vec::new(), T0_NS + 5_000_000);
+        for n in 0..3 {
+            let mut times = Vec::new();
+            let (lane, frames) = (&mut load.lanes[0], &load.frames);
+            lane.write(frames, &mut Outbox::for_tests(), T0_NS + 6_000_000 + n);
+            lane.sent(frames, frames.request_bytes(crate::draw::Operation::new(true, 0)));
+            lane.take(frames, b"+OK\r\n", &mut load.tally, |one, _| times.push((one.due_ns, one.sent_ns)))
+                .unwrap();
+            assert_eq!(times, [(T0_NS + n * 1_000_000, T0_NS + 6_000_000 + n)]);
+            assert!(load.go_on(0));
+        }
+    }
+
+    #[test]
+    fn errors_are_wrong_and_a_lost_connection_ends_it() {
+        let mut load = load(1, 2, 0);
+        load.turn(&mut Vec::new());
+        send_all(&mut load);
+        assert_eq!(load.received(0, b"-ERR no\r\n$-1\r\n", 1), Ok(true));
+        assert_eq!(load.tally, Tally { sets: 2, gets: 0, wrong: 2 });
+        assert_eq!(load.closed(0, "closed"), Err("connection 1 of 1 was lost under load: closed".to_owned()));
     }
 }

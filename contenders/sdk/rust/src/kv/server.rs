@@ -64,7 +64,8 @@ impl Server {
 
     /// Starts a program, waits until it answers, and ends it when the lab says stop. Whatever ends this process ends the program.
     pub fn runs(&self, name: &str, command: impl FnOnce(&Place) -> Command) -> ! {
-        let failed = |what: &str, error: io::Error| -> ! { self.lab.failed(format!("{name}: {what}: {error}")) };
+        let failed =
+            |what: &str, error: io::Error| -> ! { self.lab.failed(format!("{name}: {what}: {error}")) };
         let place = Place {
             address: free_address(self.local).unwrap_or_else(|e| failed("no free port", e)),
             connections: self.connections,

@@ -22,6 +22,11 @@ pub struct Outbox {
 }
 
 impl Outbox {
+    /// An empty one, for tests of what writes into it.
+    pub fn for_tests() -> Self {
+        Self::new()
+    }
+
     pub(super) fn new() -> Self {
         let pieces = Vec::with_capacity(PIECES);
         Self { bytes: vec![0; COPIED_BYTES].into(), used: 0, message: 0, first: 0, pieces }
