@@ -70,8 +70,10 @@ impl Disturbance {
 #[must_use]
 pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
     let metric = rate_of(workload)?;
-    let log =
-        |t: &TrialRecord| Some((metrics::of_trial(metric, t).value? / metrics::undisturbed(metric, t)?).ln());
+    let params = &run.cells[cell].params;
+    let log = |t: &TrialRecord| {
+        Some((metrics::of_trial(metric, params, t).value? / metrics::undisturbed(metric, t)?).ln())
+    };
     let good = run.trials.iter().filter(|t| t.cell == cell && t.outcome == Outcome::Ok);
     let logs: Vec<f64> = good.filter_map(log).collect();
     let settings = &run.header.settings;
@@ -152,7 +154,9 @@ impl<'a> Duels<'a> {
             let counts = |t: &&TrialRecord| {
                 t.cell == cell && t.outcome == Outcome::Ok && self.pace_of(t) == Some(pace)
             };
-            let value = |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, t).value?));
+            let params = &self.run.cells[cell].params;
+            let value =
+                |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, params, t).value?));
             self.run.trials.iter().filter(counts).filter_map(value).collect()
         };
         let base = of(baseline);
@@ -188,6 +192,7 @@ mod tests {
             stretch_ms: 500,
             stretch_every: 4,
             together: 3,
+            under_way: Vec::new(),
             only: indexmap::IndexMap::new(),
         });
         workload
@@ -199,7 +204,8 @@ mod tests {
         let mut trial = fixture::run(&[only], None).trials.remove(0);
         (trial.cell, trial.block, trial.position) = (cell, session.0, session.1);
         let (freezer, lead_ns, stretched) = ("made up".to_owned(), 1, stretch.is_some());
-        trial.turns = Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: stretched });
+        trial.turns =
+            Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: stretched, under_way: None });
         let window = |at: u64, length: u64, rate: u64, mark: u64| {
             [(mark, at, 0), (mark + 1, at + length, rate * (length / 1_000_000))]
         };

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::manifest::{Metric, Source};
+use crate::manifest::{Metric, Moment, Params, Source};
 use crate::stats::histogram::{HistogramError, Latencies};
 use crate::stats::quantile;
 use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
-use crate::window::{METER_BEGIN, Window, at, series};
+use crate::window::{METER_BEGIN, METER_CONNECTED, METER_VERIFIED, Window, at, series};
 
 /// Meter field: CPUs the role may use.
 pub const CPUS_ALLOWED: &str = "cpus_allowed";
@@ -53,9 +53,9 @@ const NEIGHBOUR: f64 = 0.05;
 /// ... and the ratio from which the quantile lies between two groups. One group's are 1.02 to 1.1 apart.
 const GROUPS_APART: f64 = 1.3;
 
-/// A metric of one trial.
+/// A metric of one trial, of a cell with these parameters.
 #[must_use]
-pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
+pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure {
     let samples = trial.samples.as_slice();
     let window = Window::of(samples, trial.turns.as_ref());
     match &metric.from {
@@ -65,8 +65,14 @@ pub fn of_trial(metric: &Metric, trial: &TrialRecord) -> Figure {
         Source::CpuPer { role, counter, of } => {
             meter_per(samples, &window, "cpu_ns", of.as_deref(), role, counter)
         }
-        Source::MeterPer { field, role, counter } => meter_per(samples, &window, field, None, role, counter),
-        Source::Meter { field } => meter(samples, field),
+        Source::MeterPer { field, role, counter, of } => {
+            meter_per(samples, &window, field, of.as_deref(), role, counter)
+        }
+        Source::Meter { field, of, at } => meter(samples, field, of.as_deref(), *at),
+        Source::MeterGrowth { field, of, each, least } => {
+            let count = each.iter().map(|factors| params.product(factors)).fold(0, u64::saturating_add);
+            meter_growth(samples, field, of, count, *least)
+        }
         Source::Wire { field } => wire(samples, &window, field),
         Source::WirePer { field, role, counter } => wire_per(samples, &window, field, role, counter),
         Source::HistogramQuantile { role, histogram, quantile } => {
@@ -86,18 +92,19 @@ pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
 /// A metric of a cell over its good trials: quantiles are taken of the pooled values, counts are added up, everything
 /// else is the median of the trials' figures. Percentiles are never averaged.
 #[must_use]
-pub fn of_cell(metric: &Metric, trials: &[&TrialRecord]) -> Figure {
+pub fn of_cell(metric: &Metric, params: &Params, trials: &[&TrialRecord]) -> Figure {
     let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
     if good.is_empty() {
         return Figure::none("no good trial");
     }
+    let each = || good.iter().map(|t| of_trial(metric, params, t)).collect::<Vec<_>>();
     match &metric.from {
         Source::SetupQuantile { role, quantile } => setup_quantile(&good, role, *quantile),
         Source::HistogramQuantile { role, histogram, quantile } => {
             histogram_quantile(&good, role, histogram, *quantile)
         }
-        Source::Count { .. } => sum_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
-        _ => median_of(&good.iter().map(|t| of_trial(metric, t)).collect::<Vec<_>>()),
+        Source::Count { .. } => sum_of(&each()),
+        _ => median_of(&each()),
     }
 }
 
@@ -176,19 +183,31 @@ fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
     }
 }
 
-/// The last reading of a meter's field, each role and summed.
-fn meter(samples: &[Sample], field: &str) -> Figure {
+/// The mark of the meter's reading at a moment.
+#[must_use]
+pub fn mark_of(moment: Moment) -> u64 {
+    match moment {
+        Moment::Connected => METER_CONNECTED,
+        Moment::Verified => METER_VERIFIED,
+    }
+}
+
+/// A reading of a meter's field, the last one unless a moment is named: each role and summed, or one role's.
+fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Moment>) -> Figure {
     let mut sum = 0.0;
     let mut source = String::new();
     let mut per_role = BTreeMap::new();
-    let roles = roles_with(samples, field);
+    let mut roles = roles_with(samples, field);
+    roles.retain(|role| of.is_none_or(|of| of == role));
     if roles.is_empty() {
         return Figure::none(format!("the meter has no {field}"));
     }
     for role in roles {
-        let readings = series(samples, SampleKind::Meter, &role, field);
+        let mut readings = series(samples, SampleKind::Meter, &role, field);
+        readings.retain(|s| moment.is_none_or(|moment| s.mark == mark_of(moment)));
         let Some(last) = readings.iter().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
-            return Figure::none(readings.last().map_or(String::new(), |s| s.source.clone()));
+            let unread = || format!("the meter did not read {field} of the {role} at that moment");
+            return Figure::none(readings.last().map_or_else(unread, |s| s.source.clone()));
         };
         let value = last.value.unwrap_or_default() as f64;
         sum += value;
@@ -196,6 +215,23 @@ fn meter(samples: &[Sample], field: &str) -> Figure {
         per_role.insert(role, value);
     }
     Figure { value: Some(sum), source, per_role }
+}
+
+/// The growth of a role's field from one moment to the other, for each of so many things.
+fn meter_growth(samples: &[Sample], field: &str, of: &str, count: u64, least: u64) -> Figure {
+    if count < least {
+        return Figure::none(format!("of {count} nothing can be told: it takes at least {least}"));
+    }
+    let at = |moment| meter(samples, field, Some(of), Some(moment));
+    let (before, after) = (at(Moment::Connected), at(Moment::Verified));
+    match (before.value, after.value) {
+        (Some(from), Some(to)) if to > from => {
+            Figure::some((to - from) / count as f64, format!("{}, grown by {count}", after.source))
+        }
+        (Some(_), Some(_)) => Figure::none(format!("{field} of the {of} did not grow")),
+        (None, _) => before,
+        (_, None) => after,
+    }
 }
 
 /// A meter's field over an increment of a counter, of all roles or of one. Both as rates: the meter's window and the
@@ -288,11 +324,14 @@ fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -
     }
 }
 
-/// Requests that a freeze may have met under way since the measured phase began: one a connection and freeze.
+/// Requests that a freeze may have met under way since the measured phase began: as many a freeze as the workload says, or one a
+/// connection.
 fn interrupted(trials: &[&TrialRecord], role: &str) -> f64 {
     let of = |trial: &&TrialRecord| {
         let freezes = trial.turns.as_ref().map_or(0, |turns| 1 + turns.count + u32::from(turns.stretch));
-        f64::from(freezes) * series(&trial.samples, SampleKind::Setup, role, "setup_ns").len() as f64
+        let connections = || series(&trial.samples, SampleKind::Setup, role, "setup_ns").len() as u64;
+        let under_way = trial.turns.as_ref().and_then(|turns| turns.under_way).unwrap_or_else(connections);
+        f64::from(freezes) * under_way as f64
     };
     trials.iter().map(of).sum()
 }

@@ -1,7 +1,8 @@
 //! What to measure, and in which order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -16,6 +17,8 @@ pub const CELLS_MAX: usize = 2000;
 pub struct PlannedCell {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
+    /// The roles that their standard partner plays.
+    pub partners: BTreeSet<String>,
     /// The workload's parameters.
     pub params: Params,
     /// This is the bound.
@@ -27,10 +30,10 @@ pub struct PlannedCell {
 /// Who plays with whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Casting {
-    /// Each contender plays all roles.
+    /// Each contender plays all roles but those of standard partners.
     #[default]
     Alone,
-    /// Each contender of each role with each of the others.
+    /// Each contender of each role with each of the others, partners or not.
     Matrix,
     /// Each contender in each role, with this one in the others: on which side is the cost?
     Against(String),
@@ -38,22 +41,75 @@ pub enum Casting {
     Itself,
 }
 
+/// The roles of a workload, and who can play them.
+pub struct Stage<'a> {
+    /// The roles.
+    pub roles: &'a [String],
+    /// Who plays a role for all, of those that are not compared.
+    pub partners: &'a IndexMap<String, String>,
+    /// Whether a contender plays a role.
+    pub plays: &'a dyn Fn(&str, &str) -> bool,
+}
+
+impl Stage<'_> {
+    /// One contender in all roles but those of partners.
+    fn alone(&self, name: &str) -> Cast {
+        let of = |role: &String| self.partners.get(role).map_or(name, String::as_str).to_owned();
+        self.roles.iter().map(|role| (role.clone(), of(role))).collect()
+    }
+
+    /// Who is to play a role in a matrix: all of these who can; where none can, its partner. Without partners everybody plays all
+    /// roles, or says why not.
+    fn candidates(&self, role: &str, contenders: &[String]) -> Vec<String> {
+        if self.partners.is_empty() {
+            return contenders.to_vec();
+        }
+        let able: Vec<String> = contenders.iter().filter(|name| (self.plays)(name, role)).cloned().collect();
+        if able.is_empty() { self.partners.get(role).cloned().into_iter().collect() } else { able }
+    }
+
+    fn combinations(&self, contenders: &[String]) -> Vec<Cast> {
+        self.roles.iter().fold(vec![Cast::new()], |casts, role| {
+            let with = |cast: &Cast, name: String| {
+                let mut cast = cast.clone();
+                cast.insert(role.clone(), name);
+                cast
+            };
+            let candidates = self.candidates(role, contenders);
+            casts
+                .iter()
+                .flat_map(|cast| candidates.iter().map(move |name| with(cast, name.clone())))
+                .collect()
+        })
+    }
+
+    /// The roles of a cast that their standard partner plays.
+    fn partners_in(&self, cast: &Cast) -> BTreeSet<String> {
+        let standard = |(role, name): &(&String, &String)| self.partners.get(*role) == Some(*name);
+        cast.iter().filter(standard).map(|(role, _)| role.clone()).collect()
+    }
+}
+
+/// Who plays which role.
+type Cast = BTreeMap<String, String>;
+
 /// All cells: every set of parameters with every cast.
 ///
-/// The ceiling, where there is one, plays all roles itself: it speaks no rival's wire format.
+/// The ceiling, where there is one, plays all roles itself but those of partners: it need not speak a rival's wire format.
 #[must_use]
 pub fn cells(
-    roles: &[String],
+    stage: &Stage<'_>,
     contenders: &[String],
     ceiling: Option<&str>,
     casting: &Casting,
     params: &[Params],
 ) -> Vec<PlannedCell> {
-    let alone = |name: &str| roles.iter().map(|r| (r.clone(), name.to_owned())).collect::<BTreeMap<_, _>>();
-    let mut casts: Vec<(BTreeMap<String, String>, bool)> = Vec::new();
+    let roles = stage.roles;
+    let alone = |name: &str| stage.alone(name);
+    let mut casts: Vec<(Cast, bool)> = Vec::new();
     match casting {
         Casting::Alone | Casting::Itself => casts.extend(contenders.iter().map(|c| (alone(c), false))),
-        Casting::Matrix => casts.extend(combinations(roles, contenders).into_iter().map(|c| (c, false))),
+        Casting::Matrix => casts.extend(stage.combinations(contenders).into_iter().map(|c| (c, false))),
         Casting::Against(fixed) => {
             casts.push((alone(fixed), false));
             for one in contenders.iter().filter(|c| *c != fixed) {
@@ -67,27 +123,16 @@ pub fn cells(
         }
     }
     casts.extend(ceiling.map(|c| (alone(c), true)));
-    let cell = |params: &Params, (contenders, ceiling): &(BTreeMap<String, String>, bool), again| {
-        PlannedCell { contenders: contenders.clone(), params: params.clone(), ceiling: *ceiling, again }
+    let cell = |params: &Params, (cast, ceiling): &(Cast, bool), again| PlannedCell {
+        contenders: cast.clone(),
+        partners: stage.partners_in(cast),
+        params: params.clone(),
+        ceiling: *ceiling,
+        again,
     };
     let times = if *casting == Casting::Itself { &[false, true][..] } else { &[false] };
     let of = |p| casts.iter().flat_map(move |cast| times.iter().map(move |&again| cell(p, cast, again)));
     params.iter().flat_map(of).collect()
-}
-
-fn combinations(roles: &[String], contenders: &[String]) -> Vec<BTreeMap<String, String>> {
-    roles.iter().fold(vec![BTreeMap::new()], |casts, role| {
-        casts
-            .iter()
-            .flat_map(|cast| {
-                contenders.iter().map(move |c| {
-                    let mut cast = cast.clone();
-                    cast.insert(role.clone(), c.clone());
-                    cast
-                })
-            })
-            .collect()
-    })
 }
 
 /// Every combination of the swept values over the other parameters, in the order of the command line.
@@ -176,15 +221,55 @@ mod tests {
         n.iter().map(|s| (*s).to_owned()).collect()
     }
 
+    /// The cells of a workload without partners, whose contenders play all roles.
+    fn cells(
+        roles: &[&str],
+        contenders: &[&str],
+        ceiling: Option<&str>,
+        casting: &Casting,
+    ) -> Vec<PlannedCell> {
+        let (roles, partners) = (names(roles), IndexMap::new());
+        let stage = Stage { roles: &roles, partners: &partners, plays: &|_, _| true };
+        super::cells(&stage, &names(contenders), ceiling, casting, &[Params::default()])
+    }
+
+    /// `load > server` of each cell, with the roles of partners left out of `load`.
+    fn with_a_partner(contenders: &[&str], casting: &Casting) -> Vec<String> {
+        let (roles, partners) =
+            (names(&["load", "server"]), IndexMap::from([("load".into(), "standard".into())]));
+        let plays = |name: &str, role: &str| match name {
+            "standard" | "other" => role == "load",
+            "both" => true,
+            _ => role == "server",
+        };
+        let stage = Stage { roles: &roles, partners: &partners, plays: &plays };
+        let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
+        let told = |c: &PlannedCell| {
+            let load = if c.partners.contains("load") { "" } else { &c.contenders["load"] };
+            format!("{load}>{}{}", c.contenders["server"], if c.ceiling { "!" } else { "" })
+        };
+        cells.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_partner_plays_its_role_for_all() {
+        assert_eq!(with_a_partner(&["x", "y"], &Casting::Alone), [">x", ">y", ">top!"]);
+        assert_eq!(with_a_partner(&["x"], &Casting::Itself), [">x", ">x", ">top!", ">top!"]);
+    }
+
+    #[test]
+    fn a_matrix_varies_the_partner_where_another_is_named() {
+        assert_eq!(with_a_partner(&["x", "y"], &Casting::Matrix), [">x", ">y", ">top!"]);
+        assert_eq!(
+            with_a_partner(&["x", "both", "other"], &Casting::Matrix),
+            ["both>x", "both>both", "other>x", "other>both", ">top!"]
+        );
+        assert_eq!(with_a_partner(&["standard", "other", "x"], &Casting::Matrix), [">x", "other>x", ">top!"]);
+    }
+
     #[test]
     fn a_run_has_every_contender_and_the_ceiling() {
-        let cells = cells(
-            &names(&["a", "b"]),
-            &names(&["x", "y"]),
-            Some("top"),
-            &Casting::Alone,
-            &[Params::default()],
-        );
+        let cells = cells(&["a", "b"], &["x", "y"], Some("top"), &Casting::Alone);
         assert_eq!(cells.len(), 3);
         assert!(cells[2].ceiling && cells[2].contenders["b"] == "top");
         assert_eq!(cells[0].contenders["a"], "x");
@@ -192,13 +277,7 @@ mod tests {
 
     #[test]
     fn a_matrix_has_every_combination() {
-        let cells = cells(
-            &names(&["a", "b"]),
-            &names(&["x", "y", "z"]),
-            None,
-            &Casting::Matrix,
-            &[Params::default()],
-        );
+        let cells = cells(&["a", "b"], &["x", "y", "z"], None, &Casting::Matrix);
         let mut casts: Vec<_> = cells.iter().map(|c| c.contenders.clone()).collect();
         casts.sort();
         casts.dedup();
@@ -208,8 +287,7 @@ mod tests {
     #[test]
     fn one_side_is_fixed_in_turn() {
         let against = Casting::Against("x".to_owned());
-        let cells =
-            cells(&names(&["a", "b"]), &names(&["x", "y", "z"]), None, &against, &[Params::default()]);
+        let cells = cells(&["a", "b"], &["x", "y", "z"], None, &against);
         let casts: Vec<String> =
             cells.iter().map(|c| format!("{} {}", c.contenders["a"], c.contenders["b"])).collect();
         assert_eq!(casts, ["x x", "y y", "y x", "x y", "z z", "z x", "x z"]);
@@ -217,7 +295,7 @@ mod tests {
 
     #[test]
     fn one_that_meets_itself_is_there_twice() {
-        let cells = cells(&names(&["a"]), &names(&["x"]), None, &Casting::Itself, &[Params::default()]);
+        let cells = cells(&["a"], &["x"], None, &Casting::Itself);
         assert_eq!(cells.iter().map(|c| c.again).collect::<Vec<_>>(), [false, true]);
         assert_eq!(cells[0].contenders, cells[1].contenders);
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::duels::Duels;
+use crate::generator;
 use crate::load;
 use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
@@ -48,8 +49,9 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
 #[derive(Debug)]
 pub struct Judge<'a> {
     run: &'a Run,
-    /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's.
-    missed: BTreeSet<usize>,
+    /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's. And those
+    /// whose generator was the limit.
+    unranked: BTreeSet<usize>,
     /// Its duels, as far as is known by now.
     pub duels: Duels<'a>,
 }
@@ -58,7 +60,7 @@ impl<'a> Judge<'a> {
     /// The judge of this run.
     #[must_use]
     pub fn of(run: &'a Run, workload: &'a Workload) -> Judge<'a> {
-        Judge { run, missed: missed_loads(run, workload), duels: Duels::of(run, workload) }
+        Judge { run, unranked: unranked(run, workload), duels: Duels::of(run, workload) }
     }
 
     /// Judges one metric in every group of the run.
@@ -74,7 +76,7 @@ impl<'a> Judge<'a> {
     fn group(&self, metric: &Metric, members: &[usize], rules: &Rules) -> Option<Verdicts> {
         let run = self.run;
         let ranked: Vec<usize> =
-            members.iter().copied().filter(|&i| is_ranked(run, i) && !self.missed.contains(&i)).collect();
+            members.iter().copied().filter(|&i| is_ranked(run, i) && !self.unranked.contains(&i)).collect();
         let baseline = baseline_of(run, &ranked)?;
         // One that failed halfway stays in the correction for many comparisons, and out of the ranking. The ceiling stays in
         // where it is compared like the others.
@@ -127,12 +129,13 @@ pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     settled
 }
 
-fn missed_loads(run: &Run, workload: &Workload) -> BTreeSet<usize> {
-    let missed = |index: &usize| {
+fn unranked(run: &Run, workload: &Workload) -> BTreeSet<usize> {
+    let says_nothing = |index: &usize| {
         let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == *index).collect();
-        load::of_cell(workload, &run.cells[*index].params, &trials).is_some_and(|l| l.is_missed())
+        let load = load::of_cell(workload, &run.cells[*index].params, &trials);
+        load.is_some_and(|l| l.is_missed()) || generator::limit(workload, load.as_ref(), &trials).is_some()
     };
-    (0..run.cells.len()).filter(missed).collect()
+    (0..run.cells.len()).filter(says_nothing).collect()
 }
 
 /// Index of the baseline among these cells, as far as is known by now: none where nothing can be ranked.
@@ -163,7 +166,7 @@ fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
     run.trials
         .iter()
         .filter(|t| t.cell == cell && t.turns.is_none() && t.outcome == Outcome::Ok)
-        .filter_map(|t| Some((t.block, metrics::of_trial(metric, t).value?)))
+        .filter_map(|t| Some((t.block, metrics::of_trial(metric, &run.cells[cell].params, t).value?)))
         .collect()
 }
 
@@ -224,10 +227,21 @@ mod tests {
         for cell in &mut run.cells {
             cell.params.0.insert("rate".into(), crate::manifest::ParamValue::Integer(1000));
         }
-        assert_eq!(missed_loads(&run, &workload), BTreeSet::from([1]));
+        assert_eq!(unranked(&run, &workload), BTreeSet::from([1]));
         let verdicts = Judge::of(&run, &workload).verdicts(workload.primary().unwrap());
         let judged: Vec<usize> = verdicts[0].judgements.iter().map(|(i, _)| *i).collect();
         assert_eq!(judged, [2]);
+    }
+
+    #[test]
+    fn one_whose_generator_was_the_limit_is_not_ranked() {
+        let mut workload = crate::dummy::workload();
+        workload.partners.insert("sink".to_owned(), "base".to_owned());
+        let with = |name, sink_cpu_percent| Contender { sink_cpu_percent, ..contender(name, &[1000; 3]) };
+        let run = run(&[with("base", 50), with("quick", 99), with("rival", 60)], None);
+        assert_eq!(unranked(&run, &workload), BTreeSet::from([1]));
+        let verdicts = Judge::of(&run, &workload).verdicts(workload.primary().unwrap());
+        assert_eq!(verdicts[0].judgements.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

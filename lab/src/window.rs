@@ -8,6 +8,10 @@ use crate::store::{Sample, SampleKind, Turns};
 pub const METER_BEGIN: u64 = 0;
 /// Mark of the meter's reading at its end.
 pub const METER_END: u64 = 1;
+/// Mark of the meter's reading when every role is connected, where a metric asks for it: above those of every turn.
+pub const METER_CONNECTED: u64 = METER_DEEP - 2;
+/// Mark of its reading when `verify` is over.
+pub const METER_VERIFIED: u64 = METER_DEEP - 1;
 /// Mark of the meter's thorough reading after everything (PSS, private memory): above every other.
 pub const METER_DEEP: u64 = 1 << 32;
 
@@ -111,7 +115,7 @@ mod tests {
     }
 
     fn turns(count: u32, stretch: bool) -> Turns {
-        Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch }
+        Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch, under_way: None }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `netdyno check`: does a contender keep the protocol, and does it do the work?
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::cli::CheckArgs;
 use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Workload, version_matches};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{ContenderMessage, LabMessage};
-use crate::run::alone;
+use crate::run::apart;
 use crate::store;
 use crate::trial::probe::{Probed, probe};
 use crate::trial::{self, RoleSpec, TrialSpec, setup};
@@ -47,17 +48,15 @@ pub fn run(args: &CheckArgs) -> Outcome {
             skipped += 1;
             continue;
         }
-        if let Some(role) =
-            catalog.workload(&contender.workload)?.roles.iter().find(|r| !contender.roles.contains_key(*r))
-        {
-            print(&format!(
-                "{}: skipped: does not play the role {role}, and check has nobody else for it\n",
-                contender.id()
-            ));
-            skipped += 1;
-            continue;
-        }
-        match check(args, &catalog, &builder, contender, &cancel) {
+        let cast = match cast(&catalog, &builder, contender) {
+            Ok(cast) => cast,
+            Err(why) => {
+                print(&format!("{}: skipped: {why}\n", contender.id()));
+                skipped += 1;
+                continue;
+            }
+        };
+        match check(args, &catalog, &builder, contender, &cast, &cancel) {
             Ok(true) => passed += 1,
             Ok(false) => failed += 1,
             Err(e) => {
@@ -99,6 +98,37 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
     }
 }
 
+/// Who plays each role in the checks of a contender.
+type Cast<'a> = Vec<(&'a String, &'a Contender)>;
+
+/// It plays all that it can; the rest is played by the workload's partner, baseline or ceiling, whoever comes first and is here.
+fn cast<'a>(
+    catalog: &'a Catalog,
+    builder: &Builder,
+    contender: &'a Contender,
+) -> Result<Cast<'a>, Box<dyn std::error::Error>> {
+    let workload = catalog.workload(&contender.workload)?;
+    let player = |role: &'a String| {
+        if contender.plays(role) {
+            return Ok((role, contender));
+        }
+        let names =
+            workload.partners.get(role).into_iter().chain(&workload.baseline).chain(&workload.ceiling);
+        let mut why = format!("does not play the role {role}, and check has nobody else for it");
+        for other in names.filter_map(|name| catalog.contender(&workload.name, name).ok()) {
+            match builder.availability(other) {
+                _ if !other.plays(role) => {}
+                Availability::Available => return Ok((role, other)),
+                Availability::Unavailable { reason, remedy } => {
+                    why.push_str(&format!("; {}: {reason}; {remedy}", other.id()));
+                }
+            }
+        }
+        Err(why)
+    };
+    Ok(workload.roles.iter().map(player).collect::<Result<_, _>>()?)
+}
+
 /// The checks of one contender, each printed with what was seen.
 struct Checks {
     good: bool,
@@ -119,20 +149,35 @@ fn check(
     catalog: &Catalog,
     builder: &Builder,
     contender: &Contender,
+    cast: &Cast<'_>,
     cancel: &AtomicBool,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     print(&format!("{}\n", contender.id()));
     let workload = catalog.workload(&contender.workload)?;
     let lines = Lines::stderr();
-    let built = builder.build(contender, &mut |event| {
-        if event == BuildEvent::Started {
-            lines.say(&format!("  building {} ...", contender.id()));
-            lines.doing(format!("building {}", contender.id()));
+    let mut builds: BTreeMap<&str, Built> = BTreeMap::new();
+    for (role, player) in cast {
+        if player.name != contender.name {
+            print(&format!("  {} plays the {role}\n", player.name));
         }
-    })?;
+        if builds.contains_key(player.name.as_str()) {
+            continue;
+        }
+        let built = builder.build(player, &mut |event| {
+            if event == BuildEvent::Started {
+                lines.say(&format!("  building {} ...", player.id()));
+                lines.doing(format!("building {}", player.id()));
+            }
+        })?;
+        builds.insert(&player.name, built);
+    }
     lines.doing(format!("checking {}", contender.id()));
     let arena = Arena::best(&ArenaSpec::local(args.net.clone()))?;
-    let roles = alone(workload, &contender.name, &built, &arena)?;
+    let player = |role: &str| {
+        let (_, player) = cast.iter().find(|(played, _)| *played == role)?;
+        builds.get_key_value(player.name.as_str()).map(|(name, built)| (*name, built))
+    };
+    let roles = apart(workload, player, &arena)?;
     let params = params(workload)?;
     let mut spec = TrialSpec {
         workload,
@@ -146,13 +191,13 @@ fn check(
     let mut checks = Checks { good: true };
     let silent = whole_trial(&mut checks, &spec, &arena, contender, cancel);
     spec.extra_setup = false;
-    match (silent, spec.roles.first()) {
+    let own = spec.roles.iter().find(|role| role.contender == contender.name);
+    match (silent, own) {
         // It would fail each of them for the same reason, and print the same.
         (Some(role), _) => print(&format!("  skip  odd lines: the {role} does not start\n")),
         (None, Some(role)) => odd_lines(&mut checks, &spec, role, &arena)?,
         (None, None) => {}
     }
-    drop::<Built>(built);
     Ok(checks.good)
 }
 
@@ -190,7 +235,8 @@ fn whole_trial(
         &seen,
     );
     let wanted = &contender.implementation.version;
-    for (role, implementation) in &report.implementations {
+    let own = |role: &str| spec.roles.iter().any(|r| r.name == role && r.contender == contender.name);
+    for (role, implementation) in report.implementations.iter().filter(|(role, _)| own(role)) {
         let got = &implementation.version;
         checks.note(
             version_matches(wanted, got),
@@ -199,7 +245,7 @@ fn whole_trial(
         );
     }
     match report.record.outcome {
-        store::Outcome::Failed { role, .. } if spec.roles.iter().any(|r| r.name == role) => {
+        store::Outcome::Failed { role, .. } if own(&role) => {
             Some(role).filter(|role| !report.implementations.contains_key(role))
         }
         _ => None,

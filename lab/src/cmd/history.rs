@@ -66,7 +66,7 @@ fn command(run: &Run) -> String {
 /// Who plays a role in some cell, the bound left out, in the order of the cells.
 fn contenders(run: &Run) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for name in run.cells.iter().filter(|c| !c.ceiling).flat_map(|c| c.contenders.values()) {
+    for name in run.cells.iter().filter(|c| !c.ceiling).flat_map(|c| c.compared().map(|(_, name)| name)) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }

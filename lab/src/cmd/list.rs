@@ -39,20 +39,40 @@ pub fn run(args: &ListArgs) -> Outcome {
 const HEAD: [&str; 6] = ["contender", "version", "language", "tuning", "here", "about"];
 
 /// Why one cannot run here stands below what it is: reasons are long.
-fn row(builder: &Builder, c: &Contender) -> Vec<String> {
+fn row(builder: &Builder, w: &Workload, c: &Contender) -> Vec<String> {
     let (here, about) = match builder.availability(c) {
         Availability::Available => ("yes", c.about.clone()),
         Availability::Unavailable { reason, remedy } => {
             ("no", format!("{}\nnot here: {reason}; {remedy}", c.about))
         }
     };
-    let name = if c.ceiling { format!("{} (the bound)", c.name) } else { c.name.clone() };
+    let name = format!("{}{}", c.name, part(w, c));
     let tuning = format!("{:?}", c.tuning).to_lowercase();
     vec![name, c.implementation.version.clone(), c.language.clone(), tuning, here.to_owned(), about]
 }
 
+/// What it is beside the others: the bound, or one of those that work them.
+fn part(w: &Workload, c: &Contender) -> String {
+    let compared = w.compared().any(|role| c.plays(role));
+    match w.roles.iter().find(|role| c.plays(role)) {
+        _ if c.ceiling => " (the bound)".to_owned(),
+        Some(role) if !compared => format!(" (a {role})"),
+        _ => String::new(),
+    }
+}
+
+/// Who plays a role for all.
+fn partners(w: &Workload) -> Vec<String> {
+    let compared: Vec<&str> = w.compared().map(String::as_str).collect();
+    let compared = compared.join(", ");
+    let of = |(role, name): (&String, &String)| {
+        format!("The {role} is {name} for all, unless --matrix is given; compared is the {compared}.")
+    };
+    w.partners.iter().map(of).collect()
+}
+
 fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
-    let rows: Vec<Vec<String>> = catalog.contenders_of(&w.name).map(|c| row(builder, c)).collect();
+    let rows: Vec<Vec<String>> = catalog.contenders_of(&w.name).map(|c| row(builder, w, c)).collect();
     let head = HEAD.map(str::to_owned);
     let width = columns();
     let table = match args.format {
@@ -64,7 +84,13 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     if args.workload.is_none() {
         return out;
     }
-    out.push_str(&format!("\nroles: {}\n\nparameters (--set NAME=VALUE):\n", w.roles.join(", ")));
+    let partners: Vec<String> =
+        partners(w).iter().map(|text| format!("{}\n", wrapped(text, width, "  ", "  "))).collect();
+    out.push_str(&format!(
+        "\nroles: {}\n{}\nparameters (--set NAME=VALUE):\n",
+        w.roles.join(", "),
+        partners.concat()
+    ));
     let param = |(name, spec): (&String, &ParamSpec)| {
         let unit = spec.unit.as_deref().map_or(String::new(), |u| format!(" {u}"));
         (name.clone(), format!("{} [default: {}{unit}]", spec.about, spec.default))
@@ -126,7 +152,7 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
                 "name": c.name, "version": c.implementation.version, "module": c.implementation.module,
                 "language": c.language, "license": c.license, "about": c.about, "tuning": c.tuning,
                 "ceiling": c.ceiling, "available": available, "reason": reason, "remedy": remedy,
-                "capabilities": c.capabilities,
+                "roles": c.roles.keys().collect::<Vec<_>>(), "capabilities": c.capabilities,
             })
         })
         .collect();
@@ -138,7 +164,7 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
         .map(|(name, s)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit }))
         .collect();
     json!({
-        "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "params": params,
+        "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "params": params,
         "presets": presets, "contenders": contenders,
     })
 }

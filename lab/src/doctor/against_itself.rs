@@ -56,6 +56,7 @@ pub fn duel(catalog: &Catalog, workload: &Workload, contender: &str) -> Result<R
 pub fn is_done(run: &Run, duel: &Resolved) -> bool {
     let planned = run.cells.iter().map(|c| PlannedCell {
         contenders: c.contenders.clone(),
+        partners: c.partners.clone(),
         params: c.params.clone(),
         ceiling: c.ceiling,
         again: c.again,

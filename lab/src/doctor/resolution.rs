@@ -162,7 +162,8 @@ impl Bench<'_> {
             workload: self.workload,
             params: &params,
             seed: plan::payload_seed(SEED, block),
-            roles: run::alone(self.workload, name, self.built, &arena).map_err(|e| e.to_string())?,
+            roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)
+                .map_err(|e| e.to_string())?,
             marks: trial::steady_marks(&params, 0),
             limits: TimeLimits::default(),
             extra_setup: false,
@@ -172,7 +173,7 @@ impl Bench<'_> {
             Outcome::Ok => {}
             other => return Err(format!("{}: {other:?}", self.workload.name)),
         }
-        let figure = metrics::of_trial(self.primary, &record);
+        let figure = metrics::of_trial(self.primary, &params, &record);
         figure.value.ok_or(figure.source)
     }
 }

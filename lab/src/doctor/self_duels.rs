@@ -20,6 +20,7 @@ const SHORT: TurnPlan = TurnPlan {
     count: 4,
     undisturbed: Vec::new(),
     stretch: Duration::ZERO,
+    under_way: None,
     seed: 1,
 };
 /// No duel begins after this.
@@ -101,7 +102,7 @@ fn session(
     }
     let count = |report: Option<TrialReport>| {
         let record = report.ok_or("the other side failed")?.record;
-        let figure = metrics::of_trial(primary, &record);
+        let figure = metrics::of_trial(primary, &params, &record);
         match &record.outcome {
             Outcome::Ok => figure.value.ok_or(figure.source),
             other => Err(format!("{other:?}")),

@@ -204,7 +204,7 @@ fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, Stri
     let rate = |(first, last): Slice| {
         let mut slice = record.clone();
         slice.samples.retain(|s| s.kind != SampleKind::Counter || s.mark == first || s.mark == last);
-        metrics::of_trial(primary, &slice).value
+        metrics::of_trial(primary, &Params::default(), &slice).value
     };
     Ok(slices.iter().filter_map(|(with, without)| Some((rate(*with)? / rate(*without)?).ln())).collect())
 }

@@ -63,17 +63,18 @@ pub enum Tuning {
 pub struct Implementation {
     /// The package, as its ecosystem names it.
     pub module: String,
-    /// Its version; `toolchain` where the language's own library is under test: then it is what `ready` reports.
+    /// Its version; `toolchain` where the language's own library is under test, and `distribution` where a package of the
+    /// distribution is: then it is what `ready` reports.
     pub version: String,
 }
 
-/// The version of what comes with the language itself.
-const TOOLCHAIN: &str = "toolchain";
+/// The versions of what comes with the language itself, and with the system.
+const AS_INSTALLED: [&str; 2] = ["toolchain", "distribution"];
 
 /// Whether a role may report a version, by the one that its manifest names.
 #[must_use]
 pub fn version_matches(manifest: &str, said: &str) -> bool {
-    manifest == TOOLCHAIN || manifest == said
+    AS_INSTALLED.contains(&manifest) || manifest == said
 }
 
 impl Contender {
@@ -153,6 +154,12 @@ impl Contender {
             }
         }
         Ok(())
+    }
+
+    /// Whether it can play a role.
+    #[must_use]
+    pub fn plays(&self, role: &str) -> bool {
+        self.roles.contains_key(role)
     }
 
     /// `<workload>/<name>`.

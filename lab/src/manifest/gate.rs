@@ -11,7 +11,7 @@ use super::limits::{GATE_BYTES_MAX, SEED_MAX};
 use super::read::Problems;
 use super::{ManifestError, ParamKind, ParamSpec, Params};
 
-/// Bytes of a message's header.
+/// Bytes of a message's header. A shorter message has none.
 const HEADER_BYTES: usize = 16;
 /// What SHA-256 takes at a time: a shorter message costs as much as one of this length.
 const HASH_BLOCK_BYTES: u64 = 64;
@@ -64,8 +64,7 @@ impl AtMost {
     /// How far the counter may be above the other role's.
     #[must_use]
     pub fn slack(&self, params: &Params) -> u64 {
-        let factors = self.slack.iter().map(|name| params.count(name).unwrap_or(0));
-        if self.slack.is_empty() { 0 } else { factors.fold(1, u64::saturating_mul) }
+        if self.slack.is_empty() { 0 } else { params.product(&self.slack) }
     }
 }
 
@@ -89,12 +88,6 @@ impl Gate {
         let streams = self.narrow(params, &self.streams)?;
         let messages = u64::from(self.narrow(params, &self.messages)?);
         let length = self.narrow(params, &self.message_bytes)? as usize;
-        if length < HEADER_BYTES {
-            return Err(refused(
-                &self.message_bytes,
-                format!("{length} is less than the {HEADER_BYTES} of a header"),
-            ));
-        }
         let count = u64::from(streams) * messages;
         let work = count.checked_mul((length as u64).max(HASH_BLOCK_BYTES));
         if work.is_none_or(|work| work > GATE_BYTES_MAX) {
@@ -170,10 +163,15 @@ fn settling_default() -> Vec<String> {
 
 /// Writes the header and body of one message of `verify`.
 fn write_message(message: &mut [u8], seed: u64, stream: u32, sequence: u64) {
-    let (header, body) = message.split_at_mut(HEADER_BYTES);
-    header[..8].copy_from_slice(&sequence.to_be_bytes());
-    header[8..12].copy_from_slice(&stream.to_be_bytes());
-    header[12..].fill(0);
+    let (header, body) = match message.len() {
+        0..HEADER_BYTES => message.split_at_mut(0),
+        _ => message.split_at_mut(HEADER_BYTES),
+    };
+    if !header.is_empty() {
+        header[..8].copy_from_slice(&sequence.to_be_bytes());
+        header[8..12].copy_from_slice(&stream.to_be_bytes());
+        header[12..].fill(0);
+    }
     let mut input = [0u8; 24];
     input[..8].copy_from_slice(&seed.to_be_bytes());
     input[8..12].copy_from_slice(&stream.to_be_bytes());
@@ -198,7 +196,8 @@ fn refused(name: &str, rule: String) -> ManifestError {
     ManifestError::Value { name: name.to_owned(), rule }
 }
 
-fn kind_of(
+/// Notes a parameter that is unknown, or of another kind.
+pub(super) fn kind_of(
     at: &str,
     name: &str,
     kind: ParamKind,
@@ -224,5 +223,8 @@ mod tests {
         write_message(&mut message, 1, 2, 3);
         let digest = hex(&Sha256::digest(message));
         assert_eq!(digest, "8eb1afe42c57d17ba06d68c55ccc9b69eb98f1693ceb3e94f624dc95c7ccb2fe");
+        let mut short = [0xff; 3];
+        write_message(&mut short, 1, 2, 3);
+        assert_eq!(short, [0xf9, 0x30, 0xea]);
     }
 }

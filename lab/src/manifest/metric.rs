@@ -1,12 +1,15 @@
 //! Metrics: what a trial's stored samples are turned into, and how.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::gate::kind_of;
 use super::read::Problems;
+use super::{ParamKind, ParamSpec};
 
 /// The fields of a role's meter that a metric may name.
 pub const METER_FIELDS: &[&str] =
-    &["cpu_ns", "peak_rss_bytes", "context_switches", "pss_bytes", "private_bytes"];
+    &["cpu_ns", "peak_rss_bytes", "rss_bytes", "context_switches", "pss_bytes", "private_bytes"];
 
 /// The fields of the network namespace's counters that a metric may name.
 pub const WIRE_FIELDS: &[&str] = &["bytes", "packets", "udp_drops", "udp_errors", "interface_drops"];
@@ -50,6 +53,16 @@ pub enum Better {
     Lower,
 }
 
+/// A moment before the measured window, at which nothing is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Every role is connected, and `verify` has not begun.
+    Connected,
+    /// `verify` is over, and the warm-up has not begun.
+    Verified,
+}
+
 /// How a metric is computed from what was stored of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -88,6 +101,21 @@ pub enum Source {
     Meter {
         /// One of [`METER_FIELDS`].
         field: String,
+        /// Whose, where it is not that of all roles.
+        of: Option<String>,
+        /// When it was read, where it is not the last reading.
+        at: Option<Moment>,
+    },
+    /// By how much a field of a role's meter grew while the gate's role did `verify`, for each thing that this put in.
+    MeterGrowth {
+        /// One of [`METER_FIELDS`].
+        field: String,
+        /// Whose.
+        of: String,
+        /// What was put in: the sum of these products of parameters.
+        each: Vec<Vec<String>>,
+        /// Of fewer nothing is told.
+        least: u64,
     },
     /// The sum of a meter's field over the roles in the window, for one increment of a counter.
     MeterPer {
@@ -97,6 +125,8 @@ pub enum Source {
         role: String,
         /// Which counter.
         counter: String,
+        /// Whose meter, where it is not that of all roles.
+        of: Option<String>,
     },
     /// A counter of the network namespace over the window.
     Wire {
@@ -134,7 +164,7 @@ impl Source {
             | Self::MeterPer { role, .. }
             | Self::WirePer { role, .. }
             | Self::HistogramQuantile { role, .. } => Some(role),
-            Self::Meter { .. } | Self::Wire { .. } => None,
+            Self::Meter { .. } | Self::MeterGrowth { .. } | Self::Wire { .. } => None,
         }
     }
 
@@ -148,14 +178,40 @@ impl Source {
             | Self::WirePer { counter, .. } => Some(counter),
             Self::SetupQuantile { .. }
             | Self::Meter { .. }
+            | Self::MeterGrowth { .. }
             | Self::Wire { .. }
             | Self::HistogramQuantile { .. } => None,
+        }
+    }
+
+    /// The role whose meter it reads, where it is that of one alone.
+    fn metered(&self) -> Option<&String> {
+        match self {
+            Self::CpuPer { of, .. } | Self::MeterPer { of, .. } | Self::Meter { of, .. } => of.as_ref(),
+            Self::MeterGrowth { of, .. } => Some(of),
+            _ => None,
+        }
+    }
+
+    /// The moments at which the meter is read for it, beside the window's ends.
+    pub fn moments(&self) -> &[Moment] {
+        match self {
+            Self::Meter { at: Some(Moment::Connected), .. } => &[Moment::Connected],
+            Self::Meter { at: Some(Moment::Verified), .. } => &[Moment::Verified],
+            Self::MeterGrowth { .. } => &[Moment::Connected, Moment::Verified],
+            _ => &[],
         }
     }
 }
 
 impl Metric {
-    pub(super) fn check(&self, at: &str, roles: &[String], problems: &mut Problems) {
+    pub(super) fn check(
+        &self,
+        at: &str,
+        roles: &[String],
+        params: &IndexMap<String, ParamSpec>,
+        problems: &mut Problems,
+    ) {
         problems.name(&format!("{at}.name"), &self.name);
         problems.not_empty(&format!("{at}.label"), &self.label);
         problems.not_empty(&format!("{at}.unit"), &self.unit);
@@ -167,13 +223,16 @@ impl Metric {
             Source::Rate { .. } => ("rate", None),
             Source::Count { .. } => ("count", None),
             Source::SetupQuantile { quantile, .. } => ("setup_quantile", Some(quantile)),
-            Source::CpuPer { of, .. } => {
-                if let Some(of) = of {
-                    problems.known(&format!("{at}.from.cpu_per.of"), "role", of, roles);
+            Source::CpuPer { .. } => ("cpu_per", None),
+            Source::MeterGrowth { field, each, .. } => {
+                let at = format!("{at}.from.meter_growth");
+                problems.known(&format!("{at}.field"), "meter field", field, METER_FIELDS);
+                for name in each.iter().flatten() {
+                    kind_of(&format!("{at}.each"), name, ParamKind::Integer, params, problems);
                 }
-                ("cpu_per", None)
+                ("meter_growth", None)
             }
-            Source::Meter { field } => {
+            Source::Meter { field, .. } => {
                 problems.known(&format!("{at}.from.meter.field"), "meter field", field, METER_FIELDS);
                 ("meter", None)
             }
@@ -194,6 +253,9 @@ impl Metric {
                 ("histogram_quantile", Some(quantile))
             }
         };
+        if let Some(of) = self.from.metered() {
+            problems.known(&format!("{at}.from.{kind}.of"), "role", of, roles);
+        }
         if let Some(role) = self.from.role() {
             problems.known(&format!("{at}.from.{kind}.role"), "role", role, roles);
         }

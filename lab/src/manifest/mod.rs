@@ -16,6 +16,7 @@ mod read;
 mod role;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod workload;
 
 pub use build_spec::{BuildSpec, Need, Tool};
@@ -24,7 +25,8 @@ pub use contender::{Contender, Implementation, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub(crate) use gate::hex;
 pub use gate::{AtMost, Expected, Gate};
-pub use metric::{Better, METER_FIELDS, Metric, Source, WIRE_FIELDS};
+pub use metric::{Better, METER_FIELDS, Metric, Moment, Source, WIRE_FIELDS};
 pub use params::{ParamKind, ParamSpec, ParamValue, Params};
 pub use role::{Placeholder, RoleSpec, substitute};
-pub use workload::{Detect, Offered, Placement, Preset, TurnsSpec, Workload};
+pub use turns::TurnsSpec;
+pub use workload::{Detect, Offered, Placement, Preset, Workload};

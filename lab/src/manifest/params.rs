@@ -76,6 +76,11 @@ impl Params {
         self.get(name)?.integer().and_then(|n| u64::try_from(n).ok())
     }
 
+    /// The product of whole-number parameters; one that is missing counts as 0.
+    pub fn product(&self, names: &[String]) -> u64 {
+        names.iter().map(|name| self.count(name).unwrap_or(0)).fold(1, u64::saturating_mul)
+    }
+
     /// The value of a numeric parameter.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.get(name)?.number()

@@ -6,11 +6,9 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{
-    BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX, TOGETHER_MAX, TURN_MS_MAX, TURNS_MAX,
-};
+use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
 use super::read::{Problems, decode};
-use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params};
+use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
 
 /// The parameters that the lab itself goes by: the measured window and the traffic before it, in s.
 const WINDOWS: [&str; 2] = ["seconds", "warmup_seconds"];
@@ -31,6 +29,10 @@ pub struct Workload {
     pub ceiling: Option<String>,
     /// The contender that ratios are to where nothing else is asked for.
     pub baseline: Option<String>,
+    /// Who plays a role for all contenders, of roles that are not compared: a load generator, by which all are worked. Those who
+    /// play the other roles are compared, unless a run asks for every pair.
+    #[serde(default)]
+    pub partners: IndexMap<String, String>,
     /// What each role must do, for authors of contenders.
     pub contract: String,
     /// The parameters, in the order of the file.
@@ -83,39 +85,6 @@ pub struct Detect {
     pub from: ParamValue,
     /// Its values.
     pub values: Vec<ParamValue>,
-}
-
-/// How the work can be cut into turns: a contender is frozen while another one runs, and its clocks go on meanwhile.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TurnsSpec {
-    /// What counts of a turn, in ms.
-    pub turn_ms: u32,
-    /// What goes before it, from the thaw on, in ms: what had stood still gets going again.
-    pub lead_ms: u32,
-    /// How many turns each has in a session, at the most; a shorter window holds fewer.
-    #[serde(default = "turns_max_default")]
-    pub turns_max: u32,
-    /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against; also the length
-    /// of a turn of those whom shorter ones disturb.
-    pub stretch_ms: u32,
-    /// One session in so many has such a stretch.
-    pub stretch_every: u32,
-    /// How many take turns in a session, the baseline among them, at the most. More share the cost of the baseline's set-up, and stand
-    /// still for longer in between.
-    pub together: u32,
-    /// Values of parameters without which there can be no turns.
-    #[serde(default)]
-    pub only: IndexMap<String, ParamValue>,
-}
-
-impl TurnsSpec {
-    /// Why there can be no turns with these parameters, if so.
-    #[must_use]
-    pub fn refuses(&self, params: &Params) -> Option<String> {
-        let other = self.only.iter().find(|(name, value)| params.get(name) != Some(value))?;
-        Some(format!("the workload allows turns with {}={} only", other.0, other.1))
-    }
 }
 
 /// A named choice of parameters and effort.
@@ -207,6 +176,11 @@ impl Workload {
         self.metrics.iter().find(|m| m.primary)
     }
 
+    /// The roles whose contenders are compared: those without a standard partner.
+    pub fn compared(&self) -> impl Iterator<Item = &String> {
+        self.roles.iter().filter(|role| !self.partners.contains_key(*role))
+    }
+
     fn check(&mut self, file: &Path, problems: &mut Problems) {
         problems.name("name", &self.name);
         if file.file_stem().is_some_and(|stem| stem != self.name.as_str()) {
@@ -225,6 +199,13 @@ impl Workload {
             problems.push("roles", "must name at least one role");
         }
         unique("roles", "role", self.roles.iter(), problems);
+        for (role, name) in &self.partners {
+            problems.known(&format!("partners.{role}"), "role", role, &self.roles);
+            problems.name(&format!("partners.{role}"), name);
+        }
+        if !self.roles.is_empty() && self.compared().next().is_none() {
+            problems.push("partners", "must leave a role to be compared");
+        }
         self.check_params(problems);
         self.check_requires(problems);
         self.gate.check(&self.roles, &self.params, problems);
@@ -258,28 +239,7 @@ impl Workload {
             settle_value(&at, param, value, &self.params, problems);
         }
         if let Some(turns) = &mut self.turns {
-            for (field, ms) in
-                [("turn_ms", turns.turn_ms), ("lead_ms", turns.lead_ms), ("stretch_ms", turns.stretch_ms)]
-            {
-                if !(1..=TURN_MS_MAX).contains(&ms) {
-                    problems.push(format!("turns.{field}"), format!("must be from 1 to {TURN_MS_MAX}"));
-                }
-            }
-            if turns.stretch_ms <= turns.turn_ms {
-                problems.push("turns.stretch_ms", "must be longer than a turn");
-            }
-            if !(2..=TURNS_MAX).contains(&turns.turns_max) {
-                problems.push("turns.turns_max", format!("must be from 2 to {TURNS_MAX}"));
-            }
-            if turns.stretch_every == 0 {
-                problems.push("turns.stretch_every", "must be at least 1");
-            }
-            if !(2..=TOGETHER_MAX).contains(&turns.together) {
-                problems.push("turns.together", format!("must be from 2 to {TOGETHER_MAX}"));
-            }
-            for (param, value) in &mut turns.only {
-                settle_value(&format!("turns.only.{param}"), param, value, &self.params, problems);
-            }
+            turns.check(&self.params, problems);
         }
         if self.marks_hz > MARKS_HZ_MAX {
             problems.push("marks_hz", format!("must be at most {MARKS_HZ_MAX}"));
@@ -328,7 +288,7 @@ impl Workload {
         problems.entries("metrics", self.metrics.len());
         unique("metrics", "metric", self.metrics.iter().map(|m| &m.name), problems);
         for (i, metric) in self.metrics.iter().enumerate() {
-            metric.check(&format!("metrics[{i}]"), &self.roles, problems);
+            metric.check(&format!("metrics[{i}]"), &self.roles, &self.params, problems);
         }
         let primary = self.metrics.iter().filter(|m| m.primary).count();
         if primary != 1 {
@@ -377,7 +337,7 @@ impl Workload {
 }
 
 /// Gives a value the type of its parameter, or notes why it cannot have it.
-fn settle_value(
+pub(super) fn settle_value(
     at: &str,
     param: &str,
     value: &mut ParamValue,
@@ -398,10 +358,6 @@ fn numeric(at: &str, param: &str, params: &IndexMap<String, ParamSpec>, problems
         Some(ParamKind::Integer | ParamKind::Number) => {}
         Some(_) => problems.push(at, format!("parameter \"{param}\" must be a number")),
     }
-}
-
-fn turns_max_default() -> u32 {
-    TURNS_MAX
 }
 
 fn marks_hz_default() -> u32 {

@@ -4,16 +4,25 @@ use procfs::process::Process;
 
 use super::Reading;
 
-/// The sum of every process's own peak.
-pub(crate) fn peak_rss(processes: &[Process]) -> Reading {
-    let peaks: Vec<u64> = processes.iter().filter_map(|process| process.status().ok()?.vmhwm).collect();
-    match peaks.len() {
-        0 => Reading::not_measured("no process of the contender is alive"),
-        count => Reading::of(
-            peaks.iter().sum::<u64>() * 1024,
-            format!("VmHWM of {count} processes, each at its own peak"),
-        ),
+/// Resident memory, summed over the processes: each at its own peak, and now.
+pub(crate) fn resident(processes: &[Process]) -> (Reading, Reading) {
+    let found: Vec<(u64, u64)> = processes
+        .iter()
+        .filter_map(|process| {
+            let status = process.status().ok()?;
+            Some((status.vmhwm?, status.vmrss?))
+        })
+        .collect();
+    let count = found.len();
+    if count == 0 {
+        let none = || Reading::not_measured("no process of the contender is alive");
+        return (none(), none());
     }
+    let sum = |of: fn(&(u64, u64)) -> u64| found.iter().map(of).sum::<u64>() * 1024;
+    (
+        Reading::of(sum(|f| f.0), format!("VmHWM of {count} processes, each at its own peak")),
+        Reading::of(sum(|f| f.1), format!("VmRSS of {count} processes")),
+    )
 }
 
 /// Proportional and private memory, from the kernel's walk over the page tables.

@@ -90,7 +90,14 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let told = |trial: &TrialRecord, q| histogram_quantile(&[trial], "sink", "latency", q).value;
     // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
-    let turns = Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count: 3, stretch: true };
+    let turns = Turns {
+        freezer: "made up".to_owned(),
+        turn_ns: 10,
+        lead_ns: 2,
+        count: 3,
+        stretch: true,
+        under_way: None,
+    };
     for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(10, echoes).unwrap();
@@ -101,4 +108,57 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
         let in_turns = [0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some());
         assert_eq!(in_turns, [true, p99_in_turns, false], "{echoes}");
     }
+    // The same number of echoes where ten were under way at each freeze.
+    if let Some(turns) = &mut trial.turns {
+        turns.under_way = Some(10);
+    }
+    for (echoes, p99) in [(10_000, true), (9_000, false)] {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        histogram.record_n(10, echoes).unwrap();
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+        assert_eq!(told(&trial, 0.99).is_some(), p99, "{echoes}");
+    }
+}
+
+#[test]
+fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
+    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let mut trial = fixture::run(&[only], None).trials.remove(0);
+    let reading = |role: &str, mark, value| Sample {
+        role: role.to_owned(),
+        kind: SampleKind::Meter,
+        mark,
+        at_ns: 1,
+        name: "rss_bytes".to_owned(),
+        value,
+        source: "made up".to_owned(),
+    };
+    trial.samples = vec![
+        reading("sink", METER_CONNECTED, Some(1000)),
+        reading("sink", METER_VERIFIED, Some(5000)),
+        reading("sink", METER_BEGIN, Some(7000)),
+        reading("source", METER_CONNECTED, Some(50)),
+        reading("source", METER_VERIFIED, None),
+    ];
+    let mut metric = crate::dummy::workload().metrics.remove(0);
+    let mut params = Params::default();
+    params.0.insert("keys".into(), crate::manifest::ParamValue::Integer(40));
+    let mut told = |from: Source| {
+        metric.from = from;
+        of_trial(&metric, &params, &trial)
+    };
+    let field = || "rss_bytes".to_owned();
+    let of = |role: &str| Some(role.to_owned());
+    let at = Some(Moment::Connected);
+    assert_eq!(told(Source::Meter { field: field(), of: None, at }).value, Some(1050.0));
+    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at }).value, Some(1000.0));
+    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at: None }).value, Some(5000.0));
+    let unread = told(Source::Meter { field: field(), of: of("source"), at: Some(Moment::Verified) });
+    assert_eq!((unread.value, unread.source.as_str()), (None, "made up"));
+    let each = || vec![vec!["keys".to_owned()], vec!["keys".to_owned(), "none".to_owned()]];
+    let growth =
+        |of: &str, least| Source::MeterGrowth { field: field(), of: of.to_owned(), each: each(), least };
+    assert_eq!(told(growth("sink", 40)).value, Some(100.0));
+    assert!(told(growth("sink", 41)).source.contains("of 40 nothing can be told"));
+    assert_eq!(told(growth("source", 1)).value, None);
 }

@@ -6,15 +6,13 @@ use super::format;
 use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 use crate::duels::Duels;
+use crate::generator::{self, SATURATED};
 use crate::load::{self, Load};
 use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
 use crate::metrics;
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 use crate::verdicts::{self, Judge};
-
-/// A role whose CPUs are busy for at least this share of the window is what holds the pair back.
-const SATURATED: f64 = 0.9;
 
 /// Makes the report of a run.
 ///
@@ -62,6 +60,7 @@ fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
         alpha: settings.alpha,
         margin: settings.margin,
         roles: workload.roles.clone(),
+        partners: workload.partners.iter().map(|(role, name)| (role.clone(), name.clone())).collect(),
         primary: workload.primary().map_or(String::new(), |m| m.name.clone()),
         headline: headline(run, workload, &compared),
     }
@@ -135,12 +134,16 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
     notes.dedup();
     let counted = duels.counted(index);
     let load = load::of_cell(workload, &record.params, &counted);
-    let metrics: BTreeMap<String, MetricValue> =
-        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &counted))).collect();
+    let metrics: BTreeMap<String, MetricValue> = workload
+        .metrics
+        .iter()
+        .map(|m| (m.name.clone(), metric_value(m, &record.params, &counted)))
+        .collect();
     let shared = run.header.settings.placement == Placement::Shared;
     Cell {
         contender: record.contender().map(str::to_owned),
         roles: record.contenders.clone(),
+        partners: record.partners.iter().cloned().collect(),
         label: record.label(&workload.roles),
         params: params_json(&record.params),
         ceiling: record.ceiling,
@@ -150,6 +153,7 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
         remedy: record.remedy.clone(),
         trials: u32::try_from(good).unwrap_or(u32::MAX),
         bottleneck: bottleneck(workload, &counted, load.as_ref(), shared) + &events(workload, &metrics),
+        generator_limited: generator::limit(workload, load.as_ref(), &counted).is_some(),
         metrics,
         load,
         turns: in_turns::of_cell(run, workload, index, &counted),
@@ -208,8 +212,8 @@ fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
     params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
 }
 
-fn metric_value(metric: &Metric, trials: &[&TrialRecord]) -> MetricValue {
-    let figure = metrics::of_cell(metric, trials);
+fn metric_value(metric: &Metric, params: &Params, trials: &[&TrialRecord]) -> MetricValue {
+    let figure = metrics::of_cell(metric, params, trials);
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
     MetricValue {
         value: figure.value,
@@ -219,7 +223,7 @@ fn metric_value(metric: &Metric, trials: &[&TrialRecord]) -> MetricValue {
         of_ceiling: None,
         of_ceiling_low: None,
         of_ceiling_high: None,
-        samples: good.filter_map(|t| metrics::of_trial(metric, t).value).collect(),
+        samples: good.filter_map(|t| metrics::of_trial(metric, params, t).value).collect(),
     }
 }
 
@@ -265,7 +269,8 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
     // What paces a load is busy with that: it is no sign of who was slow, unless it could not keep up.
     let paced = load.is_some_and(|l| !l.is_missed());
     let pacing = workload.offered.as_ref().filter(|_| paced).map(|o| o.role.as_str());
-    let busy = busiest(workload, trials, pacing, shared);
+    let limit = generator::limit(workload, load, trials);
+    let busy = limit.unwrap_or_else(|| busiest(workload, trials, pacing, shared));
     match load {
         None => busy,
         Some(load) if load.held == Some(true) => {
@@ -290,11 +295,7 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
 /// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was. A role that
 /// paces a load is left out.
 fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, shared: bool) -> String {
-    let share = |role: &String| {
-        let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(t, role)).collect();
-        metrics::median(&shares).map(|s| (role.clone(), s))
-    };
-    let all: Vec<(String, f64)> = workload.roles.iter().filter_map(share).collect();
+    let all = generator::busy(workload, trials);
     let sum: f64 = all.iter().map(|(_, s)| s).sum();
     let shares: Vec<(String, f64)> =
         all.into_iter().filter(|(r, _)| pacing != Some(r.as_str()) || workload.roles.len() == 1).collect();
@@ -303,8 +304,7 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     }
     let drops = metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(t)).collect::<Vec<_>>());
     let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
-    let busy: Vec<String> = shares.iter().map(|(r, s)| format!("{r} {:.0} %", 100.0 * s)).collect();
-    let busy = busy.join(", ");
+    let busy = generator::told(&shares);
     // Roles that share all CPUs can only fill them together.
     if shared && sum >= SATURATED {
         return format!("all CPUs ({busy}){drops}");

@@ -74,6 +74,9 @@ pub struct RunInfo {
     pub margin: f64,
     /// The workload's roles, in its order.
     pub roles: Vec<String>,
+    /// Who plays a role for all, of those that are not compared.
+    #[serde(default)]
+    pub partners: BTreeMap<String, String>,
     /// Name of the primary metric.
     pub primary: String,
     /// What was run, in one line.
@@ -83,10 +86,13 @@ pub struct RunInfo {
 /// One thing measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The contender, if one plays all roles.
+    /// The contender, if one plays all the roles that are compared.
     pub contender: Option<String>,
     /// The contender of each role.
     pub roles: BTreeMap<String, String>,
+    /// The roles that their standard partner plays.
+    #[serde(default)]
+    pub partners: Vec<String>,
     /// How it is called in the tables.
     pub label: String,
     /// The workload's parameters.
@@ -117,6 +123,9 @@ pub struct Cell {
     pub turns: Option<InTurns>,
     /// What held it back, as far as it shows.
     pub bottleneck: String,
+    /// The generator that works all was the limit: the figures are its own, and are not ranked.
+    #[serde(default)]
+    pub generator_limited: bool,
     /// How each contender was built.
     pub builds: BTreeMap<String, BuildRecord>,
     /// What each role said it is.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::build::differing;
 use super::format;
 use super::model::{Cell, Report, Verdict, VerdictKind};
-use crate::manifest::{Better, Metric};
-use crate::store::CellStatus;
+use crate::manifest::{Better, Metric, Source};
+use crate::store::{BuildRecord, CellStatus};
 
 /// The table of the cells that share their parameters.
 pub(super) struct Table<'a> {
@@ -55,7 +55,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
         sort(&mut measured, metric);
     }
     let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
-    let shown = metrics.iter().filter(|m| m.column);
+    let shown = metrics.iter().filter(|m| m.column && has_a_say(m, &measured));
     let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
     columns.push(baseline.map_or(Column::Spread, Column::Versus));
     if measured.iter().any(|c| c.ceiling) {
@@ -90,6 +90,25 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     Table { title, head, foremost, rows, missing, to_come }
 }
 
+/// What a phase put in can be too little to tell anything of it, by the parameters: then there is no column of it.
+fn has_a_say(metric: &Metric, cells: &[&Cell]) -> bool {
+    let measured = |c: &&Cell| c.metrics.get(&metric.name).is_some_and(|m| m.value.is_some());
+    !matches!(metric.from, Source::MeterGrowth { .. }) || cells.iter().any(measured)
+}
+
+/// Who played a role for all, a line each.
+pub(super) fn partners(report: &Report) -> Vec<String> {
+    let of = |(role, name): (&String, &String)| {
+        let with = |c: &&Cell| c.partners.contains(role);
+        let said = report.cells.iter().filter(with).find_map(|c| c.implementations.get(role))?;
+        Some(match report.cells.iter().all(|c| with(&c)) {
+            true => format!("all under the same {role}: {name} {}", said.version),
+            false => format!("under the {role} of {name} {} where no other is named", said.version),
+        })
+    };
+    report.run.partners.iter().filter_map(of).collect()
+}
+
 /// Best first, the ceiling last.
 pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
     let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);
@@ -104,7 +123,8 @@ pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
 
 /// The label, its version, and whether it is tuned.
 pub(super) fn name(cell: &Cell) -> String {
-    let version = cell.contender.is_some().then(|| cell.implementations.values().next()).flatten();
+    let mut compared = cell.implementations.iter().filter(|(role, _)| !cell.partners.contains(role));
+    let version = cell.contender.is_some().then(|| compared.next()).flatten().map(|(_, said)| said);
     let mut name = match version {
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
         _ => cell.label.clone(),
@@ -112,7 +132,7 @@ pub(super) fn name(cell: &Cell) -> String {
     if version.is_some() && !cell.ceiling && is_tuned(cell) {
         name.push_str(" (tuned)");
     }
-    if cell.builds.values().any(|build| build.local.is_some()) {
+    if builds(cell).any(|build| build.local.is_some()) {
         name.push_str(" (local)");
     }
     name
@@ -120,13 +140,22 @@ pub(super) fn name(cell: &Cell) -> String {
 
 /// Not used by the defaults of its documentation.
 fn is_tuned(cell: &Cell) -> bool {
-    cell.builds.values().any(|b| b.tuning != "defaults")
+    builds(cell).any(|b| b.tuning != "defaults")
+}
+
+/// The builds of those that are compared.
+fn builds(cell: &Cell) -> impl Iterator<Item = &BuildRecord> {
+    let compared =
+        |name: &String| cell.roles.iter().any(|(role, n)| n == name && !cell.partners.contains(role));
+    cell.builds.iter().filter(move |(name, _)| compared(name)).map(|(_, build)| build)
 }
 
 /// The label, and which parts a sum of memory shows.
 fn head_of(metric: &Metric, roles: &[String]) -> String {
-    match metric.unit.as_str() {
-        "B" if roles.len() > 1 => format!("{} ({})", metric.label, roles.join(" + ")),
+    match (metric.unit.as_str(), &metric.from) {
+        ("B", Source::Meter { of: None, .. }) if roles.len() > 1 => {
+            format!("{} ({})", metric.label, roles.join(" + "))
+        }
         _ => metric.label.clone(),
     }
 }
@@ -166,6 +195,9 @@ fn of_ceiling(cell: &Cell, metric: &str) -> String {
 fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String {
     if cell.ceiling {
         return "the bound".to_owned();
+    }
+    if cell.generator_limited {
+        return "not ranked".to_owned();
     }
     let Some(v) = verdict_of(report, cell, metric) else {
         return if baseline == cell.label { "baseline".to_owned() } else { String::new() };

@@ -43,7 +43,7 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
             );
         }
     }
-    for text in in_turns::lines(report) {
+    for text in table::partners(report).into_iter().chain(in_turns::lines(report)) {
         line(&mut out, &wrapped(&plain(&text), width, "", "  "));
     }
     for warning in &report.warnings {

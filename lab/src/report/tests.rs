@@ -71,8 +71,14 @@ fn by_turns(freezers: [&str; 2]) -> Run {
         trial.samples.extend(marks);
         trial.position = 0;
         let freezer = freezers[usize::from(trial.cell == 1)].to_owned();
-        trial.turns =
-            Some(Turns { freezer, turn_ns: 100_000_000, lead_ns: 30_000_000, count: 1, stretch: true });
+        trial.turns = Some(Turns {
+            freezer,
+            turn_ns: 100_000_000,
+            lead_ns: 30_000_000,
+            count: 1,
+            stretch: true,
+            under_way: None,
+        });
     }
     run
 }

@@ -16,7 +16,7 @@ pub(super) fn cannot(
     role: &str,
     cell: &CellRecord,
 ) -> Option<(String, String)> {
-    if !contender.roles.contains_key(role) {
+    if !contender.plays(role) {
         return Some((format!("{} does not play the role {role}", contender.name), String::new()));
     }
     contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
@@ -126,19 +126,19 @@ pub(super) fn roles(
     workload.roles.iter().enumerate().filter_map(spec).collect()
 }
 
-/// How the roles are started where one contender plays all of them, each on a core of its own.
+/// How the roles are started outside a run, each on a core of its own. `cast` gives who plays a role, and its build.
 ///
 /// # Errors
 /// When the CPUs of this machine cannot be told.
-pub(crate) fn alone(
+pub(crate) fn apart<'a>(
     workload: &Workload,
-    contender: &str,
-    built: &Built,
+    cast: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
     arena: &Arena,
 ) -> Result<Vec<RoleSpec>, ArenaError> {
     let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
     let spec = |(index, role): (usize, &String)| {
-        role_spec(built, contender, role, index, cpus.roles.get(index).cloned(), None, arena)
+        let (name, built) = cast(role)?;
+        role_spec(built, name, role, index, cpus.roles.get(index).cloned(), None, arena)
     };
     Ok(workload.roles.iter().enumerate().filter_map(spec).collect())
 }
@@ -167,6 +167,7 @@ fn role_spec(
         side,
         private_pids: true,
         freezing: Freezing::default(),
+        is_adapter: command.is_adapter,
     };
     Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
 }

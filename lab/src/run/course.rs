@@ -62,6 +62,7 @@ impl Engine<'_> {
             .iter()
             .map(|c| CellRecord {
                 contenders: c.contenders.clone(),
+                partners: c.partners.clone(),
                 params: c.params.clone(),
                 ceiling: c.ceiling,
                 again: c.again,
@@ -184,7 +185,10 @@ impl Engine<'_> {
         };
         let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
         let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
-        let names = order(wanted, baseline, ceiling, |name| expected[name]);
+        // Without partners and the baseline nothing can be compared.
+        let first: Vec<&str> =
+            workload.partners.values().map(String::as_str).chain(baseline).chain(ceiling).collect();
+        let names = order(wanted, &first, |name| expected[name]);
         let mut builds = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
             let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();

@@ -256,7 +256,8 @@ fn turn_plan(
         (0..cells.len()).filter(|&side| pace == Pace::Short && wants_one(cells[side])).collect();
     let seed = plan::session_seed(run.header.settings.seed, round, place);
     let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
-    TurnPlan { turn, lead, count, undisturbed, stretch, seed }
+    let under_way = spec.under_way(&run.cells[cells[0]].params);
+    TurnPlan { turn, lead, count, undisturbed, stretch, under_way, seed }
 }
 
 /// Whether turns seem to disturb this cell, and nobody knows yet.

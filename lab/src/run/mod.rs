@@ -13,7 +13,7 @@ mod neighbours;
 mod order;
 mod request;
 
-pub(crate) use cells::alone;
+pub(crate) use cells::apart;
 pub use engine::{Ended, Engine, RunError};
 pub use request::{Request, Resolved};
 

@@ -1,20 +1,18 @@
 //! In which order contenders are built: what every comparison needs first, then what is there soonest.
 
-/// The names, each once: the baseline, the ceiling, then by how long the build is expected to take; by name where that
+/// The names, each once: those that go first, in their order, then by how long the build is expected to take; by name where that
 /// is the same.
 pub(super) fn order(
     names: impl IntoIterator<Item = String>,
-    baseline: Option<&str>,
-    ceiling: Option<&str>,
+    first: &[&str],
     expected_seconds: impl Fn(&str) -> f64,
 ) -> Vec<String> {
-    let mut places: Vec<(u8, f64, String)> = names
+    let mut places: Vec<(usize, f64, String)> = names
         .into_iter()
         .map(|name| {
-            let first = |of: Option<&str>| of == Some(name.as_str());
-            let rank = if first(baseline) { 0 } else { 1 + u8::from(!first(ceiling)) };
-            let seconds = if rank < 2 { 0.0 } else { expected_seconds(&name) };
-            (rank, seconds, name)
+            let rank = first.iter().position(|of| *of == name);
+            let seconds = if rank.is_some() { 0.0 } else { expected_seconds(&name) };
+            (rank.unwrap_or(first.len()), seconds, name)
         })
         .collect();
     places.sort_by(|(a, x, left), (b, y, right)| a.cmp(b).then(x.total_cmp(y)).then(left.cmp(right)));
@@ -27,28 +25,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_baseline_and_the_ceiling_come_first_then_the_quickest() {
+    fn what_every_comparison_needs_comes_first_then_the_quickest() {
         let seconds = |name: &str| match name {
             "slow" | "top" | "base" => 100.0,
             "medium" => 5.0,
             _ => 0.0,
         };
-        // (names, baseline, ceiling) -> order
-        type Row<'a> = (&'a [&'a str], Option<&'a str>, Option<&'a str>, &'a [&'a str]);
-        let rows: [Row<'_>; 4] = [
+        // (names, first) -> order
+        type Row<'a> = (&'a [&'a str], &'a [&'a str], &'a [&'a str]);
+        let rows: [Row<'_>; 5] = [
             (
                 &["slow", "there", "top", "medium", "base", "again", "slow"],
-                Some("base"),
-                Some("top"),
+                &["base", "top"],
                 &["base", "top", "again", "there", "medium", "slow"],
             ),
-            (&["slow", "medium"], Some("base"), None, &["medium", "slow"]),
-            (&["top", "slow", "base"], None, None, &["base", "slow", "top"]),
-            (&[], None, None, &[]),
+            (&["medium", "base", "partner"], &["partner", "base"], &["partner", "base", "medium"]),
+            (&["slow", "medium"], &["base"], &["medium", "slow"]),
+            (&["top", "slow", "base"], &[], &["base", "slow", "top"]),
+            (&[], &[], &[]),
         ];
-        for (names, baseline, ceiling, wanted) in rows {
+        for (names, first, wanted) in rows {
             let names = names.iter().map(|name| (*name).to_owned());
-            assert_eq!(order(names, baseline, ceiling, seconds), wanted);
+            assert_eq!(order(names, first, seconds), wanted);
         }
     }
 }

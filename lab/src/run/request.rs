@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::arena::Net;
-use crate::manifest::{Catalog, ManifestError, ParamValue, Params, Placement, Preset, Workload};
+use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Placement, Preset, Workload};
 use crate::plan::{self, CELLS_MAX, Casting, PlannedCell};
 use crate::store::Settings;
 
@@ -81,6 +81,7 @@ impl Request {
     /// The caller's: an unknown name (with the nearest match) or a value out of range.
     pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
         let workload = catalog.workload(&self.workload)?.clone();
+        self.check_against(&workload)?;
         let preset_name = self
             .preset
             .clone()
@@ -93,7 +94,11 @@ impl Request {
             None => self.baseline_of(&workload, &contenders),
         };
         let params = self.parameter_sets(&workload, preset, &base)?;
-        let cells = plan::cells(&workload.roles, &contenders, ceiling.as_deref(), &self.casting, &params);
+        let plays = |name: &str, role: &str| {
+            catalog.contender(&workload.name, name).is_ok_and(|contender| contender.plays(role))
+        };
+        let stage = plan::Stage { roles: &workload.roles, partners: &workload.partners, plays: &plays };
+        let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &self.casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
@@ -133,11 +138,16 @@ impl Request {
     ) -> Result<(Vec<String>, Option<String>), ManifestError> {
         let mut contenders = Vec::new();
         if self.contenders.is_empty() {
-            contenders
-                .extend(catalog.contenders_of(&workload.name).filter(|c| !c.ceiling).map(|c| c.name.clone()));
+            let all = catalog.contenders_of(&workload.name).filter(|c| !c.ceiling);
+            let all = all.filter(|c| self.not_compared(workload, c).is_none());
+            contenders.extend(all.map(|c| c.name.clone()));
         }
         for name in &self.contenders {
-            let name = catalog.contender(&workload.name, name)?.name.clone();
+            let contender = catalog.contender(&workload.name, name)?;
+            if let Some(rule) = self.not_compared(workload, contender) {
+                return Err(ManifestError::Value { name: "contender".to_owned(), rule });
+            }
+            let name = contender.name.clone();
             if Some(&name) != workload.ceiling.as_ref() && !contenders.contains(&name) {
                 contenders.push(name);
             }
@@ -145,8 +155,9 @@ impl Request {
         // Ratios need their baseline in every block.
         for name in self.baseline.as_ref().into_iter().chain(self.against()) {
             let contender = catalog.contender(&workload.name, name)?;
-            if contender.ceiling {
-                let rule = format!("{} is the bound: choose a contender", contender.name);
+            let bound = || format!("{} is the bound: choose a contender", contender.name);
+            let rule = contender.ceiling.then(bound).or_else(|| self.not_compared(workload, contender));
+            if let Some(rule) = rule {
                 return Err(ManifestError::Value { name: "contender".to_owned(), rule });
             }
             let name = contender.name.clone();
@@ -174,6 +185,34 @@ impl Request {
         };
         let warnings = contenders.first().filter(|_| contenders.len() > 1).map(told);
         (contenders.first().cloned(), warnings.into_iter().collect())
+    }
+
+    /// Why a contender is none of those who are compared, where that is so: it plays only what its workload's partner plays for all.
+    fn not_compared(&self, workload: &Workload, contender: &Contender) -> Option<String> {
+        let plays = workload.compared().any(|role| contender.plays(role));
+        if plays || workload.partners.is_empty() || self.casting == Casting::Matrix {
+            return None;
+        }
+        let (role, partner) = workload.partners.iter().find(|(role, _)| contender.plays(role))?;
+        let name = &contender.name;
+        Some(if name == partner {
+            format!("{name} plays the {role} for all the others: leave it out")
+        } else {
+            format!(
+                "{name} plays only the {role}, as {partner} does for all the others: --matrix varies it, too"
+            )
+        })
+    }
+
+    /// Whether there can be one peer for all.
+    fn check_against(&self, workload: &Workload) -> Result<(), ManifestError> {
+        match (self.against(), workload.partners.first()) {
+            (Some(_), Some((role, partner))) => {
+                let rule = format!("{partner} plays the {role} for all here: --matrix varies it, too");
+                Err(ManifestError::Value { name: "against".to_owned(), rule })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn against(&self) -> Option<&String> {

@@ -1,6 +1,6 @@
 //! A made-up run, for the tests of whatever reads one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, TrialRecord,
@@ -78,6 +78,7 @@ fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
     let failed = contender.status != CellStatus::Ok;
     CellRecord {
         contenders: ["source", "sink"].map(|r| (r.to_owned(), contender.name.to_owned())).into(),
+        partners: BTreeSet::new(),
         params: Params::default(),
         ceiling: ceiling == Some(contender.name),
         again: false,

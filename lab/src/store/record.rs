@@ -1,6 +1,6 @@
 //! What the store keeps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -94,6 +94,9 @@ pub struct Settings {
 pub struct CellRecord {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
+    /// The roles that their standard partner plays.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub partners: BTreeSet<String>,
     /// The workload's parameters, all of them.
     pub params: Params,
     /// This is the bound, not a contender.
@@ -114,15 +117,20 @@ pub struct CellRecord {
 }
 
 impl CellRecord {
-    /// The contender, if one plays all the roles.
+    /// Who plays the roles that are compared, by role: all but those of standard partners.
+    pub fn compared(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.contenders.iter().filter(|(role, _)| !self.partners.contains(*role))
+    }
+
+    /// The contender, if one plays all the roles that are compared.
     #[must_use]
     pub fn contender(&self) -> Option<&str> {
-        let mut names = self.contenders.values();
+        let mut names = self.compared().map(|(_, name)| name);
         let first = names.next()?;
         names.all(|n| n == first).then_some(first)
     }
 
-    /// `pion`, `pion (again)`, or `pion > aiortc` in the order of the workload's roles.
+    /// `pion`, `pion (again)`, or `pion > aiortc` in the order of the workload's roles. Standard partners are not named.
     #[must_use]
     pub fn label(&self, roles: &[String]) -> String {
         if let Some(one) = self.contender() {
@@ -238,6 +246,9 @@ pub struct Turns {
     pub count: u32,
     /// Whether it was also left alone for a while, between the two marks after those of the turns.
     pub stretch: bool,
+    /// Requests that a freeze may have met under way; none: one a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_way: Option<u64>,
 }
 
 impl Turns {

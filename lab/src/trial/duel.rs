@@ -35,6 +35,8 @@ pub struct TurnPlan {
     pub undisturbed: Vec<Side>,
     /// How long that is.
     pub stretch: Duration,
+    /// Requests that a freeze may meet under way; none: one a connection.
+    pub under_way: Option<u64>,
     /// Decides the order.
     pub seed: u64,
 }
@@ -65,6 +67,7 @@ pub fn run(
             lead_ns: nanoseconds(turns.lead),
             count: turns.count,
             stretch: turns.undisturbed.contains(&side),
+            under_way: turns.under_way,
         }),
         ..Collected::default()
     };

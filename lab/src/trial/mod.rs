@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::arena::{Arena, LaunchSpec, Usage};
-use crate::manifest::{Params, Workload};
+use crate::manifest::{Moment, Params, Workload};
 use crate::meter::Snapshot;
 use crate::metrics::{self, CPUS_ALLOWED, WIRE_PREFIX, WIRE_SHARED};
 use crate::protocol::limits::TimeLimits;
@@ -127,7 +127,7 @@ fn report(
         samples: collected.samples,
         histograms: collected.histograms,
     };
-    if let (Outcome::Ok, Some(why)) = (&record.outcome, no_figure(spec.workload, &record)) {
+    if let (Outcome::Ok, Some(why)) = (&record.outcome, no_figure(spec, &record)) {
         record.outcome = Outcome::Failed { role: String::new(), reason: why, stderr: String::new() };
     }
     TrialReport { record, implementations: collected.implementations }
@@ -135,9 +135,9 @@ fn report(
 
 /// A trial without a figure of the primary metric, such as one that stalled, is a failure: were it left out, a stack
 /// would be ranked by its good blocks alone.
-fn no_figure(workload: &Workload, record: &TrialRecord) -> Option<String> {
-    let primary = workload.primary()?;
-    let figure = metrics::of_trial(primary, record);
+fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
+    let primary = spec.workload.primary()?;
+    let figure = metrics::of_trial(primary, spec.params, record);
     figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
 }
 
@@ -276,10 +276,20 @@ fn connect_and_verify(
     progress(Progress::Connecting);
     stage.until_connected()?;
     gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    meter_at(Moment::Connected, spec.workload, stage)?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
-    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))
+    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    meter_at(Moment::Verified, spec.workload, stage)
+}
+
+/// Reads the meter at a moment that a metric asks for.
+fn meter_at(moment: Moment, workload: &Workload, stage: &mut Stage<'_>) -> Result<(), Halt> {
+    if !workload.metrics.iter().any(|m| m.from.moments().contains(&moment)) {
+        return Ok(());
+    }
+    stage.meter(metrics::mark_of(moment), false)
 }
 
 fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {

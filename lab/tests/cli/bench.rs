@@ -26,6 +26,11 @@ impl Bench {
     }
 
     pub(crate) fn add(&self, name: &str, fault: Option<&str>) {
+        self.add_in(name, fault, &["source", "sink"]);
+    }
+
+    /// Adds a contender that plays these roles only.
+    pub(crate) fn add_in(&self, name: &str, fault: Option<&str>, roles: &[&str]) {
         let with = |role: &str| {
             // Only a source can say that it sent nothing; every other fault is the sink's.
             let mine = fault.filter(|f| (*f == "overclaim") == (role == "source"));
@@ -35,10 +40,9 @@ impl Bench {
         let text = format!(
             "name = \"{name}\"\nworkload = \"dummy\"\nlanguage = \"rust\"\nabout = \"counts\"\nlicense = \"MIT\"\n\
              tuning = \"defaults\"\n[implementation]\nmodule = \"netdyno\"\nversion = \"{}\"\n[build]\n\
-             tool = \"system\"\nneeds = [{{ program = \"netdyno\", apt = \"netdyno\" }}]\n{}{}",
+             tool = \"system\"\nneeds = [{{ program = \"netdyno\", apt = \"netdyno\" }}]\n{}",
             env!("CARGO_PKG_VERSION"),
-            with("source"),
-            with("sink")
+            roles.iter().map(|role| with(role)).collect::<String>(),
         );
         self.write(&format!("contenders/dummy/{name}/contender.toml"), &text);
     }

@@ -6,5 +6,6 @@ mod duels;
 mod faults;
 mod first_look;
 mod machine;
+mod partners;
 mod runs;
 mod usage;

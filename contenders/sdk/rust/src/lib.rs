@@ -6,6 +6,7 @@
 //! | make, check and count the payload ([`payload`]) | know a library that is measured |
 //! | keep the books of a `datachannel` role ([`datachannel`]; a task a connection with the feature `tokio`) | change how a library is used |
 //! | keep the books of an `rtt` role, and drive its lanes (`rtt`, with the feature of that name) | |
+//! | verify a server of the `kv` workload, and move many connections' bytes (`kv`, with the features `kv` and `kv-io`) | |
 //!
 //! ```no_run
 //! use netdyno_contender::{Event, Lab};
@@ -27,6 +28,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod datachannel;
+#[cfg(any(feature = "kv", feature = "rtt"))]
+mod histograms;
+#[cfg(feature = "kv")]
+pub mod kv;
 mod lab;
 pub mod payload;
 #[cfg(feature = "rtt")]
@@ -35,6 +40,8 @@ mod tally;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
+#[cfg(any(feature = "kv", feature = "rtt"))]
+pub use histograms::Histograms;
 pub use lab::{Event, Lab, Params, Phase, Setup};
 pub use payload::{Digest, HEADER_BYTES, Receiver, fill, write_header};
 pub use tally::{Counters, Gate, SetupTimes};

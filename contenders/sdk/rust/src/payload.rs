@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Length of the header, and the shortest message.
+/// Length of the header. A shorter message has none.
 pub const HEADER_BYTES: usize = 16;
 /// Missing sequence numbers remembered a connection; what is skipped beyond that stays a gap.
 const MAX_MISSING: usize = 4096;
@@ -21,17 +21,21 @@ pub fn write_header(buf: &mut [u8], stream: u32, sequence: u64) {
     buf[12..HEADER_BYTES].fill(0);
 }
 
-/// Writes a whole message of the `verify` phase: the header, then the body that belongs to it.
-///
-/// # Panics
-/// If `buf` is shorter than a header.
+/// Writes a whole message of the `verify` phase: the header, then the body that belongs to it. One that is shorter than a header
+/// is the beginning of that body.
 pub fn fill(buf: &mut [u8], seed: u64, stream: u32, sequence: u64) {
-    write_header(buf, stream, sequence);
+    let body = match buf.len() {
+        0..HEADER_BYTES => buf,
+        _ => {
+            write_header(buf, stream, sequence);
+            &mut buf[HEADER_BYTES..]
+        }
+    };
     let mut input = [0; 24];
     input[..8].copy_from_slice(&seed.to_be_bytes());
     input[8..12].copy_from_slice(&stream.to_be_bytes());
     input[12..20].copy_from_slice(&sequence.to_be_bytes());
-    for (number, block) in (0u32..).zip(buf[HEADER_BYTES..].chunks_mut(BLOCK_BYTES)) {
+    for (number, block) in (0u32..).zip(body.chunks_mut(BLOCK_BYTES)) {
         input[20..].copy_from_slice(&number.to_be_bytes());
         block.copy_from_slice(&Sha256::digest(input)[..block.len()]);
     }
@@ -177,6 +181,18 @@ mod tests {
         assert_eq!(digest.to_string(), wanted);
         digest.merge(&digest.clone());
         assert_eq!(digest.to_string(), "0".repeat(64));
+    }
+
+    #[test]
+    fn a_short_message_is_the_beginning_of_the_body() {
+        let mut whole = [0; 48];
+        fill(&mut whole, 1, 2, 3);
+        for length in 0..HEADER_BYTES {
+            let mut short = vec![0xff; length];
+            fill(&mut short, 1, 2, 3);
+            assert_eq!(short, whole[HEADER_BYTES..][..length]);
+        }
+        assert_eq!(whole[HEADER_BYTES..][..3], [0xf9, 0x30, 0xea]);
     }
 
     /// Sequences in their order of arrival -> (gaps, repeats, disorder).

@@ -76,7 +76,9 @@ fn contenders(
     let named = names.iter().map(|name| Ok(catalog.contender(&workload.name, name)?.name.clone()));
     let mut names: Vec<String> = named.collect::<Result<_, ManifestError>>()?;
     if names.is_empty() {
-        let able = catalog.contenders_of(&workload.name).filter(|c| !c.ceiling);
+        let able = catalog
+            .contenders_of(&workload.name)
+            .filter(|c| !c.ceiling && workload.compared().any(|role| c.plays(role)));
         let able = able.filter(|c| matches!(builder.availability(c), Availability::Available));
         names.extend(able.map(|c| c.name.clone()));
     }

@@ -11,7 +11,6 @@
 
 mod drive_async;
 mod drive_blocking;
-mod histograms;
 mod inbox;
 mod job;
 mod lane;

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use serde::Deserialize;
 
-use super::histograms::Histograms;
 use super::job::{NEVER, bounded};
 use super::schedule::Schedule;
 use super::{Job, Lane, Pacing};
-use crate::{Digest, Event, Gate, Lab, Phase, Setup, SetupTimes, end, now_ns};
+use crate::{Digest, Event, Gate, Histograms, Lab, Phase, Setup, SetupTimes, end, now_ns};
 
 /// A lane is set up by one thing only: the echo of its hello.
 const HELLO_ECHOED: u8 = 1;

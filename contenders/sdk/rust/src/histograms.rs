@@ -1,4 +1,4 @@
-//! What ping measures: one sample an echo.
+//! What a role measures of its requests: one sample an answer.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,9 +16,9 @@ const MAX_SHARDS: usize = 16;
 const CLOSED_LOOP: &[&str] = &["latency"];
 const OPEN_LOOP: &[&str] = &["latency", "service", "lateness"];
 
-/// The histograms of all lanes.
+/// The histograms of all lanes, as the workloads' contracts say.
 #[derive(Debug)]
-pub(super) struct Histograms {
+pub struct Histograms {
     names: &'static [&'static str],
     shards: Box<[Shard]>,
 }
@@ -29,18 +29,24 @@ pub(super) struct Histograms {
 struct Shard(Mutex<Box<[Histogram<u64>]>>);
 
 impl Histograms {
-    pub(super) fn new(lanes: usize, open_loop: bool) -> Self {
+    /// Those of an open loop have `service` and `lateness` besides `latency`.
+    pub fn new(lanes: usize, open_loop: bool) -> Self {
         let names = if open_loop { OPEN_LOOP } else { CLOSED_LOOP };
         let shard = |_| Shard(Mutex::new(names.iter().map(|_| empty()).collect()));
         Self { names, shards: (0..lanes.min(MAX_SHARDS)).map(shard).collect() }
     }
 
     /// An echo of a lane. `due_ns` counts in an open loop only.
-    pub(super) fn record(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64) {
+    pub fn record(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64) {
+        self.record_many(lane, due_ns, sent_ns, echo_ns, 1);
+    }
+
+    /// As many echoes of a lane that were sent, and came, together.
+    pub fn record_many(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64, echoes: u64) {
         let Shard(shard) = &self.shards[lane % self.shards.len()];
         let mut histograms = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record = |at: usize, from_ns: u64, to_ns: u64| {
-            histograms[at].saturating_record(to_ns.saturating_sub(from_ns).min(MAX_NS));
+            histograms[at].saturating_record_n(to_ns.saturating_sub(from_ns).min(MAX_NS), echoes);
         };
         if self.names.len() == CLOSED_LOOP.len() {
             return record(0, sent_ns, echo_ns);
@@ -51,7 +57,7 @@ impl Histograms {
     }
 
     /// Each by name, over all lanes, in base64 of HDR V2.
-    pub(super) fn encode(&self) -> Result<Vec<(&'static str, String)>, String> {
+    pub fn encode(&self) -> Result<Vec<(&'static str, String)>, String> {
         let encoded = self.names.iter().enumerate().map(|(at, name)| {
             let mut bytes = Vec::new();
             V2Serializer::new()
@@ -62,8 +68,8 @@ impl Histograms {
         encoded.collect()
     }
 
-    #[cfg(test)]
-    pub(super) fn samples(&self) -> u64 {
+    #[cfg(all(test, feature = "rtt"))]
+    pub(crate) fn samples(&self) -> u64 {
         self.sum(0).len()
     }
 

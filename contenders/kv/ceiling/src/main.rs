@@ -1,0 +1,75 @@
+//! The upper bound of the `kv` workload: the least that could count as the job.
+//!
+//! | does | does not |
+//! |---|---|
+//! | store what is set, answer what is asked, at every cut of the stream | check the form of a request beyond what it needs to find its end |
+//! | one thread; all sends of a turn in one call where there is io_uring | hash a key: its number is its place in a flat table |
+//! | values of the one length that the workload has | other commands, types, expiry, errors, limits, many threads |
+
+mod requests;
+mod server;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::TcpListener;
+use std::sync::OnceLock;
+
+use netdyno_contender::kv::{Job, raise_file_limit, turns};
+use netdyno_contender::{Event, Lab, end, lock_version};
+use serde_json::json;
+
+use server::Server;
+use table::Table;
+use turns::Kind;
+
+fn main() {
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    let (lab, setup) = Lab::connect_with(|event| serve_lab(LAB.wait(), event));
+    LAB.get_or_init(|| lab);
+    let job = Job::new(lab, &setup, "server");
+    let kind = kind(lab);
+    let table = Table::new(job.keys, job.connections as u64, job.verify_keys, job.value_bytes);
+    let table = table.unwrap_or_else(|reason| lab.unsupported(reason));
+    lab.ready("ceiling", lock_version(include_str!("../Cargo.lock"), "netdyno-kv-ceiling"), kind.name());
+    if let Err(reason) = run(&job, kind, table) {
+        lab.failed(reason);
+    }
+}
+
+/// On the thread that reads stdin. A server knows nothing of phases, and counts nothing.
+fn serve_lab(lab: &Lab, event: Event) {
+    match event {
+        Event::Mark { id } => lab.counters(id, &[]),
+        Event::Stop => {
+            lab.result(&[]);
+            end(0);
+        }
+        Event::Signal { .. } | Event::Start(_) => {}
+    }
+}
+
+/// By the argument `--io`: `auto`, `io_uring`, `epoll`.
+fn kind(lab: Lab) -> Kind {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let name = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => "auto",
+        ["--io", name] => &name.to_owned(),
+        _ => lab.failed("the arguments are: --io auto | io_uring | epoll"),
+    };
+    Kind::named(name).unwrap_or_else(|| lab.failed(format!("--io {name}: not auto, io_uring or epoll")))
+}
+
+/// Ends with an error only.
+fn run(job: &Job, kind: Kind, table: Table) -> Result<(), String> {
+    raise_file_limit(job.connections as u64)?;
+    let listener = TcpListener::bind(job.local()).map_err(|error| format!("bind: {error}"))?;
+    let port = listener.local_addr().map_err(|error| format!("the port: {error}"))?.port();
+    job.lab.signal("load", json!({ "port": port }));
+    job.lab.connected(&[]);
+    // As much as comes at a time: the requests of a batch.
+    let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 48);
+    turns::run(kind, &mut Server::new(table), Vec::new(), Some(listener), receive_bytes)
+        .map(|never| match never {})
+}

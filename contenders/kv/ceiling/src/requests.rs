@@ -1,0 +1,130 @@
+//! Requests, read by what is known of their form, wherever they are cut.
+
+use crate::table::{Slot, Table, number};
+
+/// Longest beginning of a request, up to a SET's value.
+const MAX_HEAD_BYTES: usize = 256;
+const END_BYTES: usize = 2;
+
+/// What is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Pong,
+    Ok,
+    Value(Slot),
+}
+
+/// What has come of a request on a connection.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// The beginning of a request that was cut.
+    head: Vec<u8>,
+    /// A value that is being set, how much of it is there, and how much is to come, the line's end included.
+    setting: Option<(Slot, usize, usize)>,
+}
+
+/// A request's beginning.
+enum Head {
+    Ping,
+    Get(Slot),
+    /// Of a value of so many bytes.
+    Set(Slot, usize),
+}
+
+impl Reader {
+    /// Takes what has come, in order, and tells of each request that is complete.
+    pub fn take(
+        &mut self,
+        table: &mut Table,
+        mut input: &[u8],
+        mut on_answer: impl FnMut(Answer),
+    ) -> Result<(), String> {
+        while !input.is_empty() {
+            if let Some((slot, from, left)) = self.setting {
+                let length = left.min(input.len());
+                table.put(slot, from, &input[..length.min(left.saturating_sub(END_BYTES))]);
+                input = &input[length..];
+                self.setting = (length < left).then_some((slot, from + length, left - length));
+                if self.setting.is_none() {
+                    on_answer(Answer::Ok);
+                }
+                continue;
+            }
+            let used = if self.head.is_empty() {
+                let Some((head, used)) = head(table, input)? else {
+                    self.head.extend_from_slice(input);
+                    return Ok(());
+                };
+                self.begin(head, &mut on_answer);
+                used
+            } else {
+                // As much as makes the beginning whole, and no more.
+                let held = self.head.len();
+                self.head.extend_from_slice(&input[..input.len().min(MAX_HEAD_BYTES)]);
+                let Some((head, used)) = head(table, &self.head)? else {
+                    if self.head.len() > MAX_HEAD_BYTES {
+                        return Err("a request with a long beginning".to_owned());
+                    }
+                    return Ok(());
+                };
+                self.head.clear();
+                self.begin(head, &mut on_answer);
+                used - held
+            };
+            input = &input[used..];
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, head: Head, on_answer: &mut impl FnMut(Answer)) {
+        match head {
+            Head::Ping => on_answer(Answer::Pong),
+            Head::Get(slot) => on_answer(Answer::Value(slot)),
+            Head::Set(slot, length) => self.setting = Some((slot, 0, length + END_BYTES)),
+        }
+    }
+}
+
+/// The beginning of the first request, up to a SET's value, and its length; none where more is needed.
+#[inline]
+fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
+    // `*2 CRLF $3 CRLF GET CRLF $16 CRLF`: the command's first letter is at 8.
+    const COMMAND: usize = 8;
+    const KEY_LENGTH: usize = 13;
+    let wrong = || {
+        Err(format!(
+            "not PING, SET or GET of a key of the workload: `{}`",
+            input[..input.len().min(64)].escape_ascii()
+        ))
+    };
+    if input.len() <= COMMAND {
+        return Ok(None);
+    }
+    match (input[1], input[COMMAND]) {
+        (b'1', b'P') => return Ok((input.len() >= 14).then_some((Head::Ping, 14))),
+        (b'2', b'G') | (b'3', b'S') => {}
+        _ => return wrong(),
+    }
+    let Some((key_bytes, at)) = line(input, KEY_LENGTH + 1) else { return Ok(None) };
+    let end = at + key_bytes + END_BYTES;
+    if input.len() < end {
+        return Ok(None);
+    }
+    let Some(slot) = table.slot(&input[at..at + key_bytes]) else { return wrong() };
+    if input[1] == b'2' {
+        return Ok(Some((Head::Get(slot), end)));
+    }
+    let Some((value_bytes, at)) = line(input, end + 1) else { return Ok(None) };
+    if value_bytes != table.value_bytes() {
+        return Err(format!("a value of {value_bytes} bytes, not {}", table.value_bytes()));
+    }
+    Ok(Some((Head::Set(slot, value_bytes), at)))
+}
+
+/// The number that stands at `from`, and where the next line begins.
+#[inline]
+fn line(input: &[u8], from: usize) -> Option<(usize, usize)> {
+    let length = input.get(from..)?.iter().position(|byte| *byte == b'\n')?;
+    let digits = &input[from..from + length.saturating_sub(1)];
+    Some((number(digits).unwrap_or(u64::MAX >> 1) as usize, from + length + 1))
+}

@@ -1,0 +1,302 @@
+//! Turns over io_uring: multishot receives into a ring of buffers, and sends that never wait, so that what they send need not stay
+//! beyond the call that submits them.
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::{Outbox, Service, Wait, hung_up};
+use crate::now_ns;
+
+mod buffers;
+
+use buffers::{Buffers, GROUP};
+
+/// Requests between two submissions. The time at which a message was written is not that at which it was sent: few sends a call
+/// keep the two together, and cost little more.
+const SUBMISSIONS: u32 = 32;
+/// Every connection may have a receive, a send and a poll to tell of.
+const COMPLETIONS: u32 = 16 << 10;
+
+/// What a completion is of: the low bits of its key; the rest is the connection's number.
+const RECEIVE: u64 = 0;
+const SEND: u64 = 1;
+const ROOM: u64 = 2;
+const ACCEPT: u64 = 3;
+const KIND_BITS: u32 = 2;
+
+/// Whether this kernel has what is needed (Linux 6.1).
+pub(super) fn works() -> bool {
+    ring().is_ok_and(|ring| Buffers::new(&ring, 1).is_ok())
+}
+
+fn ring() -> io::Result<IoUring> {
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_taskrun_flag()
+        .setup_cqsize(COMPLETIONS)
+        .build(SUBMISSIONS)
+}
+
+struct Link {
+    /// None: closed.
+    stream: Option<TcpStream>,
+    /// A send is under way, or the socket had no room.
+    busy: bool,
+    /// There may be more to send once it is not busy.
+    again: bool,
+}
+
+struct Turns {
+    ring: IoUring,
+    links: Vec<Link>,
+    buffers: Buffers,
+    out: Outbox,
+    /// Of the sends that are not submitted yet. Its capacity never changes.
+    headers: Vec<libc::msghdr>,
+    listener: Option<TcpListener>,
+}
+
+pub(super) fn run(
+    service: &mut impl Service,
+    links: Vec<TcpStream>,
+    listener: Option<TcpListener>,
+    receive_bytes: usize,
+) -> Result<Infallible, String> {
+    serve(service, links, listener, receive_bytes).map_err(|error| error.to_string())
+}
+
+fn serve(
+    service: &mut impl Service,
+    links: Vec<TcpStream>,
+    listener: Option<TcpListener>,
+    receive_bytes: usize,
+) -> io::Result<Infallible> {
+    let ring = ring()?;
+    let mut turns = Turns {
+        buffers: Buffers::new(&ring, receive_bytes)?,
+        ring,
+        links: Vec::new(),
+        out: Outbox::new(),
+        headers: Vec::with_capacity(SUBMISSIONS as usize),
+        listener,
+    };
+    turns.accept()?;
+    for link in links {
+        turns.open(link, service)?;
+    }
+    let (mut ready, mut completions) = (Vec::new(), Vec::new());
+    loop {
+        let wait = service.turn(&mut ready);
+        for number in ready.drain(..) {
+            turns.send(number, service)?;
+        }
+        turns.wait(wait)?;
+        let at_ns = now_ns();
+        completions.extend(turns.ring.completion());
+        for completion in completions.drain(..) {
+            turns.handle(&completion, at_ns, service)?;
+        }
+    }
+}
+
+impl Turns {
+    fn open(&mut self, link: TcpStream, service: &mut impl Service) -> io::Result<()> {
+        let number = self.links.len();
+        self.links.push(Link { stream: Some(link), busy: false, again: false });
+        self.receive(number)?;
+        service.opened(number).map_err(io::Error::other)
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        let accept = opcode::AcceptMulti::new(Fd(listener.as_raw_fd())).flags(libc::SOCK_CLOEXEC);
+        self.push(accept.build().user_data(ACCEPT))
+    }
+
+    /// From now on until it ends.
+    fn receive(&mut self, number: usize) -> io::Result<()> {
+        let Some(stream) = &self.links[number].stream else { return Ok(()) };
+        let receive = opcode::RecvMulti::new(Fd(stream.as_raw_fd()), GROUP);
+        self.push(receive.build().user_data((number as u64) << KIND_BITS | RECEIVE))
+    }
+
+    fn push(&mut self, entry: squeue::Entry) -> io::Result<()> {
+        // SAFETY: what an entry points to lives until it was submitted, as its comment says.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    /// All that is to be sent has been taken when this returns: sends do not wait (MSG_DONTWAIT).
+    fn submit(&mut self) -> io::Result<()> {
+        while !self.ring.submission().is_empty() {
+            done(self.ring.submit())?;
+        }
+        self.headers.clear();
+        self.out.clear();
+        Ok(())
+    }
+
+    fn wait(&mut self, wait: Wait) -> io::Result<()> {
+        match wait {
+            Wait::Long => done(self.ring.submit_and_wait(1))?,
+            Wait::UntilNs(until_ns) => {
+                let ns = until_ns.saturating_sub(now_ns());
+                let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                done(self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit)))?;
+            }
+            // Nothing to submit, and the kernel has nothing to tell: no call.
+            Wait::Not if self.ring.submission().is_empty() && !self.ring.submission().taskrun() => {}
+            Wait::Not => done(self.ring.submit())?,
+        }
+        self.submit()
+    }
+
+    fn handle(
+        &mut self,
+        completion: &cqueue::Entry,
+        at_ns: u64,
+        service: &mut impl Service,
+    ) -> io::Result<()> {
+        let number = (completion.user_data() >> KIND_BITS) as usize;
+        let kind = completion.user_data() & ((1 << KIND_BITS) - 1);
+        match kind {
+            RECEIVE => self.received(number, completion, at_ns, service),
+            SEND => self.sent(number, completion.result(), service),
+            ROOM => {
+                self.links[number].busy = false;
+                self.send(number, service)
+            }
+            _ => self.accepted(completion, service),
+        }
+    }
+
+    fn received(
+        &mut self,
+        number: usize,
+        completion: &cqueue::Entry,
+        at_ns: u64,
+        service: &mut impl Service,
+    ) -> io::Result<()> {
+        let mut sending = false;
+        match (completion.result(), cqueue::buffer_select(completion.flags())) {
+            (length @ 1.., Some(buffer)) => {
+                let bytes = self.buffers.bytes(buffer, length as usize);
+                let taken = service.received(number, bytes, at_ns);
+                self.buffers.give_back(buffer);
+                sending = taken.map_err(io::Error::other)?;
+            }
+            (0, _) => return self.close(number, None, service),
+            // There was no buffer: there is one by now.
+            (result, _) if result == -libc::ENOBUFS => {}
+            (result, _) => {
+                return self.close(number, Some(io::Error::from_raw_os_error(-result)), service);
+            }
+        }
+        if !cqueue::more(completion.flags()) {
+            self.receive(number)?;
+        }
+        if sending { self.send(number, service) } else { Ok(()) }
+    }
+
+    /// One send of a connection is under way at a time; what did not fit comes after it.
+    fn send(&mut self, number: usize, service: &mut impl Service) -> io::Result<()> {
+        if self.links[number].busy {
+            self.links[number].again = true;
+            return Ok(());
+        }
+        if !self.out.holds_another() || self.headers.len() == self.headers.capacity() {
+            self.submit()?;
+        }
+        let Some(stream) = &self.links[number].stream else { return Ok(()) };
+        let fd = Fd(stream.as_raw_fd());
+        // The message is submitted with what is before it; there has to be room for it in the queue, so that it stays.
+        if self.ring.submission().is_full() {
+            self.submit()?;
+        }
+        self.out.begin();
+        service.write(number, &mut self.out);
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let entry = match self.out.message() {
+            [] => return Ok(()),
+            [one] => opcode::Send::new(fd, one.iov_base.cast(), one.iov_len as u32).flags(flags).build(),
+            pieces => {
+                // SAFETY: a msghdr of zeros is one without address, pieces and control data.
+                let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+                header.msg_iov = pieces.as_ptr().cast_mut();
+                header.msg_iovlen = pieces.len();
+                self.headers.push(header);
+                let header = &raw const self.headers[self.headers.len() - 1];
+                opcode::SendMsg::new(fd, header).flags(flags as u32).build()
+            }
+        };
+        self.links[number].busy = true;
+        self.push(entry.user_data((number as u64) << KIND_BITS | SEND))
+    }
+
+    fn sent(&mut self, number: usize, result: i32, service: &mut impl Service) -> io::Result<()> {
+        match result {
+            0.. => {
+                service.sent(number, result as usize);
+                self.links[number].busy = false;
+                if std::mem::take(&mut self.links[number].again) || service.unsent(number) {
+                    return self.send(number, service);
+                }
+                Ok(())
+            }
+            _ if result == -libc::EAGAIN => {
+                let Some(stream) = &self.links[number].stream else { return Ok(()) };
+                let poll = opcode::PollAdd::new(Fd(stream.as_raw_fd()), libc::POLLOUT as u32);
+                self.push(poll.build().user_data((number as u64) << KIND_BITS | ROOM))
+            }
+            _ => self.close(number, Some(io::Error::from_raw_os_error(-result)), service),
+        }
+    }
+
+    fn accepted(&mut self, completion: &cqueue::Entry, service: &mut impl Service) -> io::Result<()> {
+        if completion.result() < 0 {
+            return Err(io::Error::from_raw_os_error(-completion.result()));
+        }
+        if !cqueue::more(completion.flags()) {
+            self.accept()?;
+        }
+        // SAFETY: a descriptor that the kernel has just made for us.
+        let link = unsafe { TcpStream::from_raw_fd(completion.result()) };
+        link.set_nodelay(true)?;
+        self.open(link, service)
+    }
+
+    fn close(
+        &mut self,
+        number: usize,
+        error: Option<io::Error>,
+        service: &mut impl Service,
+    ) -> io::Result<()> {
+        if let Some(stream) = self.links[number].stream.take() {
+            // What is under way holds the socket open; this ends it. It may have ended already.
+            drop(stream.shutdown(Shutdown::Both));
+            service.closed(number, &hung_up(error)).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that was interrupted is made again, by the next turn.
+fn done(result: io::Result<usize>) -> io::Result<()> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::TimedOut) => Ok(()),
+        // ETIME: the wait's limit; EBUSY, EAGAIN: completions have to be taken first.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EBUSY | libc::EAGAIN)) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,125 @@
+//! A role that one contender plays for all: who is compared, how that is said, and what is measured of one role alone.
+
+use crate::bench::{Bench, Seen, cell};
+use crate::duels::TURNS;
+
+const METRICS: &str = r#"
+[[metrics]]
+name = "empty"
+label = "empty RSS"
+unit = "B"
+better = "lower"
+from = { meter = { field = "rss_bytes", of = "sink", at = "connected" } }
+
+[[metrics]]
+name = "growth"
+label = "memory/message"
+unit = "B"
+better = "lower"
+from = { meter_growth = { field = "rss_bytes", of = "sink", each = [["streams", "verify_messages"]], least = 1000000 } }
+"#;
+
+/// The standard source and another one; sinks that are compared.
+fn bench() -> Bench {
+    let bench = Bench::new(&[]);
+    for (name, role) in [("feeder", "source"), ("other", "source"), ("one", "sink"), ("two", "sink")] {
+        bench.add_in(name, None, &[role]);
+    }
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    bench.write("workloads/dummy.toml", &format!("{manifest}{METRICS}\n[partners]\nsource = \"feeder\"\n"));
+    bench
+}
+
+fn run(bench: &Bench, more: &[&str]) -> Seen {
+    let arguments = ["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.2"];
+    bench.netdyno(&[&arguments[..], more].concat())
+}
+
+fn labels(report: &serde_json::Value) -> Vec<&str> {
+    report["cells"].as_array().unwrap().iter().map(|c| c["label"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn those_are_compared_that_play_the_other_role() {
+    let bench = bench();
+    let seen = run(&bench, &[]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("all under the same source: feeder "), "{seen:?}");
+    let report = bench.last();
+    assert_eq!(labels(&report), ["one", "two"]);
+    assert_eq!(report["run"]["partners"]["source"], "feeder");
+    let one = cell(&report, "one");
+    assert_eq!((&one["roles"]["source"], &one["partners"][0]), (&"feeder".into(), &"source".into()));
+    assert!(one["builds"]["other"].is_null() && !one["builds"]["feeder"].is_null(), "{one}");
+    // Of the sink alone, and before it worked.
+    let (empty, both) = (&one["metrics"]["empty"], &one["metrics"]["peak_rss"]);
+    assert!(empty["value"].as_f64() > Some(0.0) && empty["value"].as_f64() < both["value"].as_f64(), "{one}");
+    assert_eq!(empty["per_role"].as_object().unwrap().keys().collect::<Vec<_>>(), ["sink"]);
+    let growth = &one["metrics"]["growth"];
+    assert!(growth["value"].is_null() && growth["source"].as_str().unwrap().contains("at least 1000000"));
+    assert!(!seen.stdout.contains("memory/message") && seen.stdout.contains("empty RSS"), "{seen:?}");
+}
+
+#[test]
+fn a_matrix_varies_the_partner_too() {
+    let bench = bench();
+    let seen = run(&bench, &["--matrix"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(labels(&bench.last()), ["one", "two", "other > one", "other > two"]);
+    assert!(seen.stdout.contains("under the source of feeder"), "{seen:?}");
+    let seen = run(&bench, &["--matrix", "other", "two"]);
+    assert_eq!((seen.code, labels(&bench.last())), (0, vec!["other > two"]), "{seen:?}");
+}
+
+#[test]
+fn each_side_of_a_duel_has_a_partner_of_its_own() {
+    let bench = bench();
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    let turns =
+        TURNS.replace("together = 3\n", "together = 3\nunder_way = [\"streams\", \"verify_messages\"]\n");
+    bench.write("workloads/dummy.toml", &format!("{manifest}{turns}"));
+    let seen = run(&bench, &[]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let report = bench.last();
+    assert_eq!(report["run"]["compared_by"], "duels");
+    assert_eq!(report["verdicts"][0]["baseline"], "one");
+}
+
+#[test]
+fn one_that_is_not_compared_is_named_with_the_way_to_vary_it() {
+    let bench = bench();
+    for (more, part) in [
+        (&["other", "one"][..], "other plays only the source, as feeder does for all the others: --matrix"),
+        (&["feeder"], "feeder plays the source for all the others: leave it out"),
+        (&["--baseline", "other"], "--matrix varies it"),
+        (&["--against", "one"], "feeder plays the source for all here: --matrix"),
+    ] {
+        let seen = run(&bench, more);
+        assert_eq!(seen.code, 2, "{seen:?}");
+        assert!(seen.stderr.contains(part), "{more:?}: {seen:?}");
+    }
+    let listed = bench.netdyno(&["list", "dummy"]);
+    for part in ["other (a source)", "The source is feeder for all, unless --matrix is given"] {
+        assert!(listed.stdout.contains(part), "{listed:?}");
+    }
+}
+
+#[test]
+fn check_finds_who_plays_the_rest() {
+    let bench = bench();
+    let seen = bench.netdyno(&["check", "one"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("feeder plays the source"), "{seen:?}");
+    assert!(seen.stdout.contains("asked as the sink"), "{seen:?}");
+    // Nobody is named for the sink: the baseline would be.
+    let seen = bench.netdyno(&["check", "other"]);
+    assert!(seen.stdout.contains("skipped: does not play the role sink"), "{seen:?}");
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    bench.write("workloads/dummy.toml", &format!("baseline = \"two\"\n{manifest}"));
+    let seen = bench.netdyno(&["check", "other"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(
+        seen.stdout.contains("two plays the sink") && seen.stdout.contains("asked as the source"),
+        "{seen:?}"
+    );
+}
