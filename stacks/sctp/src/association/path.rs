@@ -62,6 +62,13 @@ impl Association {
         self.start_heartbeat_timer(now, Duration::ZERO);
     }
 
+    /// The path was gone, and is there again: it is asked at once whether the peer is, and how far away.
+    pub(super) fn restart_path(&mut self, now: Instant) {
+        self.path = Path { is_due: true, ..Path::default() };
+        self.timers.stop(Timer::HeartbeatAnswer);
+        self.start_heartbeat_timer(now, Duration::ZERO);
+    }
+
     /// Takes a HEARTBEAT ACK. One with a nonce that is not on its way means nothing.
     pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, heartbeat: &Heartbeat<'_>) {
         let Ok(info) = <[u8; 8]>::try_from(heartbeat.info) else { return };
