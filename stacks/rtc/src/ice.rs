@@ -134,7 +134,7 @@ impl Ice {
     }
 
     /// User name fragments of ours that the peer's checks may carry.
-    pub(crate) fn local_ufrags(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
         self.sessions().map(|session| session.credentials().ufrag.as_str())
     }
 
@@ -317,7 +317,7 @@ impl Ice {
 
     // -- helpers --
 
-    fn sessions(&self) -> impl Iterator<Item = &Session> {
+    fn sessions(&self) -> impl Iterator<Item = &Session> + Clone {
         std::iter::once(&self.session).chain(self.restarted.as_deref()).chain(self.offered.as_deref())
     }
 

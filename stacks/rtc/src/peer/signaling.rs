@@ -208,7 +208,7 @@ impl PeerConnection {
 
     /// All user name fragments of ours that checks may carry, at the most three: of the session in use, of a restart under way, and of
     /// a restart that is offered.
-    pub fn local_ufrags(&self) -> impl Iterator<Item = &str> {
+    pub fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
         self.ice.local_ufrags()
     }
 
