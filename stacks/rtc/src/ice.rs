@@ -366,6 +366,8 @@ impl Ice {
         }
         self.session = *restarted;
         self.select(now, path);
+        // It was answered just now, also where it is the old one.
+        self.consent_at = Some(now);
     }
 
     fn select(&mut self, now: Instant, path: Path) {
