@@ -130,7 +130,7 @@ impl Peer {
             let known = state.engine.connection(id).map(|connection| {
                 (connection.state(), connection.failure().map(|error| Error::Peer(error.clone())))
             });
-            let (state, failure) = known.unwrap_or_else(|| (entry.state, None));
+            let (state, failure) = known.unwrap_or((entry.state, None));
             match state {
                 PeerState::Connected | PeerState::Disconnected => Poll::Ready(Ok(())),
                 PeerState::Closed | PeerState::Failed => {

@@ -123,6 +123,16 @@ impl Running {
     }
 }
 
+impl Running {
+    /// A description without addresses but the relay's, for whoever names many.
+    pub fn stands_in(&self, side: usize, description: &str) -> String {
+        let ours = self.0.sockets[1 - side].local_addr().unwrap().port();
+        let lines = description.lines().filter(|line| !line.starts_with("a=candidate"));
+        let lines: Vec<String> = lines.map(|line| format!("{line}\r\n")).collect();
+        format!("{}a=candidate:1 1 udp 2130706431 127.0.0.1 {ours} typ host\r\n", lines.concat())
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Relaxed);
