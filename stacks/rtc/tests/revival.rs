@@ -78,12 +78,12 @@ fn a_restart_brings_back_what_a_minute_without_a_path_has_ended() {
         all_came(&mut net, 400);
         assert!(net.now - began <= 3 * SECOND, "{:?}", net.now - began);
         net.run(60 * SECOND);
-        for side in 0..2 {
+        for (side, &channel) in channels.iter().enumerate() {
             assert_eq!(
                 states(&net, side)[2..],
                 [PeerState::Disconnected, PeerState::Failed, PeerState::Connecting, PeerState::Connected]
             );
-            assert!(!net.has(side, &Event::ChannelClosed(channels[side])));
+            assert!(!net.has(side, &Event::ChannelClosed(channel)));
             assert_eq!(net.peers[side].failure(), None);
         }
     }
@@ -222,6 +222,25 @@ fn a_path_that_is_lost_in_the_handshake() {
             net.events
         );
     }
+}
+
+/// Ten times as long as the association waits for an answer.
+#[test]
+fn ten_minutes_without_a_path() {
+    let mut configs = [config(0), config(1)];
+    configs.iter_mut().for_each(|config| config.restart_timeout = 700 * SECOND);
+    let (mut net, channels) = Net::connected_with(configs, ChannelOptions::default());
+    send(&mut net, channels, 0..50);
+    cut(&mut net);
+    for _ in 0..600 {
+        // Whoever drives it may call more often than it asks for.
+        net.run(SECOND);
+        let now = net.now;
+        net.peers.iter_mut().for_each(|peer| peer.handle_timeout(now));
+    }
+    net.filter = None;
+    restart(&mut net, 0);
+    all_came(&mut net, 50);
 }
 
 /// The association's patience is not used up while there is no path.

@@ -239,6 +239,9 @@ impl PeerConnection {
     }
 
     fn settle_ice(&mut self, now: Instant) {
+        if self.is_over() {
+            return;
+        }
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;
