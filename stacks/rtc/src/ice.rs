@@ -57,7 +57,7 @@ pub enum IceState {
     Connected,
     /// No answer for a while.
     Disconnected,
-    /// Consent was lost.
+    /// No pair was found in time, or consent was lost; a restart may find one.
     Failed,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Ice {
     consent_at: Option<Instant>,
     state: IceState,
     failure: Option<&'static str>,
-    /// Failed, and no restart has found a pair since.
+    /// It failed, and no restart has found a pair since.
     is_down: bool,
     transmits: VecDeque<Datagram>,
 }

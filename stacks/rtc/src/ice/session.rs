@@ -19,6 +19,8 @@ const TIMING_ADVANCE: Duration = Duration::from_millis(5);
 /// RTO, the time to the first retransmission of a check: this, or Ta for each pair if that is longer (RFC 8445 section 14.3). It
 /// doubles with each. Who was not ready for a check need not be waited for: his own brings ours again.
 const RTO_MIN: Duration = Duration::from_millis(500);
+/// The same once a pair has answered. Some peers nominate when our next check comes (Pion), and a lost nomination should not cost more.
+const ANSWERED_RTO: Duration = Duration::from_millis(100);
 /// Checks to an address that never answers (Rc, RFC 8489 section 6.2.1), and the longest time between two of them.
 const UNANSWERED_CHECKS: usize = 7;
 const UNANSWERED_RTO_MAX: Duration = Duration::from_secs(16);
@@ -100,6 +102,8 @@ pub(super) struct Session {
     /// The latest check of each pair without an answer; no longer kept once a pair is in use.
     checks: Vec<Datagram>,
     is_in_use: bool,
+    /// A check of ours was answered.
+    is_answered: bool,
     /// The peer has made a check there, which ours should follow.
     triggered: Option<Path>,
     started_at: Option<Instant>,
@@ -126,6 +130,7 @@ impl Session {
             unanswered_left: UNANSWERED_MAX,
             checks: Vec::new(),
             is_in_use: false,
+            is_answered: false,
             triggered: None,
             started_at: None,
             deadline: None,
@@ -278,6 +283,9 @@ impl Session {
         } else {
             self.checks.retain(|check| check.path.remote != path.remote);
         }
+        if success && !std::mem::replace(&mut self.is_answered, true) {
+            self.set_rto();
+        }
         if let Some(mapped) = mapped.filter(|mapped| success && !self.mapped.contains(mapped)) {
             self.mapped.push(mapped);
         }
@@ -325,10 +333,11 @@ impl Session {
 
     // -- helpers --
 
-    /// RTO for as many pairs as there may be (RFC 8445 section 14.3).
+    /// RTO for as many pairs as there may be (RFC 8445 section 14.3), until one answers.
     fn set_rto(&mut self) {
         let pairs = (self.locals * self.known.len()).min(self.pairs_max);
-        self.agent.set_initial_stun_rto(RTO_MIN.max(TIMING_ADVANCE * pairs as u32));
+        let before = RTO_MIN.max(TIMING_ADVANCE * pairs as u32);
+        self.agent.set_initial_stun_rto(if self.is_answered { ANSWERED_RTO } else { before });
     }
 
     /// Remembers a check until it is answered.
