@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Filter, Flying, Net};
@@ -50,6 +51,32 @@ fn a_lost_check_costs_little() {
         let time = set_up(net, Duration::ZERO);
         println!("requests lost {requests:?}, responses {responses:?}: {time:?}");
         assert!(time <= Duration::from_millis(most_ms), "{requests:?} {responses:?}: {time:?}");
+    }
+}
+
+/// Pion nominates by its timer, or when a check comes on a pair that works for it: so one does, unless it has nominated by then.
+#[test]
+fn a_peer_that_does_not_nominate_is_reminded() {
+    for nominates in [true, false] {
+        let mut net = Net::new();
+        net.delay = Duration::from_millis(1);
+        let checks = Arc::new(Mutex::new(Vec::new()));
+        let (seen, start) = (checks.clone(), net.start);
+        let mut is_first = true;
+        net.filter = Some(Box::new(move |flying| {
+            let is_request = flying.bytes[..2] == [0, 1];
+            if is_request && flying.from == 1 {
+                seen.lock().unwrap().push((flying.at - start).as_millis());
+            }
+            let is_nomination = is_request && flying.bytes.windows(4).any(|bytes| bytes == [0, 0x25, 0, 0]);
+            // Ours is answered before its own.
+            let is_lost = is_request && flying.from == 0 && std::mem::take(&mut is_first);
+            !(is_lost || is_nomination && !nominates)
+        }));
+        net.signal();
+        net.run(Duration::from_millis(80));
+        let expected: &[u128] = if nominates { &[1] } else { &[1, 8] };
+        assert_eq!(*checks.lock().unwrap(), expected);
     }
 }
 

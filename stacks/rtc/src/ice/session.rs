@@ -19,7 +19,7 @@ const TIMING_ADVANCE: Duration = Duration::from_millis(5);
 /// RTO, the time to the first retransmission of a check: this, or Ta for each pair if that is longer (RFC 8445 section 14.3). It
 /// doubles with each. Who was not ready for a check need not be waited for: his own brings ours again.
 const RTO_MIN: Duration = Duration::from_millis(500);
-/// The same once a pair has answered. Some peers nominate when our next check comes (Pion), and a lost nomination should not cost more.
+/// The same once a pair has answered: a lost nomination should not cost more.
 const ANSWERED_RTO: Duration = Duration::from_millis(100);
 /// Checks to an address that never answers (Rc, RFC 8489 section 6.2.1), and the longest time between two of them.
 const UNANSWERED_CHECKS: usize = 7;
@@ -99,13 +99,15 @@ pub(super) struct Session {
     locals: usize,
     /// Checks that may still go to addresses that have not answered.
     unanswered_left: u32,
-    /// The latest check of each pair without an answer; no longer kept once a pair is in use.
+    /// The latest check of each pair, until one is nominated.
     checks: Vec<Datagram>,
-    is_in_use: bool,
+    is_settled: bool,
     /// A check of ours was answered.
     is_answered: bool,
     /// The peer has made a check there, which ours should follow.
     triggered: Option<Path>,
+    /// The same where the pair works already, but is not nominated, and when.
+    reminder: Option<(Instant, Path)>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
 }
@@ -129,9 +131,10 @@ impl Session {
             locals: 0,
             unanswered_left: UNANSWERED_MAX,
             checks: Vec::new(),
-            is_in_use: false,
+            is_settled: false,
             is_answered: false,
             triggered: None,
+            reminder: None,
             started_at: None,
             deadline: None,
         }
@@ -181,7 +184,7 @@ impl Session {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.into_iter().chain(self.reminder.map(|(at, _)| at)).min()
     }
 
     // -- commands --
@@ -249,7 +252,6 @@ impl Session {
         let (least, span) = CONSENT_INTERVAL_MS;
         self.agent.set_max_stun_rto(Duration::from_millis(least + rng.next_u64() % span));
         self.agent.set_max_stun_retransmits(UNANSWERED_REQUESTS);
-        (self.is_in_use, self.checks) = (true, Vec::new());
     }
 
     // -- input --
@@ -272,16 +274,17 @@ impl Session {
         let packet =
             StunPacket { proto: Protocol::Udp, source: path.remote, destination: path.local, message };
         let success = packet.message.is_successful_binding_response();
+        let nominates = packet.message.use_candidate();
         if !self.agent.handle_packet(now, packet) {
             return None;
         }
         if request || success {
             self.validate(path.remote);
         }
-        if request {
+        if request && !self.is_valid(path.remote) {
             self.triggered = Some(path);
-        } else {
-            self.checks.retain(|check| check.path.remote != path.remote);
+        } else if request && !nominates && !self.is_settled && !self.agent.controlling() {
+            self.reminder.get_or_insert((now + TIMING_ADVANCE, path));
         }
         if success && !std::mem::replace(&mut self.is_answered, true) {
             self.set_rto();
@@ -313,6 +316,7 @@ impl Session {
             }
             while let Some(event) = self.agent.poll_event() {
                 if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
+                    self.settle();
                     chosen = Some(Path { local: source, remote: destination });
                 }
             }
@@ -325,8 +329,12 @@ impl Session {
         // A triggered check (RFC 8445 section 7.3.1.4): the one that was sent there and not answered, again. It may have come before
         // the peer knew of us.
         let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
-        if let Some(check) = again.and_then(|path| self.checks.iter().find(|check| check.path == path)) {
+        let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);
+        if let Some(check) = again.or(reminder).and_then(|path| self.check_of(path)) {
             transmits.extend((transmits.len() < room).then(|| check.clone()));
+        }
+        if reminder.is_some() {
+            self.settle();
         }
         chosen
     }
@@ -340,10 +348,20 @@ impl Session {
         self.agent.set_initial_stun_rto(if self.is_answered { ANSWERED_RTO } else { before });
     }
 
-    /// Remembers a check until it is answered.
+    /// The latest check of a pair.
+    fn check_of(&self, path: Path) -> Option<&Datagram> {
+        self.checks.iter().find(|check| check.path == path)
+    }
+
+    /// A pair is nominated, or the peer was reminded to: checks are the agent's alone from now on.
+    fn settle(&mut self) {
+        (self.is_settled, self.checks, self.reminder) = (true, Vec::new(), None);
+    }
+
+    /// Remembers a check.
     fn keep_check(&mut self, datagram: &Datagram) {
         let is_request = datagram.bytes.first_chunk() == Some(&BINDING_REQUEST);
-        if !is_request || self.is_in_use {
+        if !is_request || self.is_settled {
             return;
         }
         // This is the check that was to follow the peer's.
