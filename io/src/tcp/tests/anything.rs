@@ -81,7 +81,7 @@ fn every_connection_ends_once_and_nobody_reads_what_he_did_not_send() {
             join(&mut reactor, peers, handle);
             let mut done = false;
             while !done {
-                for (key, _) in open.drain() {
+                while let Some((key, _)) = open.pop_first() {
                     reactor.close(key, false);
                 }
                 settle(&mut reactor).into_iter().filter_map(accepted).for_each(|key| {
