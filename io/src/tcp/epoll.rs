@@ -129,6 +129,11 @@ impl Epoll {
             }
             return;
         }
+        if connection.ended && flags.contains(Flags::ERR) {
+            // No read will tell.
+            let error = sockopt::socket_error(&connection.socket).unwrap_or_else(Err).err();
+            return shared.lose(key, CloseReason::Lost(kind_of(error.unwrap_or(Errno::CONNRESET))));
+        }
         if flags.intersects(Flags::IN | Flags::RDHUP | Flags::ERR | Flags::HUP) {
             connection.readable = true;
             connection.hung_up |= flags.intersects(Flags::RDHUP | Flags::ERR | Flags::HUP);

@@ -141,12 +141,14 @@ impl Uring {
     fn answered(&mut self, shared: &mut Shared, answer: Answer) {
         match answer {
             Answer::Accepted { listener, socket, more } => self.accepted(shared, listener, socket, more),
-            Answer::Received { index, chunk, more } => {
-                if let Some(key) = shared.table.key_at(index) {
+            Answer::Received { index, chunk, more } => match (shared.table.key_at(index), chunk) {
+                (Some(key), chunk) => {
                     self.received(shared, key, chunk, more);
                     shared.reap(key);
                 }
-            }
+                (None, Ok(Some(chunk))) => self.ring.give_back(chunk.buffer),
+                (None, _) => {}
+            },
             Answer::Sent { index, sent } => {
                 if let Some(key) = shared.table.key_at(index) {
                     self.sent(shared, key, sent);

@@ -272,6 +272,9 @@ impl Ring {
         match result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(true),
             Err(Errno::BUSY | Errno::AGAIN) => Ok(false),
+            Err(Errno::EXIST) => {
+                Err(io::Error::other("with io_uring a reactor stays in the thread that first waited with it"))
+            }
             Err(error) => Err(error.into()),
         }
     }
