@@ -34,7 +34,7 @@ pub(super) struct Connection {
     /// The peer sends no more.
     pub(super) ended: bool,
     /// The turn in which the caller was last told of input.
-    pub(super) told: u32,
+    pub(super) told: u64,
     /// Noted for the next flush.
     pub(super) dirty: bool,
     /// epoll: there is something to read, as far as we know.
@@ -61,7 +61,7 @@ impl Connection {
             output: Output::default(),
             paused: false,
             ended: false,
-            told: u32::MAX,
+            told: u64::MAX,
             dirty: false,
             readable: false,
             hung_up: false,

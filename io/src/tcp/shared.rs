@@ -29,7 +29,7 @@ pub(super) struct Shared {
     /// How many of these still have bytes there.
     windows: usize,
     /// Turns so far: what was told in this one is not told again.
-    turns: u32,
+    turns: u64,
     flushing: VecDeque<(Instant, Key)>,
     lingering: VecDeque<(Instant, Key)>,
 }
