@@ -41,10 +41,10 @@ pub(crate) struct Worker {
 /// What is to be done in a turn.
 #[derive(Default)]
 struct Happened {
-    accepted: Vec<(Key, SocketAddr)>,
+    /// Who came, with an address, and who is gone. In their order: within a turn one can take the place of the other.
+    came_and_went: Vec<(Key, Option<SocketAddr>)>,
     received: Vec<Key>,
     ended: Vec<Key>,
-    closed: Vec<Key>,
     woken: bool,
 }
 
@@ -119,10 +119,10 @@ impl Worker {
         let happened = &mut self.happened;
         while let Some(event) = self.reactor.next_event() {
             match event {
-                Event::Accepted(key, peer) => happened.accepted.push((key, peer)),
+                Event::Accepted(key, peer) => happened.came_and_went.push((key, Some(peer))),
                 Event::Received(key) => happened.received.push(key),
                 Event::Ended(key) => happened.ended.push(key),
-                Event::Closed(key, _) => happened.closed.push(key),
+                Event::Closed(key, _) => happened.came_and_went.push((key, None)),
                 Event::Woken => happened.woken = true,
                 Event::Connected(_) => {}
             }
@@ -130,9 +130,8 @@ impl Worker {
     }
 
     fn has_work(&self, now: Now) -> bool {
-        let Happened { accepted, received, ended, closed, woken } = &self.happened;
-        let events =
-            *woken || !(received.is_empty() && accepted.is_empty() && ended.is_empty() && closed.is_empty());
+        let Happened { came_and_went, received, ended, woken } = &self.happened;
+        let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
         let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
         events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
@@ -144,7 +143,7 @@ impl Worker {
             aof.tell(&mut core.engine);
         }
         self.take_letters(core);
-        self.open_sessions(core, now);
+        self.open_and_close(core, now);
         let mut queued = std::mem::take(&mut self.queued);
         self.clients.take_queued(&mut queued);
         for key in queued.drain(..) {
@@ -165,7 +164,7 @@ impl Worker {
         if let Some(wish) = core.engine.take_wish() {
             self.fulfil(wish);
         }
-        self.close_sessions(core);
+        self.close_ended(core);
         self.close_idle(core, now);
         core.engine.tick(now);
         self.deliver(core);
@@ -185,24 +184,29 @@ impl Worker {
         }
     }
 
-    fn open_sessions(&mut self, core: &mut Core, now: Now) {
-        let mut accepted = std::mem::take(&mut self.happened.accepted);
-        for (key, peer) in accepted.drain(..) {
-            let protected =
-                self.shared.protected && core.engine.config("requirepass").is_none_or(str::is_empty);
-            let admitted = refusals::enters(protected, peer.ip());
-            let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
-            if let Err(refusal) = admitted {
-                self.reactor.output(key).extend_from_slice(refusal);
-                self.reactor.close(key, true);
-                continue;
+    fn open_and_close(&mut self, core: &mut Core, now: Now) {
+        let mut came_and_went = std::mem::take(&mut self.happened.came_and_went);
+        for (key, peer) in came_and_went.drain(..) {
+            match peer {
+                Some(peer) => self.open(core, now, key, peer),
+                None => self.forget(core, key),
             }
-            let session = core.engine.open(now, &peer.to_string());
-            core.owners.insert(session, Owner { thread: self.index, key });
-            let parser = RequestParser::new(self.shared.limits.request);
-            self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
         }
-        self.happened.accepted = accepted;
+        self.happened.came_and_went = came_and_went;
+    }
+
+    fn open(&mut self, core: &mut Core, now: Now, key: Key, peer: SocketAddr) {
+        let protected = self.shared.protected && core.engine.config("requirepass").is_none_or(str::is_empty);
+        let admitted = refusals::enters(protected, peer.ip());
+        let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
+        if let Err(refusal) = admitted {
+            self.reactor.output(key).extend_from_slice(refusal);
+            return self.reactor.close(key, true);
+        }
+        let session = core.engine.open(now, &peer.to_string());
+        core.owners.insert(session, Owner { thread: self.index, key });
+        let parser = RequestParser::new(self.shared.limits.request);
+        self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
     }
 
     /// A client's turn.
@@ -275,7 +279,7 @@ impl Worker {
         }
     }
 
-    fn close_sessions(&mut self, core: &mut Core) {
+    fn close_ended(&mut self, core: &mut Core) {
         let mut ended = std::mem::take(&mut self.happened.ended);
         for key in ended.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
@@ -286,11 +290,6 @@ impl Worker {
             }
         }
         self.happened.ended = ended;
-        let mut closed = std::mem::take(&mut self.happened.closed);
-        for key in closed.drain(..) {
-            self.forget(core, key);
-        }
-        self.happened.closed = closed;
     }
 
     fn close_idle(&mut self, core: &mut Core, now: Now) {

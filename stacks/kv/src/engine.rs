@@ -1,5 +1,7 @@
 //! The engine: what all connections share.
 
+use std::collections::BTreeMap;
+
 use netdyno_resp::{Protocol, Reply};
 
 use crate::acl::Acl;
@@ -65,6 +67,7 @@ impl Engine {
             pause: Pause::default(),
             host: crate::host::Host::default(),
             started_ms: 0,
+            info: BTreeMap::new(),
             run_id,
         };
         Self { keys, world, commands }
@@ -78,6 +81,11 @@ impl Engine {
     /// A parameter of the configuration.
     pub fn config(&self, name: &str) -> Option<&str> {
         self.world.config.get(name)
+    }
+
+    /// Lines that INFO shows in a section of its own or of the core's: what only the server knows. Each ends with CR and LF.
+    pub fn set_info(&mut self, section: &str, lines: &str) {
+        self.world.info.insert(section.to_ascii_lowercase(), lines.to_owned());
     }
 
     /// A connection begins.
@@ -126,8 +134,11 @@ impl Engine {
             self.serve();
         }
         let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
+        // That a subscription has begun or ended is no reply, but a message.
+        let message = session.last_command.0.ends_with("subscribe");
         match session.reply_mode {
             ReplyMode::On => {}
+            ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if message => {}
             ReplyMode::Off => out.truncate(start),
             ReplyMode::SkipNext => {
                 session.reply_mode = ReplyMode::Skip;
@@ -232,8 +243,7 @@ impl Engine {
     fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
         let command = self.commands.get(index);
         let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
-        command.check(args)?;
-        session.last_command = command.name;
+        session.last_command = (command.name, command.check(args)?);
         if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
             return Err(Error::fixed("NOAUTH Authentication required."));
         }
@@ -250,6 +260,14 @@ impl Engine {
             if !room && command.flags.contains(Flags::DENY_OOM) {
                 return Err(Error::OUT_OF_MEMORY);
             }
+            let queued = session.transaction.as_ref().is_some_and(|transaction| transaction.needs_memory);
+            if !room && queued && command.name == "exec" {
+                session.transaction = None;
+                let watched = std::mem::take(&mut session.watched);
+                self.keys.watch.forget(id, &watched);
+                let why = Error::OUT_OF_MEMORY;
+                return Err(Error::new(format!("EXECABORT Transaction discarded because of: {}", why.text())));
+            }
         }
         if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
             return Err(Error::new(format!(
@@ -264,6 +282,7 @@ impl Engine {
             if command.flags.contains(Flags::NO_MULTI) {
                 return Err(Error::fixed("ERR Command not allowed inside a transaction"));
             }
+            transaction.needs_memory |= command.flags.contains(Flags::DENY_OOM);
             return crate::command::Context::queue(transaction, args).map(|()| Admitted::Queued);
         }
         let pause = self.world.pause;

@@ -19,6 +19,8 @@ pub struct SessionId {
 pub(crate) struct Transaction {
     pub(crate) commands: Vec<Owned>,
     pub(crate) bytes: usize,
+    /// One of them needs memory: without any, EXEC is refused.
+    pub(crate) needs_memory: bool,
     /// One of them was refused: EXEC will be, too.
     pub(crate) spoiled: bool,
 }
@@ -90,7 +92,7 @@ pub(crate) struct Session {
     pub(crate) no_evict: bool,
     pub(crate) opened_ms: u64,
     pub(crate) active_ms: u64,
-    pub(crate) last_command: &'static str,
+    pub(crate) last_command: (&'static str, Option<&'static str>),
     /// For the session, from others.
     pending: Vec<u8>,
     queued: bool,
@@ -153,7 +155,7 @@ impl Sessions {
             no_evict: false,
             opened_ms: now.unix_ms,
             active_ms: now.unix_ms,
-            last_command: "NULL",
+            last_command: ("NULL", None),
             pending: Vec::new(),
             queued: false,
             resumed: false,

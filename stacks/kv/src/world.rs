@@ -1,5 +1,7 @@
 //! What there is beside keys: sessions, channels, users, configuration, who waits.
 
+use std::collections::BTreeMap;
+
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
@@ -35,6 +37,8 @@ pub(crate) struct World {
     pub(crate) pause: Pause,
     pub(crate) host: crate::host::Host,
     pub(crate) started_ms: u64,
+    /// Sections of INFO that the server adds to, and its lines.
+    pub(crate) info: BTreeMap<String, String>,
     /// Forty hexadecimal digits that name this run.
     pub(crate) run_id: String,
 }

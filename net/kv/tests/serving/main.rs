@@ -6,13 +6,11 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use netdyno_kv::{Backend, Limits, Server, core};
-use support::{Peer, command, start, with};
-
-const BACKENDS: [Backend; 2] = [Backend::Epoll, Backend::Auto];
+use support::{Peer, backends, command, start, until, with};
 
 #[test]
 fn answers_in_the_order_of_the_commands() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
         peer.send(b"*1\r\n$4\r\nPING\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$3\r\nabc\r\nset k \"a b\"\r\nget k\r\n\r\nget none\r\n");
@@ -23,7 +21,7 @@ fn answers_in_the_order_of_the_commands() {
 
 #[test]
 fn a_frame_cut_at_every_byte() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
         let frame = command(&[b"ECHO", b"hello"]);
@@ -38,7 +36,7 @@ fn a_frame_cut_at_every_byte() {
 
 #[test]
 fn a_deep_pipeline_whose_sender_does_not_read() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let value = vec![b'x'; 10_000];
         let mut deaf = Peer::connect(&server);
@@ -65,7 +63,7 @@ fn a_deep_pipeline_whose_sender_does_not_read() {
 
 #[test]
 fn a_deep_pipeline_of_small_commands() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
         peer.send(&command(&[b"INCR", b"n"]).repeat(10_000));
@@ -111,7 +109,7 @@ fn a_claimed_length_costs_nothing() {
 
 #[test]
 fn a_long_value_there_and_back() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let value: Vec<_> = (0..20_000_000_u32).map(|n| (n % 251) as u8).collect();
         let mut peer = Peer::connect(&server);
@@ -139,9 +137,7 @@ fn as_many_clients_as_may_be() {
     fourth.expect(b"-ERR max number of clients reached\r\n");
     fourth.expect_end();
     drop(peers.pop());
-    while server.clients() > 2 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until(|| server.clients() == 2, "one is gone");
     let mut fifth = Peer::connect(&server);
     fifth.send(b"PING\r\n");
     fifth.expect(b"+PONG\r\n");
@@ -149,7 +145,7 @@ fn as_many_clients_as_may_be() {
 
 #[test]
 fn many_clients_on_several_threads_count_together() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend).threads(3));
         let peers: Vec<_> = (0..50).map(|_| Peer::connect(&server)).collect();
         let hands: Vec<_> = peers
@@ -173,19 +169,22 @@ fn many_clients_on_several_threads_count_together() {
 
 #[test]
 fn clients_that_die_in_the_middle_leave_nothing() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
-        for round in 0..200 {
-            let mut peer = Peer::connect(&server);
-            match round % 4 {
-                0 => peer.send(b"*2\r\n$3\r\nGET\r\n$10"),
-                1 => peer.send(&command(&[b"PING"]).repeat(1000)),
-                2 => peer.reset(),
-                _ => {}
+        for kind in 0..4 {
+            for _ in 0..50 {
+                let mut peer = Peer::connect(&server);
+                // So that the server has heard of it.
+                peer.send(b"PING\r\n");
+                peer.expect(b"+PONG\r\n");
+                match kind {
+                    0 => peer.send(b"*2\r\n$3\r\nGET\r\n$10"),
+                    1 => peer.send(&command(&[b"PING"]).repeat(1000)),
+                    2 => peer.reset(),
+                    _ => {}
+                }
             }
-        }
-        while server.clients() > 0 {
-            std::thread::sleep(Duration::from_millis(1));
+            until(|| server.clients() == 0, &format!("{backend:?}: clients of kind {kind} are gone"));
         }
         let mut peer = Peer::connect(&server);
         peer.send(b"PING\r\n");
@@ -195,7 +194,7 @@ fn clients_that_die_in_the_middle_leave_nothing() {
 
 #[test]
 fn who_sends_no_more_still_gets_its_answers() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
         peer.send(&command(&[b"PING"]).repeat(5000));
@@ -245,7 +244,7 @@ fn who_has_not_said_who_it_is_is_held_short() {
 
 #[test]
 fn who_waits_for_a_key_waits_with_all_its_commands() {
-    for backend in BACKENDS {
+    for backend in backends() {
         let server = start(with(backend).threads(2));
         let mut waiting: Vec<_> = (0..8).map(|_| Peer::connect(&server)).collect();
         for peer in &mut waiting {

@@ -1,11 +1,20 @@
 //! A client by hand.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netdyno_kv::{Backend, Builder, Server};
+
+/// Those that this kernel has.
+pub(crate) fn backends() -> Vec<Backend> {
+    let has_uring = with(Backend::Uring).bind((Ipv4Addr::LOCALHOST, 0)).start().is_ok();
+    if !has_uring {
+        println!("skipped: needs io_uring for its half");
+    }
+    if has_uring { vec![Backend::Epoll, Backend::Uring] } else { vec![Backend::Epoll] }
+}
 
 pub(crate) fn with(backend: Backend) -> Builder {
     Server::builder().backend(backend)
@@ -54,7 +63,9 @@ impl Peer {
     pub(crate) fn reset(&mut self) {
         self.send(b"PING\r\n");
         let mut byte = [0];
-        self.stream.get_ref().peek(&mut byte).unwrap();
+        while self.stream.get_ref().peek(&mut byte).is_err_and(|error| error.kind() == ErrorKind::Interrupted)
+        {
+        }
     }
 
     pub(crate) fn expect(&mut self, expected: &[u8]) {
@@ -85,5 +96,14 @@ impl Peer {
         // Closed while something of ours was unread, a connection is reset.
         let _ = self.stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{}", rest.escape_ascii());
+    }
+}
+
+/// Waits for something that must come to be.
+pub(crate) fn until(is_so: impl Fn() -> bool, what: &str) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "a minute, and not yet: {what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -154,7 +154,8 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], may_write: bool) -> Result<(),
             results.extend(steps.iter().map(|step| Some(step.read(text))));
         }
         Some(length) => {
-            context.keys.string(args[1])?;
+            let before = context.keys.string(args[1])?.map_or(0, <[u8]>::len);
+            let mut changed = length > before;
             write(context, args[1], length, |text| {
                 for step in &steps {
                     let old = step.read(text);
@@ -170,12 +171,15 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], may_write: bool) -> Result<(),
                         }
                     };
                     if let Some(new) = new {
+                        changed |= new != old;
                         step.write(text, new);
                     }
                     results.push(reply);
                 }
             })?;
-            context.keys.changed_by(Class::STRING, "setbit", args[1]);
+            if changed {
+                context.keys.changed_by(Class::STRING, "setbit", args[1]);
+            }
         }
     }
     context.reply.array(results.len());

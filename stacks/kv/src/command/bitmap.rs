@@ -35,13 +35,16 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         _ => return Err(NOT_A_BIT),
     };
     let mask = 0x80 >> (bit & 7);
+    let before = context.keys.peek(args[1]).and_then(|entry| entry.string()).map_or(0, <[u8]>::len);
     let mut old = false;
-    write(context, args[1], (bit >> 3) + 1, |text| {
+    let after = write(context, args[1], (bit >> 3) + 1, |text| {
         let byte = &mut text[bit >> 3];
         old = *byte & mask != 0;
         *byte = if on { *byte | mask } else { *byte & !mask };
     })?;
-    context.keys.changed_by(Class::STRING, "setbit", args[1]);
+    if old != on || after > before {
+        context.keys.changed_by(Class::STRING, "setbit", args[1]);
+    }
     context.reply.integer(i64::from(old));
     Ok(())
 }

@@ -96,7 +96,7 @@ fn line(session: &Session, now_ms: u64) -> String {
         session.channels.len(),
         session.patterns.len(),
         session.shard_channels.len(),
-        session.last_command,
+        session.last_command.0.to_owned() + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
         session.user,
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
     );

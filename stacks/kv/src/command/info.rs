@@ -41,6 +41,7 @@ fn info(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             let (first, rest) = name.split_at(1);
             let _ = write!(text, "# {}{rest}\r\n", first.to_ascii_uppercase());
             write(context, &mut text);
+            text += context.world.info.get(*name).map_or("", String::as_str);
         }
     }
     context.reply.verbatim("txt", text.as_bytes());

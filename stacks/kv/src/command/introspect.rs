@@ -36,7 +36,7 @@ fn tell(reply: &mut Reply<'_>, command: &Command) {
     reply.integer(i64::from(command.arity));
     let mut flags: Vec<&str> =
         FLAG_NAMES.iter().filter(|(flag, _)| command.flags.contains(*flag)).map(|(_, name)| *name).collect();
-    if matches!(command.keys, Keys::Counted { .. }) {
+    if matches!(command.keys, Keys::Counted { .. } | Keys::Store) {
         flags.push("movablekeys");
     }
     reply.set(flags.len());

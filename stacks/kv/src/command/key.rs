@@ -32,13 +32,17 @@ fn delete(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn exists(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let found = args[1..].iter().filter(|key| context.keys.read(key).is_some()).count();
+    let found = args[1..].iter().filter(|key| context.keys.exists(key)).count();
+    context.keys.counters.hits += found as u64;
+    context.keys.counters.misses += (args.len() - 1 - found) as u64;
     context.reply.integer(found as i64);
     Ok(())
 }
 
 fn touch(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    exists(context, args)
+    let found = args[1..].iter().filter(|key| context.keys.read(key).is_some()).count();
+    context.reply.integer(found as i64);
+    Ok(())
 }
 
 /// As `TYPE` names it.

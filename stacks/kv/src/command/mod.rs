@@ -107,6 +107,8 @@ pub enum Keys {
         /// Position of a key that is not counted.
         also: u8,
     },
+    /// The first argument, and what follows the last STORE.
+    Store,
 }
 
 impl Keys {
@@ -124,6 +126,7 @@ impl Keys {
     pub(crate) fn triple(self) -> (i64, i64, i64) {
         match self {
             Self::None | Self::Counted { also: 0, .. } => (0, 0, 0),
+            Self::Store => (1, 1, 1),
             Self::Counted { also, .. } => (i64::from(also), i64::from(also), 1),
             Self::Range { first, last, step } => (i64::from(first), i64::from(last), i64::from(step)),
         }
@@ -141,6 +144,10 @@ impl Keys {
                 let count = args.get(usize::from(at)).and_then(|text| number::integer(text)).unwrap_or(0);
                 let last = i64::from(at).saturating_add(count.max(0));
                 ((also > 0).then_some(usize::from(also)), usize::from(at) + 1, last, 1)
+            }
+            Self::Store => {
+                let store = (2..args.len().max(3) - 1).rev().find(|at| is(args[*at], "store"));
+                (store.map(|at| at + 1), 1, 1, 1)
             }
         };
         let end = usize::try_from(last + 1).unwrap_or(0).min(args.len());
@@ -202,15 +209,15 @@ impl Command {
         self
     }
 
-    /// Whether it can be run with these arguments, as far as their number tells.
-    pub(crate) fn check(&self, args: &[&[u8]]) -> Result<(), Error> {
+    /// Whether it can be run with these arguments, as far as their number tells; and its subcommand, if it has any.
+    pub(crate) fn check(&self, args: &[&[u8]]) -> Result<Option<&'static str>, Error> {
         if !self.takes(args.len()) {
             return Err(wrong_arguments(self.name));
         }
-        if !self.subcommands.is_empty() && args.len() > 1 {
-            find_subcommand(args, self.name, self.subcommands)?;
+        if self.subcommands.is_empty() || args.len() < 2 {
+            return Ok(None);
         }
-        Ok(())
+        find_subcommand(args, self.name, self.subcommands).map(|found| Some(found.0))
     }
 
     pub(crate) fn takes(&self, args: usize) -> bool {
@@ -258,17 +265,17 @@ pub(crate) fn subcommand(
     container: &'static str,
     table: &[Subcommand],
 ) -> Result<(), Error> {
-    find_subcommand(args, container, table)?(context, args)
+    (find_subcommand(args, container, table)?.2)(context, args)
 }
 
-fn find_subcommand(args: &[&[u8]], container: &'static str, table: &[Subcommand]) -> Result<Run, Error> {
-    let Some((name, arity, run)) = table.iter().find(|(name, _, _)| is(args[1], name)) else {
+fn find_subcommand(args: &[&[u8]], container: &'static str, table: &[Subcommand]) -> Result<Subcommand, Error> {
+    let Some(&(name, arity, run)) = table.iter().find(|(name, _, _)| is(args[1], name)) else {
         let text = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]);
         let capitals = container.to_ascii_uppercase();
         return Err(Error::new(format!("ERR unknown subcommand '{text}'. Try {capitals} HELP.")));
     };
-    let enough = if *arity < 0 { args.len() >= arity.unsigned_abs() as usize } else { args.len() == *arity as usize };
-    if enough { Ok(*run) } else { Err(wrong_arguments(&format!("{container}|{name}"))) }
+    let enough = if arity < 0 { args.len() >= arity.unsigned_abs() as usize } else { args.len() == arity as usize };
+    if enough { Ok((name, arity, run)) } else { Err(wrong_arguments(&format!("{container}|{name}"))) }
 }
 
 /// The lines of a HELP subcommand.

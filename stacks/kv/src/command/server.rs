@@ -164,6 +164,7 @@ const FUNCTION_TABLE: &[Subcommand] = &[
 
 const SCRIPT_TABLE: &[Subcommand] = &[
     ("flush", -2, nothing_left),
+    ("kill", 2, |_, _| Err(Error::fixed("NOTBUSY No scripts in execution right now."))),
     ("exists", -3, |c, a| {
         c.reply.array(a.len() - 2);
         a[2..].iter().for_each(|_| c.reply.integer(0));

@@ -101,7 +101,7 @@ fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// The keys of a command that counts them, and its LIMIT.
-pub(super) fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Error> {
+fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Error> {
     let count = number::integer(args[1]).filter(|n| *n > 0);
     let count = count.ok_or(Error::fixed("ERR numkeys should be greater than 0"))?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);

@@ -8,7 +8,7 @@ use crate::keyspace::{Class, Hash, List, Short, Value};
 use crate::number;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("sort", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::one(), Group::Generic, |c, a| sort(c, a, true)),
+    Command::new("sort", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::Store, Group::Generic, |c, a| sort(c, a, true)),
     Command::new("sort_ro", -2, Flags::READ_ONLY, Keys::one(), Group::Generic, |c, a| sort(c, a, false)),
 ];
 

@@ -1,6 +1,6 @@
 //! Sorted sets of sorted sets: ZUNION, ZINTER, ZDIFF, what stores them, and ZINTERCARD. Sets count as scores of 1.
 
-use super::set_algebra::{Operation, limited};
+use super::set_algebra::Operation;
 use super::zset::reply_members;
 use super::zset_range::save;
 use super::{Command, Context, Flags, Group, Keys, is};
@@ -150,13 +150,7 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], operation: Operation, store: O
         Operation::Inter => "zinter",
         Operation::Diff => "zdiff",
     };
-    let count = number::integer(args[1]).ok_or(Error::NOT_INTEGER)?;
-    if count < 1 {
-        let full = store.unwrap_or(name);
-        return Err(Error::new(format!("ERR at least 1 input key is needed for '{full}' command")));
-    }
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let (keys, rest) = args[2..].split_at_checked(count).ok_or(Error::SYNTAX)?;
+    let (keys, rest) = inputs(args, store.unwrap_or(name))?;
     check_types(context, keys)?;
     let (mut weights, mut aggregate, mut with_scores) = (vec![1.0; keys.len()], Aggregate::Sum, false);
     let mut at = 0;
@@ -193,12 +187,17 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], operation: Operation, store: O
 }
 
 fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if let Some(count) = number::integer(args[1]).and_then(|n| usize::try_from(n).ok())
-        && let Some(keys) = args[2..].get(..count)
-    {
-        check_types(context, keys)?;
-    }
-    let (keys, most) = limited(args)?;
+    let (keys, rest) = inputs(args, "zintercard")?;
+    check_types(context, keys)?;
+    let limit = match rest {
+        [] => 0,
+        [word, text] if is(word, "limit") => {
+            let limit = number::integer(text).and_then(|n| usize::try_from(n).ok());
+            limit.ok_or(Error::fixed("ERR LIMIT can't be negative"))?
+        }
+        _ => return Err(Error::SYNTAX),
+    };
+    let most = if limit == 0 { usize::MAX } else { limit };
     let sources = sources(context, keys)?;
     let smallest = sources.iter().min_by_key(|source| source.len()).copied().unwrap_or(Source::Nothing);
     let mut count = 0;
@@ -209,4 +208,13 @@ fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     });
     context.reply.integer(count as i64);
     Ok(())
+}
+
+/// The keys after their number, and what follows them.
+fn inputs<'a, 'b>(args: &'a [&'b [u8]], name: &str) -> Result<(&'a [&'b [u8]], &'a [&'b [u8]]), Error> {
+    let count = number::integer(args[1]).ok_or(Error::NOT_INTEGER)?;
+    if count < 1 {
+        return Err(Error::new(format!("ERR at least 1 input key is needed for '{name}' command")));
+    }
+    args[2..].split_at_checked(usize::try_from(count).unwrap_or(usize::MAX)).ok_or(Error::SYNTAX)
 }

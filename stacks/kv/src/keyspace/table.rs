@@ -280,3 +280,7 @@ impl Clone for Table {
         copy
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
