@@ -116,7 +116,7 @@ static inline uint64_t nd_read(const nd_counter *counter) {
 void nd_header_write(uint8_t *message, uint32_t stream, uint64_t sequence);
 /* False if the message is too short or its zero field is not zero. */
 bool nd_header_read(const uint8_t *message, size_t length, uint32_t *stream, uint64_t *sequence);
-/* A whole message of the verify phase, of at least ND_HEADER_BYTES. */
+/* A whole message of the verify phase. One of less than ND_HEADER_BYTES is the beginning of the body. */
 void nd_message_fill(uint8_t *message, size_t length, uint64_t seed, uint32_t stream, uint64_t sequence);
 /* Adds a message to a set: the XOR of the SHA-256 of each. */
 void nd_digest_add(uint8_t digest[ND_DIGEST_BYTES], const uint8_t *message, size_t length);

@@ -35,9 +35,11 @@ void nd_message_fill(uint8_t *message, size_t length, uint64_t seed, uint32_t st
         uint64_t sequence;
         uint32_t block;
     } input = {htobe64(seed), htobe32(stream), htobe64(sequence), 0};
-    nd_header_write(message, stream, sequence);
+    size_t header = length < ND_HEADER_BYTES ? 0 : ND_HEADER_BYTES;
+    if (header > 0)
+        nd_header_write(message, stream, sequence);
     uint32_t block = 0;
-    for (size_t at = ND_HEADER_BYTES; at < length; at += ND_DIGEST_BYTES) {
+    for (size_t at = header; at < length; at += ND_DIGEST_BYTES) {
         uint8_t hash[ND_DIGEST_BYTES];
         size_t left = length - at;
         input.block = htobe32(block++);

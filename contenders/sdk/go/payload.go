@@ -29,10 +29,15 @@ func ReadHeader(message []byte) (stream uint32, sequence uint64, ok bool) {
 	return binary.BigEndian.Uint32(message[8:12]), binary.BigEndian.Uint64(message[0:8]), true
 }
 
-// Fill writes a whole message of the verify phase: the header, and the body that follows from the seed.
+// Fill writes a whole message of the verify phase: the header, and the body that follows from the seed. One that is shorter than a
+// header is the beginning of the body.
 func Fill(message []byte, seed uint64, stream uint32, sequence uint64) {
-	WriteHeader(message, stream, sequence)
-	for body, index := message[HeaderBytes:], uint32(0); len(body) > 0; index++ {
+	body := message
+	if len(message) >= HeaderBytes {
+		WriteHeader(message, stream, sequence)
+		body = message[HeaderBytes:]
+	}
+	for index := uint32(0); len(body) > 0; index++ {
 		block := bodyBlock(seed, stream, sequence, index)
 		body = body[copy(body, block[:]):]
 	}

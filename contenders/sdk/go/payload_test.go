@@ -1,6 +1,7 @@
 package contender
 
 import (
+	"bytes"
 	"math"
 	"testing"
 )
@@ -34,6 +35,13 @@ func TestEveryByteIsChecked(t *testing.T) {
 			}
 			message[i] ^= 1
 		}
+	}
+}
+
+func TestShortMessagesHaveNoHeader(t *testing.T) {
+	message := make([]byte, 3)
+	if Fill(message, 1, 2, 3); !bytes.Equal(message, []byte{0xf9, 0x30, 0xea}) {
+		t.Errorf("%x", message)
 	}
 }
 

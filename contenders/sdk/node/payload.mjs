@@ -25,15 +25,16 @@ export function readHeader(message) {
   return { sequence: view.getUint32(0) * TWO_32 + view.getUint32(4), stream: view.getUint32(8) };
 }
 
-/** Writes header and body of the message that `verify` expects. */
+/** Writes header and body of the message that `verify` expects. One that is shorter than a header is the beginning of the body. */
 export function fill(message, seed, stream, sequence) {
-  writeHeader(message, stream, sequence);
+  const header = message.length < HEADER_BYTES ? 0 : HEADER_BYTES;
+  if (header > 0) writeHeader(message, stream, sequence);
   const input = new Uint8Array(SEED_BYTES);
   const view = viewOf(input);
   writeUint64(view, 0, seed);
   view.setUint32(8, stream);
   writeUint64(view, 12, sequence);
-  for (let at = HEADER_BYTES, block = 0; at < message.length; at += BLOCK_BYTES, block++) {
+  for (let at = header, block = 0; at < message.length; at += BLOCK_BYTES, block++) {
     view.setUint32(20, block);
     message.set(sha256(input).subarray(0, message.length - at), at);
   }

@@ -46,6 +46,7 @@ pub(crate) struct Launch {
     pub(crate) memory_limit_bytes: Option<u64>,
     pub(crate) private_pids: bool,
     pub(crate) freezing: Freezing,
+    pub(crate) is_adapter: bool,
     pub(crate) cgroup: String,
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) net: NetScope,

@@ -209,6 +209,7 @@ impl Arena {
             cwd: spec.cwd,
             cpus: spec.cpus,
             memory_limit_bytes: spec.memory_limit_bytes,
+            is_adapter: spec.is_adapter,
             private_pids: spec.private_pids,
             freezing: spec.freezing,
             cgroup: cgroup::name(std::process::id(), NEXT_ROLE.fetch_add(1, Ordering::Relaxed)),

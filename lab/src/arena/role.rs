@@ -36,6 +36,8 @@ pub struct LaunchSpec {
     pub private_pids: bool,
     /// How it may be frozen.
     pub freezing: Freezing,
+    /// The process that is started only starts the program that counts: its own memory is left out.
+    pub is_adapter: bool,
 }
 
 impl LaunchSpec {
@@ -44,7 +46,7 @@ impl LaunchSpec {
     pub fn new(role: RoleIndex, argv: Vec<String>, cwd: PathBuf) -> Self {
         let (env, cpus, memory_limit_bytes) = (Vec::new(), None, None);
         let (side, private_pids, freezing) = (Side::A, true, Freezing::default());
-        Self { role, argv, env, cwd, cpus, memory_limit_bytes, side, private_pids, freezing }
+        Self { role, argv, env, cwd, cpus, memory_limit_bytes, side, private_pids, freezing, is_adapter: false }
     }
 }
 

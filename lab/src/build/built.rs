@@ -63,6 +63,8 @@ pub struct RoleCommand {
     pub argv: Vec<String>,
     /// Its environment beside the inherited one.
     pub env: BTreeMap<String, String>,
+    /// It only starts the program under test.
+    pub is_adapter: bool,
 }
 
 impl Built {
@@ -80,7 +82,7 @@ impl Built {
         for (key, text) in &spec.env {
             env.insert(key.clone(), fill(text)?);
         }
-        Some(RoleCommand { argv, env })
+        Some(RoleCommand { argv, env, is_adapter: spec.adapter })
     }
 
     fn entry(&self) -> &Path {

@@ -16,6 +16,9 @@ pub struct RoleSpec {
     /// Its environment beside the inherited one, with placeholders.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What is started is no more than an adapter, which starts the program under test: its own memory is left out.
+    #[serde(default)]
+    pub adapter: bool,
 }
 
 /// What may stand in braces in a role's command.

@@ -91,11 +91,13 @@ pub(crate) struct Meter {
     cpu: CpuSource,
     net: NetScope,
     switches: switches::Ledger,
+    /// The process whose memory is left out: it only started the program that counts.
+    adapter: Option<i32>,
 }
 
 impl Meter {
-    pub(crate) fn new(tree: Tree, cpu: CpuSource, net: NetScope) -> Self {
-        Self { tree, cpu, net, switches: switches::Ledger::default() }
+    pub(crate) fn new(tree: Tree, cpu: CpuSource, net: NetScope, adapter: Option<i32>) -> Self {
+        Self { tree, cpu, net, switches: switches::Ledger::default(), adapter }
     }
 
     /// The processes that it reads.
@@ -109,7 +111,9 @@ impl Meter {
         let cpu_ns = self.cpu.read(&self.tree);
         let at_ns = before.midpoint(monotonic_ns());
         let net = self.net.read();
-        let processes = self.tree.processes();
+        let mut processes = self.tree.processes();
+        let context_switches = self.switches.read(&processes);
+        processes.retain(|process| Some(process.pid()) != self.adapter);
         let (peak_rss_bytes, rss_bytes) = memory::resident(&processes);
         let (pss_bytes, private_bytes) = match deep {
             true => memory::shared_out(&processes),
@@ -123,7 +127,7 @@ impl Meter {
             cpu_ns,
             peak_rss_bytes,
             rss_bytes,
-            context_switches: self.switches.read(&processes),
+            context_switches,
             pss_bytes,
             private_bytes,
             net,
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn our_own_cost_can_be_read() {
         let parent = nix::unistd::getppid().as_raw();
-        let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host);
+        let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, None);
         let first = meter.read(true);
         for reading in [&first.cpu_ns, &first.peak_rss_bytes, &first.rss_bytes, &first.context_switches] {
             assert!(reading.value.is_some(), "{reading:?}");
@@ -168,5 +172,8 @@ mod tests {
         let second = meter.read(false);
         assert!(second.at_ns > first.at_ns);
         assert!(second.pss_bytes.value.is_none());
+        let own = i32::try_from(std::process::id()).ok();
+        let mut others = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, own);
+        assert!(others.read(false).rss_bytes.value < second.rss_bytes.value, "this process is left out");
     }
 }

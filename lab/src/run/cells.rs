@@ -167,6 +167,7 @@ fn role_spec(
         side,
         private_pids: true,
         freezing: Freezing::default(),
+        is_adapter: command.is_adapter,
     };
     Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
 }

@@ -16,6 +16,9 @@ static void test_vector(void) {
     CHECK(strcmp(text, VECTOR) == 0, "%s", text);
     nd_digest_add(digest, message, sizeof message);
     CHECK(memcmp(digest, nothing, sizeof digest) == 0, "a message and itself are not nothing");
+    uint8_t brief[4] = {0, 0, 0, 0xa5};
+    nd_message_fill(brief, 3, 1, 2, 3);
+    CHECK(memcmp(brief, "\xf9\x30\xea\xa5", sizeof brief) == 0, "a message shorter than a header");
 }
 
 /* A shorter body is the beginning of a longer one, and nothing beyond it is written. */

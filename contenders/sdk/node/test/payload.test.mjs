@@ -31,6 +31,12 @@ test("a body is cut to length, and may be empty", () => {
   }
 });
 
+test("a message shorter than a header is the beginning of the body", () => {
+  const short = new Uint8Array(3);
+  fill(short, 1, 2, 3);
+  assert.equal(Buffer.from(short).toString("hex"), "f930ea");
+});
+
 test("digests: empty is zeros, order does not matter, twice cancels", () => {
   const messages = [Buffer.from("a"), Buffer.from("b")];
   const sum = (list) => list.reduce((digest, m) => (digest.add(m), digest), new Digest()).hex();

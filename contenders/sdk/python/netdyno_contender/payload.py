@@ -32,9 +32,11 @@ def body_of(seed, stream, sequence, length):
 
 
 def fill(message, seed, stream, sequence):
-    """Write a whole message of the verify phase into a bytearray."""
-    write_header(message, stream, sequence)
-    message[HEADER.size :] = body_of(seed, stream, sequence, len(message) - HEADER.size)
+    """Write a whole message of the verify phase into a bytearray. One that is shorter than a header has none."""
+    header = HEADER.size if len(message) >= HEADER.size else 0
+    if header:
+        write_header(message, stream, sequence)
+    message[header:] = body_of(seed, stream, sequence, len(message) - header)
 
 
 class Digest:

@@ -14,8 +14,13 @@ class Payload(unittest.TestCase):
         digest.add(message)
         self.assertEqual(str(digest), "0" * 64)
 
+    def test_short_messages_have_no_header(self):
+        message = bytearray(3)
+        fill(message, 1, 2, 3)
+        self.assertEqual(message.hex(), "f930ea")
+
     def test_length_stays(self):
-        for length in (16, 17, 48, 79):
+        for length in (0, 15, 16, 17, 48, 79):
             message = bytearray(length)
             fill(message, 1, 2, 3)
             self.assertEqual(len(message), length)

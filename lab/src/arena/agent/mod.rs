@@ -84,7 +84,8 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     let memory_limited = cgroup.limits_memory();
     let started = AgentEvent::Started { pid: contender.pid, memory_limited, notes };
     let freezer = Freezer::of(cgroup, launch.freezing);
-    let meter = Meter::new(tree, cpu, launch.net.clone());
+    let adapter = launch.is_adapter.then_some(contender.pid);
+    let meter = Meter::new(tree, cpu, launch.net.clone(), adapter);
     send(&started).map_err(|error| format!("telling the lab: {error}"))?;
     Ok(Agent::new(contender, meter, freezer, commands, launch.memory_limit_bytes))
 }

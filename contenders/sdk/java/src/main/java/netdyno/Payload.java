@@ -18,11 +18,14 @@ public final class Payload {
         message.putLong(0, sequence).putInt(8, stream).putInt(12, 0);
     }
 
-    /** Writes a whole message of the verify phase, all of the buffer up to its limit. */
+    /** Writes a whole message of the verify phase, all of the buffer up to its limit. One shorter than a header has none. */
     public static void fill(ByteBuffer message, long seed, int stream, long sequence) {
-        writeHeader(message, stream, sequence);
-        for (int at = HEADER_BYTES; at < message.limit(); at += BLOCK_BYTES) {
-            byte[] block = block(seed, stream, sequence, (at - HEADER_BYTES) / BLOCK_BYTES);
+        int header = message.limit() < HEADER_BYTES ? 0 : HEADER_BYTES;
+        if (header > 0) {
+            writeHeader(message, stream, sequence);
+        }
+        for (int at = header; at < message.limit(); at += BLOCK_BYTES) {
+            byte[] block = block(seed, stream, sequence, (at - header) / BLOCK_BYTES);
             message.put(at, block, 0, Math.min(BLOCK_BYTES, message.limit() - at));
         }
     }

@@ -21,6 +21,9 @@ final class PayloadTests {
         check("vector", digest.toString(), "8eb1afe42c57d17ba06d68c55ccc9b69eb98f1693ceb3e94f624dc95c7ccb2fe");
         digest.add(message);
         check("of a message twice", digest.toString(), "0".repeat(64));
+        ByteBuffer brief = ByteBuffer.allocate(3);
+        Payload.fill(brief, 1, 2, 3);
+        check("shorter than a header", brief, ByteBuffer.wrap(new byte[] {(byte) 0xf9, 0x30, (byte) 0xea}));
     }
 
     /** A shorter message is the beginning of a longer one. */

