@@ -29,7 +29,7 @@ fn main() {
     let (lab, setup) = Lab::connect_with(|event| serve_lab(LAB.wait(), event));
     LAB.get_or_init(|| lab);
     let job = Job::new(lab, &setup, "server");
-    let kind = kind(lab);
+    let kind = Kind::of_arguments(lab);
     let table = Table::new(job.keys, job.connections as u64, job.verify_keys, job.value_bytes);
     let table = table.unwrap_or_else(|reason| lab.unsupported(reason));
     lab.ready("ceiling", lock_version(include_str!("../Cargo.lock"), "netdyno-kv-ceiling"), kind.name());
@@ -48,17 +48,6 @@ fn serve_lab(lab: &Lab, event: Event) {
         }
         Event::Signal { .. } | Event::Start(_) => {}
     }
-}
-
-/// By the argument `--io`: `auto`, `io_uring`, `epoll`.
-fn kind(lab: Lab) -> Kind {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let name = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => "auto",
-        ["--io", name] => &name.to_owned(),
-        _ => lab.failed("the arguments are: --io auto | io_uring | epoll"),
-    };
-    Kind::named(name).unwrap_or_else(|| lab.failed(format!("--io {name}: not auto, io_uring or epoll")))
 }
 
 /// Ends with an error only.

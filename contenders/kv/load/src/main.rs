@@ -43,23 +43,12 @@ fn main() {
     if job.connections.saturating_mul(job.pipeline) > MAX_UNDER_WAY {
         lab.unsupported(format!("connections times pipeline above {MAX_UNDER_WAY}"));
     }
-    let kind = kind(lab);
+    let kind = Kind::of_arguments(lab);
     let version = lock_version(include_str!("../Cargo.lock"), "netdyno-kv-load");
     lab.ready("load", version, kind.name());
     if let Err(reason) = run(books, kind, &books.orders()) {
         lab.failed(reason);
     }
-}
-
-/// By the argument `--io`: `auto`, `io_uring`, `epoll`.
-fn kind(lab: Lab) -> Kind {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let name = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => "auto",
-        ["--io", name] => &name.to_owned(),
-        _ => lab.failed("the arguments are: --io auto | io_uring | epoll"),
-    };
-    Kind::named(name).unwrap_or_else(|| lab.failed(format!("--io {name}: not auto, io_uring or epoll")))
 }
 
 /// Ends with an error only.

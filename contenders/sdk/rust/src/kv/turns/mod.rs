@@ -14,6 +14,8 @@ use std::net::{TcpListener, TcpStream};
 
 pub use outbox::Outbox;
 
+use crate::Lab;
+
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -24,6 +26,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// By the program's argument `--io`: `auto` (also without it), `io_uring` or `epoll`. Any other argument is `failed`.
+    pub fn of_arguments(lab: Lab) -> Self {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let kind = match words[..] {
+            [] => Self::named("auto"),
+            ["--io", name] => Self::named(name),
+            _ => None,
+        };
+        kind.unwrap_or_else(|| lab.failed("the arguments are: --io auto | io_uring | epoll"))
+    }
+
     /// By its name; `auto` is the best that this kernel has.
     pub fn named(name: &str) -> Option<Self> {
         match name {
