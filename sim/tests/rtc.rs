@@ -75,6 +75,8 @@ fn command(core: &mut RtcCore, random: &mut Random, now: Instant) {
         51 => peer.set_buffered_amount_low_threshold(channel, random.random_range(0..100_000)),
         52 => drop(peer.create_offer(now, random.random_bool(0.5))),
         53 => drop(peer.accept_offer(now, "v=0\r\n")),
+        56 => drop(peer.rollback(now)),
+        57 => drop((peer.has_local_offer(), peer.local_ufrags().count(), peer.is_over())),
         54 => drop(peer.add_remote_candidate(now, "candidate:1 1 udp 1 192.0.2.9 9 typ host")),
         55 if random.random_bool(0.05) => peer.close(now),
         _ => drop((

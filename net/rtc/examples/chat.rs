@@ -55,7 +55,11 @@ impl Handler for Room {
             {
                 self.leave(connection);
             }
-            Event::State(PeerState::Closed | PeerState::Failed) => self.leave(connection),
+            Event::State(PeerState::Closed | PeerState::Failed) => {
+                self.leave(connection);
+                // Nobody here would restart ICE: a page that comes back makes a new connection.
+                connection.close();
+            }
             _ => {}
         }
     }

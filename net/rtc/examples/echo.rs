@@ -41,6 +41,8 @@ impl Handler for Echo {
             Event::Failed(error) => println!("connection {}: {error}", connection.id()),
             Event::State(PeerState::Closed | PeerState::Failed) => {
                 self.waiting.remove(&connection.id());
+                // Nobody here would restart ICE: a page that comes back makes a new connection.
+                connection.close();
             }
             _ => {}
         }

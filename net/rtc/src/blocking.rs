@@ -85,7 +85,7 @@ impl PeerConnection {
         Ok(DataChannel { channel })
     }
 
-    /// Waits until it is connected.
+    /// Waits until it is connected; an error if it fails, also if it may be brought back.
     pub fn wait_connected(&self) -> Result<(), Error> {
         blocked(|wait| self.peer.poll_connected(wait))
     }
@@ -101,13 +101,20 @@ impl PeerConnection {
         Ok(channel.map(|channel| DataChannel { channel }))
     }
 
-    /// Waits until its state is another one than `last`, and gives it: `Disconnected` can be waited for by this, which may be
-    /// the time for an ICE restart. States that come and go between two calls are not seen.
+    /// Waits until its state is another one than `last`, and gives it; once it is [over](Peer::is_over), at once. `Disconnected` and
+    /// `Failed` can be waited for by this, which may be the time for [`restart_ice`](Peer::restart_ice), and after that `Connected`.
+    /// States that come and go between two calls are not seen.
     pub fn wait_state(&self, last: PeerState) -> PeerState {
         blocked(|wait| self.peer.poll_state(wait, last))
     }
 
-    /// Waits until it is over; an error if it failed.
+    /// As [`wait_state`](Self::wait_state); `None` if the time is over before.
+    pub fn wait_state_timeout(&self, last: PeerState, timeout: Duration) -> Option<PeerState> {
+        within(timeout, |wait| self.peer.poll_state(wait, last))
+    }
+
+    /// Waits until it is over; an error if it failed. One that failed for want of a path is over when the time for a restart is
+    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)).
     pub fn wait_closed(&self) -> Result<(), Error> {
         blocked(|wait| self.peer.poll_over(wait))
     }

@@ -1,7 +1,7 @@
 //! Errors of the faces; those of a peer connection are its core's.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use netdyno_rtc_core as core;
 
@@ -9,6 +9,16 @@ use netdyno_rtc_core as core;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The endpoint's UDP port could not be bound.
+    #[error("no UDP port at {address}: {source}; {remedy}")]
+    Bind {
+        /// The address and port: of several reactors', the one at fault.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+        /// What helps.
+        remedy: String,
+    },
     /// The system: no socket, no thread.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -38,6 +48,21 @@ pub enum Error {
     /// The system has no random numbers.
     #[error("no random numbers from the system")]
     Random,
+}
+
+impl Error {
+    /// An address that could not be bound.
+    pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
+        let remedy = match source.kind() {
+            io::ErrorKind::AddrInUse => "bind another port, or 0 for any that is free",
+            io::ErrorKind::AddrNotAvailable => {
+                "bind an address of this machine, or all of them (0.0.0.0 or ::)"
+            }
+            io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege: bind a higher one",
+            _ => "bind another address, or find out why the system does not give this one",
+        };
+        Self::Bind { address, source, remedy: remedy.to_owned() }
+    }
 }
 
 /// Why no message will come any more.

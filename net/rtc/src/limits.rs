@@ -7,8 +7,8 @@ pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 /// Checks of a connection whose answers are awaited; the oldest gives way.
 pub(crate) const CHECKS_PER_CONNECTION: usize = 64;
 
-/// User name fragments that lead to one connection: the one in force, and the one before a restart of ICE.
-pub(crate) const UFRAGS_PER_CONNECTION: usize = 2;
+/// User name fragments that lead to one connection: the one in use, and those of restarts of ICE under way and offered.
+pub(crate) const UFRAGS_PER_CONNECTION: usize = 3;
 
 /// Bytes of received messages that the blocking and the Tokio face keep for one connection while the application
 /// does not take them. Beyond, they stay in the connection, whose receive window holds the peer back.

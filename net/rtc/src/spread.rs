@@ -31,7 +31,24 @@ pub(crate) fn start_each<T>(
         })?;
         start(SocketAddr::new(address.ip(), port), settings.clone())
     };
-    (0..count).map(one).collect()
+    let all: Result<_, _> = (0..count).map(one).collect();
+    all.map_err(|error| of_several(error, address.port(), count))
+}
+
+/// Whoever asks for one port may not know that several are taken.
+fn of_several(error: Error, first: u16, count: usize) -> Error {
+    match error {
+        Error::Bind { address, source, .. }
+            if first > 0 && count > 1 && source.kind() == io::ErrorKind::AddrInUse =>
+        {
+            let last = usize::from(first) + count - 1;
+            let remedy = format!(
+                "{count} reactors take the ports {first} to {last}: ask for a first port with that many free, for fewer reactors, or for port 0"
+            );
+            Error::Bind { address, source, remedy }
+        }
+        other => other,
+    }
 }
 
 /// The drivers of an endpoint, one for each reactor. What is connected holds the one that drives it.
@@ -90,6 +107,33 @@ mod tests {
         let error = started(65_534, 3).unwrap_err().to_string();
         assert!(error.contains("3 reactors from port 65534 on"), "{error}");
         assert!(!started(0, 0).unwrap().all().is_empty(), "0: one for each CPU");
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_named_with_those_around_it() {
+        let mut settings = Settings::new().unwrap();
+        settings.reactors = 3;
+        let fail = |first_port: u16, kind: io::ErrorKind| {
+            let address = SocketAddr::from(([127, 0, 0, 1], first_port));
+            let start = |address: SocketAddr, _| {
+                let is_second = address.port() == 0 || address.port() == first_port + 1;
+                if is_second { Err(Error::bind(address, kind.into())) } else { Ok(()) }
+            };
+            start_each(address, &settings, start).unwrap_err().to_string()
+        };
+        let text = fail(7000, io::ErrorKind::AddrInUse);
+        assert!(
+            text.contains("127.0.0.1:7001") && text.contains("3 reactors take the ports 7000 to 7002"),
+            "{text}"
+        );
+        for (first, kind, remedy) in [
+            (0, io::ErrorKind::AddrInUse, "0 for any"),
+            (7000, io::ErrorKind::AddrNotAvailable, "an address of this machine"),
+            (7000, io::ErrorKind::PermissionDenied, "below 1024"),
+        ] {
+            let text = fail(first, kind);
+            assert!(text.contains(remedy) && !text.contains("reactors"), "{text}");
+        }
     }
 
     #[test]

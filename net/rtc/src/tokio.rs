@@ -87,18 +87,20 @@ impl PeerConnection {
         Ok(DataChannel { channel })
     }
 
-    /// Waits until it is connected.
+    /// Waits until it is connected; an error if it fails, also if it may be brought back.
     pub async fn wait_connected(&self) -> Result<(), Error> {
         ready(|wait| self.peer.poll_connected(wait)).await
     }
 
-    /// Waits until its state is another one than `last`, and gives it: `Disconnected` can be waited for by this, which may be
-    /// the time for an ICE restart. States that come and go between two calls are not seen.
+    /// Waits until its state is another one than `last`, and gives it; once it is [over](Peer::is_over), at once. `Disconnected` and
+    /// `Failed` can be waited for by this, which may be the time for [`restart_ice`](Peer::restart_ice), and after that `Connected`.
+    /// States that come and go between two calls are not seen.
     pub async fn wait_state(&self, last: PeerState) -> PeerState {
         ready(|wait| self.peer.poll_state(wait, last)).await
     }
 
-    /// Waits until it is over; an error if it failed.
+    /// Waits until it is over; an error if it failed. One that failed for want of a path is over when the time for a restart is
+    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)).
     pub async fn wait_closed(&self) -> Result<(), Error> {
         ready(|wait| self.peer.poll_over(wait)).await
     }

@@ -193,6 +193,7 @@ fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
         let mut peer = (*settings.peer).clone();
         // Longer than any machine takes until the end, and all that the cut off one has to wait for.
         peer.consent_timeout = Duration::from_secs(15);
+        peer.restart_timeout = Duration::ZERO;
         settings.peer = peer.into();
         let mut client = endpoint();
         let mut server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();

@@ -128,6 +128,11 @@ impl App {
         self.pauses = 0;
     }
 
+    /// Whether the connection is up, as far as the application was told.
+    pub(super) fn is_connected(&self, peer: &PeerConnection) -> bool {
+        self.failed.is_none() && peer.state() == PeerState::Connected
+    }
+
     /// Sends one more message, if there is a channel for it.
     pub(super) fn send_one_more(&mut self) {
         if let Some(known) = self.known.iter_mut().find(|known| known.open && !known.closed && !known.closing)
@@ -173,8 +178,8 @@ impl App {
 
     fn take_event(&mut self, event: Event, peer: &PeerConnection) -> Result<(), String> {
         match event {
-            Event::State(PeerState::Connected) => self.connected = true,
-            Event::State(PeerState::Closed | PeerState::Failed) => self.ended = true,
+            Event::State(PeerState::Connected) => (self.connected, self.failed) = (true, None),
+            Event::State(PeerState::Closed | PeerState::Failed) => self.ended = peer.is_over(),
             Event::State(_) | Event::Ice(_) | Event::BufferedAmountLow(_) => {}
             Event::Incoming(id) => {
                 let number: usize =

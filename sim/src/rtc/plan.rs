@@ -14,6 +14,9 @@ pub(super) const MESSAGE_BYTES_MAX: usize = 65_536;
 /// Shorter messages have no room for their number.
 pub(super) const NUMBER_BYTES: usize = 8;
 
+/// An outage: as long as it takes to lose consent, or as a connection that has failed is kept, less the way of an offer and its answer.
+const OUTAGE: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(80));
+
 /// What happens in a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -44,6 +47,12 @@ pub struct Plan {
     pub idles: bool,
     /// Who closes.
     pub closer: Side,
+    /// The other side offers at once too.
+    pub both_offer: bool,
+    /// Whose offer is withdrawn when both have offered.
+    pub polite: Side,
+    /// When all is drained, nothing gets through for so long. Then these restart ICE.
+    pub outage: Option<(Duration, Vec<Side>)>,
 }
 
 /// A channel to make. Its label is its number.
@@ -120,12 +129,16 @@ impl Plan {
             granularity: Duration::ZERO,
             idles: random.random_bool(0.2),
             closer: side(random),
+            both_offer: false,
+            polite: Side::A,
+            outage: None,
         };
         if random.random_bool(0.25) {
             plan.granularity = duration_between(random, Duration::from_micros(10), Duration::from_millis(10));
         }
         plan.draw_channels(random, length);
         plan.draw_rest(random, length);
+        plan.draw_restarts(random, length);
         plan.actions.sort_by_key(|(at, ..)| *at);
         plan
     }
@@ -190,8 +203,27 @@ impl Plan {
                 self.actions.push((from + pause, side, Action::Resume));
             }
         }
+    }
+
+    /// Offers: restarts of ICE, and of both sides at once.
+    fn draw_restarts(&mut self, random: &mut Random, length: Duration) {
+        let some = |random: &mut Random| match random.random_range(0..3) {
+            0 => Side::BOTH.to_vec(),
+            one => vec![Side::BOTH[one - 1]],
+        };
+        self.both_offer = random.random_bool(0.2);
+        self.polite = Side::BOTH[random.random_range(0..2)];
+        if random.random_bool(0.3) {
+            let at = length.mul_f64(random.random());
+            for side in some(random) {
+                // Before, or just after, the other's offer has come.
+                let later = self.signaling_delay.mul_f64(random.random_range(0.0..1.2));
+                self.actions.push((at + later, side, Action::Restart));
+            }
+        }
         if random.random_bool(0.2) {
-            self.actions.push((length.mul_f64(random.random()), self.offerer, Action::Restart));
+            let time = duration_between(random, OUTAGE.0, OUTAGE.1);
+            self.outage = Some((time, some(random)));
         }
     }
 }

@@ -13,13 +13,16 @@ use super::model::Model;
 use super::plan::{Action, Plan};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
+use crate::profile::{Partition, Way};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
 /// Time after the network has healed in which all must be drained.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
-/// Time in which both sides must know of the end.
-const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Time in which both sides must know of the end: that for consent to be lost, and that in which a restart may bring it back.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(120);
+/// Time that a restart over a network that does no harm takes: checks that both got lost before are made again.
+const RESTART_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time that an idle connection is watched, and packets of one side that it may take: consent, HEARTBEATs,
 /// and probes of the path MTU.
 const IDLE_TIME: Duration = Duration::from_secs(60);
@@ -38,9 +41,16 @@ enum Signal {
 /// Runs the plan of a seed. With NETDYNO_SIM_LOG set, each datagram is written to standard error.
 pub fn run(seed: u64) -> Result<(), Failure> {
     let mut run = Run::new(seed, Plan::draw(seed))?;
-    run.signal_offer(false)?;
+    run.signal_offer(run.plan.offerer, false)?;
+    if run.plan.both_offer {
+        run.signal_offer(run.plan.offerer.other(), false)?;
+    }
     run.play()?;
     run.drain()?;
+    if let Some((time, restarters)) = run.plan.outage.clone() {
+        run.outage(time, &restarters)?;
+        run.drain()?;
+    }
     if run.plan.idles {
         run.idle()?;
         run.apps.iter_mut().for_each(App::send_one_more);
@@ -59,6 +69,10 @@ struct Run {
     model: Model,
     /// On their way: when they come, to whom, in order of time.
     signals: VecDeque<(Instant, Side, Signal)>,
+    /// An offer of the other side was passed over, and its candidates are too.
+    passes_over: [bool; 2],
+    /// Nothing gets through, for longer than consent lasts perhaps.
+    is_out: bool,
     /// One side has closed.
     is_closing: bool,
 }
@@ -87,7 +101,17 @@ impl Run {
             "offer by {offerer:?}, lite {lite}, trickle {trickle}, signals take {signaling_delay:?}, heals after {heals_at:?}"
         ));
         stage.log(&format!("{:?}", plan.profile));
-        Ok(Self { next_action: 0, stage, apps, model, signals: VecDeque::new(), is_closing: false, plan })
+        Ok(Self {
+            next_action: 0,
+            stage,
+            apps,
+            model,
+            signals: VecDeque::new(),
+            passes_over: [false; 2],
+            is_out: false,
+            is_closing: false,
+            plan,
+        })
     }
 
     fn fail<T>(&self, what: impl Into<String>) -> Result<T, Failure> {
@@ -146,6 +170,40 @@ impl Run {
                 waits.then(|| format!("{side:?}: {stats:?}"))
             })
         })
+    }
+
+    /// Nothing gets through for a while, in which both sides have something to say. Then ICE is restarted, until both are connected.
+    fn outage(&mut self, time: Duration, restarters: &[Side]) -> Result<(), Failure> {
+        let (from, until) = (self.stage.elapsed(), self.stage.now() + time);
+        self.stage.log(&format!("outage of {time:?}, restarted by {restarters:?}"));
+        for side in Side::BOTH {
+            let mut profile = self.stage.network.profile(side).clone();
+            profile.partitions = vec![Partition { from, until: from + time, way: Way::Both }];
+            self.stage.network.set_profile(side, profile);
+        }
+        self.is_out = true;
+        self.apps.iter_mut().for_each(App::send_one_more);
+        self.turn()?;
+        while self.stage.now() < until {
+            self.advance(Some(until))?;
+            self.turn()?;
+        }
+        self.apps.iter_mut().for_each(App::send_one_more);
+        for &side in restarters {
+            self.signal_offer(side, true)?;
+        }
+        let limit = self.stage.now() + RESTART_TIME_MAX;
+        let is_connected =
+            |run: &Self, side: Side| run.apps[side.index()].is_connected(&run.stage.core(side).peer);
+        while !self.signals.is_empty() || !Side::BOTH.into_iter().all(|side| is_connected(self, side)) {
+            if self.stage.now() >= limit {
+                return self.fail(format!("not connected {RESTART_TIME_MAX:?} after a restart"));
+            }
+            self.advance(Some(limit))?;
+            self.turn()?;
+        }
+        self.is_out = false;
+        Ok(())
     }
 
     /// For longer than consent lasts nobody has anything to say: the connection stays, and little is sent.
@@ -229,9 +287,10 @@ impl Run {
     fn check_alive(&self, side: Side) -> Result<(), Failure> {
         let Some(error) = self.apps[side.index()].failed() else { return Ok(()) };
         let rebound = self.plan.profile.rebinds.as_ref().is_some_and(|rebinds| !rebinds.is_empty());
-        let silence = error.contains("consent") || error.contains("did not answer");
+        let silence = ["consent", "did not answer", "no pair"].iter().any(|why| error.contains(why));
         let told_in_vain = self.is_closing && side != self.plan.closer && rebound && silence;
-        Failure::unless(told_in_vain, self.stage.elapsed(), || {
+        let may_come_back = self.is_out && !self.stage.core(side).peer.is_over();
+        Failure::unless(told_in_vain || may_come_back, self.stage.elapsed(), || {
             format!("{side:?}'s connection failed: {error}")
         })
     }
@@ -244,8 +303,9 @@ impl Run {
             if !matches!(action, Action::Send(..)) {
                 self.stage.log(&format!("{side:?} {action:?}"));
             }
-            if *action == Action::Restart && self.apps.iter().all(App::was_connected) {
-                self.signal_offer(true)?;
+            let offers = self.stage.core(*side).peer.has_local_offer();
+            if *action == Action::Restart && !offers && self.apps.iter().all(App::was_connected) {
+                self.signal_offer(*side, true)?;
             } else {
                 let peer = &mut self.stage.core_mut(*side).peer;
                 self.apps[side.index()]
@@ -259,8 +319,8 @@ impl Run {
 
     // -- signalling --
 
-    fn signal_offer(&mut self, restart: bool) -> Result<(), Failure> {
-        let (now, offerer) = (self.stage.now(), self.plan.offerer);
+    fn signal_offer(&mut self, offerer: Side, restart: bool) -> Result<(), Failure> {
+        let now = self.stage.now();
         let offer = self.stage.core_mut(offerer).peer.create_offer(now, restart);
         let offer = offer.map_err(|error| self.stage.failure(format!("{offerer:?}: {error}")))?;
         self.signal_description(offerer, offer, Signal::Offer);
@@ -291,6 +351,21 @@ impl Run {
         while let Some((_, to, signal)) = self.signals.pop_front_if(|(at, ..)| *at <= now) {
             if self.is_closing {
                 continue;
+            }
+            let passes_over = &mut self.passes_over[to.index()];
+            let peer = &mut self.stage.core_mut(to).peer;
+            // "Perfect negotiation": of two offers that cross the polite side's is withdrawn, and passed over by the other side.
+            if matches!(signal, Signal::Offer(_)) {
+                let is_crossed = peer.has_local_offer();
+                *passes_over = is_crossed && to != self.plan.polite;
+                if is_crossed && !*passes_over {
+                    peer.rollback(now).map_err(|error| self.stage.failure(format!("{to:?}: {error}")))?;
+                }
+            }
+            match signal {
+                Signal::Answer(_) => *passes_over = false,
+                _ if *passes_over => continue,
+                _ => {}
             }
             let peer = &mut self.stage.core_mut(to).peer;
             let taken: Result<Option<String>, SignalingError> = match &signal {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dtls::Certificate;
-use crate::limits::Limits;
+use crate::limits::{Limits, RESTART_TIMEOUT};
 
 /// Settings of a peer connection.
 #[derive(Debug, Clone)]
@@ -23,6 +23,9 @@ pub struct Config {
     /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s); also the time for the first
     /// pair of candidates to be found. Not below 15 s, since consent is asked for every 4 to 6 s: less is taken as that.
     pub consent_timeout: Duration,
+    /// How long a connection that failed for want of a path (no consent, no pair of candidates that works) is kept with all that it
+    /// holds, so that a restart of ICE can bring it back (W3C restartIce). Then it is closed; zero: at once.
+    pub restart_timeout: Duration,
     /// Settings of the association, its limits among them; what the fields above decide is overwritten.
     pub sctp: netdyno_sctp::Config,
     /// What a peer can make us hold, beside what `sctp.limits` says.
@@ -39,6 +42,7 @@ impl Config {
             max_message_bytes: 262_144,
             ice_lite: false,
             consent_timeout: Duration::from_secs(30),
+            restart_timeout: RESTART_TIMEOUT,
             sctp: netdyno_sctp::Config::default(),
             limits: Limits::default(),
         }

@@ -7,7 +7,9 @@
 //! - It stays with a nominated pair until that has failed; here another valid one takes over when it is silent, as after
 //!   a NAT gave the peer another address.
 //! - It counts the peer's own checks as a sign of life; consent needs a response to ours (RFC 7675 section 5.1).
-//! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair.
+//! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair, and a restart that
+//!   was offered and not answered can be withdrawn.
+//! - It sends a check again after its own time only; here the peer's check brings ours again (RFC 8445 section 7.3.1.4).
 //!
 //! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
 //! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
@@ -55,7 +57,7 @@ pub enum IceState {
     Connected,
     /// No answer for a while.
     Disconnected,
-    /// Consent was lost.
+    /// No pair was found in time, or consent was lost; a restart may find one.
     Failed,
 }
 
@@ -71,12 +73,17 @@ pub(crate) struct Ice {
     controlling: bool,
     locals: Vec<Candidate>,
     session: Session,
-    /// The session of a restart, until it has a pair.
+    /// The session of a restart that both sides know of, until it has a pair.
     restarted: Option<Box<Session>>,
+    /// The session of a restart that we offered, until there is an answer.
+    offered: Option<Box<Session>>,
     selected: Option<Path>,
-    /// When we last had a response from where we send to; before there is a pair, when the checks began.
+    /// When we last had a response from where we send to; before there is a pair, when the checks began. None: no checks are made.
     consent_at: Option<Instant>,
     state: IceState,
+    failure: Option<&'static str>,
+    /// It failed, and no restart has found a pair since.
+    is_down: bool,
     transmits: VecDeque<Datagram>,
 }
 
@@ -93,9 +100,12 @@ impl Ice {
             locals: Vec::new(),
             session: Session::new(credentials(&mut rng), config.ice_lite),
             restarted: None,
+            offered: None,
             selected: None,
             consent_at: None,
             state: IceState::New,
+            failure: None,
+            is_down: false,
             transmits: VecDeque::new(),
             rng,
         };
@@ -113,9 +123,19 @@ impl Ice {
         self.selected
     }
 
+    /// Whether there was a path, or time enough to find one, and it takes a restart to have one.
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_down
+    }
+
     /// User name fragment and password that a description of ours carries now.
     pub(crate) fn credentials(&self) -> &IceCreds {
-        self.newest().credentials()
+        self.offered.as_deref().unwrap_or_else(|| self.newest()).credentials()
+    }
+
+    /// User name fragments of ours that the peer's checks may carry.
+    pub(crate) fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
+        self.sessions().map(|session| session.credentials().ufrag.as_str())
     }
 
     /// Candidates of ours, for a description or for trickling.
@@ -157,8 +177,8 @@ impl Ice {
             return;
         }
         let Some(priority) = self.session.add_local(address) else { return };
-        if let Some(restarted) = &mut self.restarted {
-            restarted.add_local(address);
+        for session in [&mut self.restarted, &mut self.offered].into_iter().flatten() {
+            session.add_local(address);
         }
         // Candidates of one kind and address have one foundation (RFC 8445 section 5.1.1.3).
         let same = self.locals.iter().find(|local| local.address.ip() == address.ip());
@@ -179,30 +199,46 @@ impl Ice {
         if self.session.remote_ufrag().is_none() {
             self.session = session;
         } else {
-            self.restarted = Some(Box::new(session));
+            self.offered = Some(Box::new(session));
         }
+    }
+
+    /// An offer of ours is withdrawn: the credentials that it was the first to carry are forgotten.
+    pub(crate) fn roll_back(&mut self) {
+        if self.session.remote_ufrag().is_none() {
+            self.restart();
+        }
+        self.offered = None;
     }
 
     /// Both descriptions are known: checks begin. `controlling`: we made the offer. A lite side is always controlled
     /// (RFC 8445 section 6.1.1).
     pub(crate) fn start(&mut self, now: Instant, remote: Remote<'_>, controlling: bool) {
-        if self.consent_at.is_none() {
+        let is_first = self.session.remote_ufrag().is_none();
+        if is_first {
             self.controlling = (controlling || remote.lite) && !self.lite;
-            self.consent_at = Some(now);
-            self.state = IceState::Checking;
         }
         let controlling = self.controlling;
-        self.newest_mut().start(now, remote, controlling);
+        match self.offered.take() {
+            Some(mut offered) => {
+                offered.start(now, remote, controlling);
+                self.restarted = Some(offered);
+                if self.state == IceState::Failed {
+                    self.go_on_restarted();
+                }
+            }
+            None => self.newest_mut().start(now, remote, controlling),
+        }
+        if is_first {
+            (self.consent_at, self.state) = (Some(now), IceState::Checking);
+        }
         self.run(now);
     }
 
-    /// A candidate of the peer for the newest session.
+    /// A candidate of the peer for the newest session. While a restart of ours waits for its answer, candidates belong to
+    /// the session before.
     pub(crate) fn add_remote(&mut self, now: Instant, candidate: &Candidate) -> Result<(), SignalingError> {
-        // While a restart of ours waits for its answer, candidates belong to the session before.
-        match &mut self.restarted {
-            Some(restarted) if restarted.remote_ufrag().is_some() => restarted.add_remote(candidate)?,
-            _ => self.session.add_remote(candidate)?,
-        }
+        self.newest_mut().add_remote(candidate)?;
         self.run(now);
         Ok(())
     }
@@ -212,7 +248,7 @@ impl Ice {
         self.transmits = VecDeque::new();
         self.selected = None;
         self.consent_at = None;
-        self.restarted = None;
+        (self.restarted, self.offered) = (None, None);
     }
 
     // -- input --
@@ -220,6 +256,15 @@ impl Ice {
     /// Takes a datagram that may be STUN. Nothing changes unless its MESSAGE-INTEGRITY is right.
     pub(crate) fn handle_stun(&mut self, now: Instant, path: Path, datagram: &[u8]) {
         let Ok(message) = StunMessage::parse(datagram) else { return };
+        // It waits there for the answer that it has overtaken.
+        if let Some(offered) = &mut self.offered
+            && offered.handle(now, path, message).is_some()
+        {
+            return;
+        }
+        if self.state == IceState::Failed {
+            return;
+        }
         if let Some(restarted) = &mut self.restarted
             && let Some(heard) = restarted.handle(now, path, message)
         {
@@ -255,12 +300,9 @@ impl Ice {
         self.transmits.pop_front()
     }
 
-    /// The error that ends the connection: no pair, or no consent for too long.
+    /// Why it failed, until a restart has begun: no pair, or no consent for too long.
     pub(crate) fn failure(&self) -> Option<Error> {
-        (self.state == IceState::Failed).then_some(match self.selected {
-            None => Error::Ice("no pair of candidates works"),
-            Some(_) => Error::Ice("the peer's consent was lost (RFC 7675)"),
-        })
+        self.failure.map(Error::Ice)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
@@ -275,10 +317,11 @@ impl Ice {
 
     // -- helpers --
 
-    fn sessions(&self) -> impl Iterator<Item = &Session> {
-        std::iter::once(&self.session).chain(self.restarted.as_deref())
+    fn sessions(&self) -> impl Iterator<Item = &Session> + Clone {
+        std::iter::once(&self.session).chain(self.restarted.as_deref()).chain(self.offered.as_deref())
     }
 
+    /// The newest session of which both sides know.
     fn newest(&self) -> &Session {
         self.restarted.as_deref().unwrap_or(&self.session)
     }
@@ -323,24 +366,53 @@ impl Ice {
         }
         self.session = *restarted;
         self.select(now, path);
+        // It was answered just now, also where it is the old one.
+        self.consent_at = Some(now);
     }
 
     fn select(&mut self, now: Instant, path: Path) {
         if self.selected != Some(path) {
             self.selected = Some(path);
             self.consent_at = Some(now);
+            self.is_down = false;
         }
     }
 
+    /// The time for consent is over. Who has none does not send (RFC 7675 section 5.1).
+    fn fail(&mut self) {
+        self.failure = Some(match self.selected.take() {
+            None => "no pair of candidates works",
+            Some(_) => "the peer's consent was lost (RFC 7675)",
+        });
+        (self.state, self.is_down) = (IceState::Failed, true);
+        self.consent_at = None;
+        self.transmits = VecDeque::new();
+    }
+
+    /// The old session has failed, and there is the one of a restart: it has as much time as the first had.
+    fn go_on_restarted(&mut self) {
+        let Some(restarted) = self.restarted.take() else { return };
+        self.consent_at = restarted.started_at();
+        self.session = *restarted;
+        (self.selected, self.failure) = (None, None);
+        (self.state, self.is_down) = (IceState::Checking, true);
+    }
+
     fn update_state(&mut self, now: Instant) {
+        let most = self.consent_timeout;
+        let is_over = |at: Option<Instant>| at.is_some_and(|at| now.saturating_duration_since(at) >= most);
+        let has_time = |restarted: &Session| !is_over(restarted.started_at());
+        if is_over(self.consent_at) && self.restarted.as_deref().is_some_and(has_time) {
+            self.go_on_restarted();
+        }
+        if is_over(self.consent_at) {
+            return self.fail();
+        }
         let Some(consent_at) = self.consent_at else { return };
-        let silence = now.saturating_duration_since(consent_at);
-        self.state = match (self.state, self.selected) {
-            (IceState::Failed, _) => IceState::Failed,
-            _ if silence >= self.consent_timeout => IceState::Failed,
-            (_, None) => IceState::Checking,
-            _ if silence >= self.patience() => IceState::Disconnected,
-            _ => IceState::Connected,
+        self.state = match self.selected {
+            None => IceState::Checking,
+            Some(_) if now.saturating_duration_since(consent_at) >= self.patience() => IceState::Disconnected,
+            Some(_) => IceState::Connected,
         };
     }
 }

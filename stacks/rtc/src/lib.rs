@@ -2,7 +2,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | offer and answer, trickle and not, ICE restart, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
+//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
 //! | take batches of received datagrams, fill batches to send | audio and video |
 //! | host candidates that it is given | gather candidates, STUN and TURN servers, ask name services |
 //!
@@ -54,7 +54,7 @@
 //! ```
 //!
 //! Left out of the standards, with reasons: TCP candidates and mDNS names (a browser that hides its addresses is
-//! found by its own checks); several sections of data, rollback, and a second DTLS or SCTP association on one peer
+//! found by its own checks); several sections of data, and a second DTLS or SCTP association on one peer
 //! connection (no peer asks for them); `a=identity`.
 // Tests begin at some moment, and measure.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]

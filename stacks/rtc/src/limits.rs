@@ -1,7 +1,13 @@
 //! Everything has a limit, and every limit a name.
 
+use std::time::Duration;
+
 /// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
 pub(crate) const UFRAG_CHARS: usize = 8;
+
+/// How long a connection whose path was lost waits for a restart of ICE, unless set otherwise: as long again as it takes to lose the
+/// path, twice. All that it holds, its buffers too, is held for that time.
+pub(crate) const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a peer, or the application, can make a peer connection hold. What the association holds is limited in
 /// [`Config::sctp`](crate::Config::sctp).

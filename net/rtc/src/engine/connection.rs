@@ -46,6 +46,11 @@ impl<'a> Connection<'a> {
         self.signal(|peer, now| peer.create_offer(now, restart))
     }
 
+    /// Withdraws the offer of ours that waits for its answer; see [`PeerConnection::rollback`].
+    pub fn rollback(&mut self) -> Result<(), SignalingError> {
+        self.signal(|peer, now| peer.rollback(now))
+    }
+
     /// Takes the peer's offer and gives the answer.
     pub fn accept_offer(&mut self, offer: &str) -> Result<String, SignalingError> {
         self.signal(|peer, now| peer.accept_offer(now, offer))
@@ -124,8 +129,8 @@ impl<'a> Connection<'a> {
         let now = self.engine.now;
         let slot = &mut self.engine.slots[self.id.index as usize];
         let result = act(&mut slot.peer, now);
-        // A restart of ICE, by either side, brings a new one.
-        self.engine.routes.add_ufrag(self.id.index, &mut slot.trail, slot.peer.local_ufrag());
+        // A restart of ICE, by either side, brings a new one, and a rollback takes it away.
+        self.engine.routes.set_ufrags(self.id.index, &mut slot.trail, slot.peer.local_ufrags());
         self.engine.touch(self.id.index);
         result
     }

@@ -154,7 +154,7 @@ impl Engine {
         while let Some(slot) = self.slot_mut(id)
             && let Some(event) = slot.peer.poll_event()
         {
-            if is_end(&event) {
+            if is_end(&event, slot.is_ending()) {
                 slot.held.push_back(event);
                 // Nobody is left to hold back, and what is left is bounded by the receive window.
                 if slot.is_ending() && !std::mem::replace(&mut slot.reading, true) {
@@ -201,12 +201,13 @@ impl Engine {
     }
 }
 
-/// Events after which no message comes any more.
-fn is_end(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::ChannelClosed(_) | Event::Failed(_) | Event::State(PeerState::Closed | PeerState::Failed)
-    )
+/// Whether no message comes any more after the event, of a connection that is over or not.
+fn is_end(event: &Event, is_over: bool) -> bool {
+    match event {
+        Event::ChannelClosed(_) => true,
+        Event::Failed(_) | Event::State(PeerState::Closed | PeerState::Failed) => is_over,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

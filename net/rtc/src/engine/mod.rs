@@ -34,8 +34,9 @@ use timers::Timers;
 
 /// What an application does with what happens.
 pub trait Handler {
-    /// Something happened to a connection. After `Event::State` with `Closed` or `Failed`, and the end of its
-    /// channels, its id means nothing any more.
+    /// Something happened to a connection. Once it is over (`Event::State` with `Closed`, or with `Failed` where
+    /// [`is_over`](PeerConnection::is_over) says so), and its channels have ended, its id means nothing any more. One that has
+    /// failed and is not over can be brought back by a restart of ICE; who does not mean to closes it.
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event);
 
     /// A message has come.
@@ -84,7 +85,8 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let ports = Ports::bind(address, settings.socket.clone(), poller)?;
+        let ports = Ports::bind(address, settings.socket.clone(), poller)
+            .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
         Ok(Self {
@@ -134,7 +136,7 @@ impl Engine {
         self.generation = self.generation.wrapping_add(1);
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
         let slot = &mut self.slots[index as usize];
-        self.routes.add_ufrag(index, &mut slot.trail, slot.peer.local_ufrag());
+        self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
         Ok(ConnectionId { index, generation: self.generation })
     }
 

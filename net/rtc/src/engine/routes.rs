@@ -24,7 +24,7 @@ pub(crate) struct Routes {
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     paths: VecDeque<Path>,
-    ufrags: VecDeque<String>,
+    ufrags: Vec<String>,
     checks: VecDeque<TransactionId>,
 }
 
@@ -77,17 +77,21 @@ impl Routes {
         }
     }
 
-    /// The user name fragment in force.
-    pub(crate) fn add_ufrag(&mut self, index: u32, trail: &mut Trail, ufrag: &str) {
-        if ufrag.is_empty() || trail.ufrags.iter().any(|known| known == ufrag) {
+    /// The user name fragments in force; no others lead to this connection from now on.
+    pub(crate) fn set_ufrags<'a>(
+        &mut self,
+        index: u32,
+        trail: &mut Trail,
+        ufrags: impl Iterator<Item = &'a str> + Clone,
+    ) {
+        let ufrags = ufrags.filter(|ufrag| !ufrag.is_empty()).take(UFRAGS_PER_CONNECTION);
+        if ufrags.clone().eq(trail.ufrags.iter().map(String::as_str)) {
             return;
         }
-        trail.ufrags.push_back(ufrag.to_owned());
-        self.ufrags.insert(ufrag.to_owned(), index);
-        if trail.ufrags.len() > UFRAGS_PER_CONNECTION
-            && let Some(oldest) = trail.ufrags.pop_front()
-        {
-            remove_own(&mut self.ufrags, &oldest, index);
+        trail.ufrags.drain(..).for_each(|ufrag| remove_own(&mut self.ufrags, &ufrag, index));
+        for ufrag in ufrags {
+            trail.ufrags.push(ufrag.to_owned());
+            self.ufrags.insert(ufrag.to_owned(), index);
         }
     }
 
@@ -166,11 +170,17 @@ mod tests {
     #[test]
     fn fragments_and_checks_are_bounded() {
         let (mut routes, mut trail) = (Routes::default(), Trail::default());
-        for ufrag in ["", "one", "two", "two", "three"] {
-            routes.add_ufrag(3, &mut trail, ufrag);
+        for (set, leads) in [
+            (&["one"][..], [false, true, false, false, false]),
+            (&["one", "two"], [false, true, true, false, false]),
+            (&["one", "three"], [false, true, false, true, false]),
+            (&["", "two", "three", "one", "four"], [false, true, true, true, false]),
+            (&["three"], [false, false, false, true, false]),
+        ] {
+            routes.set_ufrags(3, &mut trail, set.iter().copied());
+            let found = ["", "one", "two", "three", "four"].map(|ufrag| routes.by_ufrag(ufrag));
+            assert_eq!(found, leads.map(|leads| leads.then_some(3)), "{set:?}");
         }
-        let found = ["", "one", "two", "three"].map(|ufrag| routes.by_ufrag(ufrag));
-        assert_eq!(found, [None, None, Some(3), Some(3)]);
         for number in 0..=CHECKS_PER_CONNECTION as u8 {
             routes.add_check(3, &mut trail, [number; 12], path(7).1);
             routes.add_check(3, &mut trail, [number; 12], path(7).1);

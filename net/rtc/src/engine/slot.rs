@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use netdyno_rtc_core::{Event, PeerConnection, PeerState};
+use netdyno_rtc_core::{Event, PeerConnection};
 
 use super::routes::Trail;
 
@@ -69,6 +69,6 @@ impl Slot {
 
     /// Whether nothing comes or goes any more, though the application may not know.
     pub(crate) fn is_ending(&self) -> bool {
-        matches!(self.peer.state(), PeerState::Closed | PeerState::Failed)
+        self.peer.is_over()
     }
 }

@@ -7,7 +7,7 @@ use std::task::Poll;
 use netdyno_rtc_core::{ChannelId, ChannelOptions, PeerState, Stats};
 
 use super::channel::Channel;
-use super::hub::Hub;
+use super::hub::{Hub, State};
 use super::peer_inner::PeerInner;
 use super::peers::ChannelState;
 use super::waiters::Wait;
@@ -32,9 +32,24 @@ impl Peer {
         self.inner.with(|connection| Ok(connection.create_offer(false)?))
     }
 
-    /// An offer with new ICE credentials, for a path that was lost.
+    /// An offer with new ICE credentials, for a path that was lost. Also where the connection has failed, as long as it is not
+    /// [over](Self::is_over): channels go on, and what was not delivered is.
     pub fn restart_ice(&self) -> Result<String, Error> {
         self.inner.with(|connection| Ok(connection.create_offer(true)?))
+    }
+
+    /// Whether an offer of ours waits for its answer.
+    pub fn has_local_offer(&self) -> bool {
+        let id = self.inner.id;
+        let has_offer =
+            |state: &mut State| state.engine.connection(id).is_some_and(|it| it.has_local_offer());
+        self.inner.hub.look(has_offer)
+    }
+
+    /// Withdraws the offer of ours that waits for its answer: all is as before it, and an offer of the peer can be taken. When both
+    /// sides offer at once, the one that is to give way does this and takes the other's offer.
+    pub fn rollback(&self) -> Result<(), Error> {
+        self.inner.with(|connection| Ok(connection.rollback()?))
     }
 
     /// Takes the peer's offer and gives the answer.
@@ -56,6 +71,12 @@ impl Peer {
     /// State of the connection.
     pub fn state(&self) -> PeerState {
         self.inner.entry(|entry| entry.map_or(PeerState::Closed, |entry| entry.state))
+    }
+
+    /// Whether it has ended. One that has [failed](PeerState::Failed) may be kept for a restart of ICE
+    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)).
+    pub fn is_over(&self) -> bool {
+        self.inner.entry(|entry| entry.is_none_or(|entry| entry.is_over))
     }
 
     /// Statistics; `None` once it is over.
@@ -92,7 +113,7 @@ impl Peer {
             if let Some(incoming) = entry.incoming.pop_front() {
                 return Poll::Ready(Ok(incoming));
             }
-            if entry.is_over() {
+            if entry.is_over {
                 return Poll::Ready(Err(entry.why_over()));
             }
             entry.acceptors.register(wait);
@@ -102,11 +123,19 @@ impl Peer {
     }
 
     pub(crate) fn poll_connected(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
-        self.inner.entry(|entry| {
-            let Some(entry) = entry else { return Poll::Ready(Err(Error::Closed)) };
-            match entry.state {
+        let (key, id) = (self.inner.key, self.inner.id);
+        self.inner.hub.look(|state| {
+            let Some(entry) = state.peers.get_mut(key) else { return Poll::Ready(Err(Error::Closed)) };
+            // What the connection says itself: of a restart that has just begun the events may not have been dealt out.
+            let known = state.engine.connection(id).map(|connection| {
+                (connection.state(), connection.failure().map(|error| Error::Peer(error.clone())))
+            });
+            let (state, failure) = known.unwrap_or((entry.state, None));
+            match state {
                 PeerState::Connected | PeerState::Disconnected => Poll::Ready(Ok(())),
-                PeerState::Closed | PeerState::Failed => Poll::Ready(Err(entry.why_over())),
+                PeerState::Closed | PeerState::Failed => {
+                    Poll::Ready(Err(failure.unwrap_or_else(|| entry.why_over())))
+                }
                 _ => {
                     entry.watchers.register(wait);
                     Poll::Pending
@@ -115,11 +144,11 @@ impl Peer {
         })
     }
 
-    /// Ready when the state is another one than `last`.
+    /// Ready when the state is another one than `last`, or the last of all.
     pub(crate) fn poll_state(&self, wait: &mut Wait<'_>, last: PeerState) -> Poll<PeerState> {
         self.inner.entry(|entry| {
             let Some(entry) = entry else { return Poll::Ready(PeerState::Closed) };
-            if entry.state != last {
+            if entry.state != last || entry.is_over {
                 return Poll::Ready(entry.state);
             }
             entry.watchers.register(wait);
@@ -130,7 +159,7 @@ impl Peer {
     pub(crate) fn poll_over(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
         self.inner.entry(|entry| {
             let Some(entry) = entry else { return Poll::Ready(Ok(())) };
-            if entry.is_over() {
+            if entry.is_over {
                 return Poll::Ready(entry.failure.clone().map_or(Ok(()), |error| Err(Error::Peer(error))));
             }
             entry.watchers.register(wait);

@@ -59,6 +59,7 @@ pub(super) struct PeerEntry {
     pub(super) id: ConnectionId,
     pub(super) state: PeerState,
     pub(super) failure: Option<core::Error>,
+    pub(super) is_over: bool,
     pub(super) channels: BTreeMap<ChannelId, ChannelState>,
     /// Channels that the peer opened, and nobody accepted yet, with their labels: the connection forgets a channel
     /// that is closed.
@@ -94,18 +95,14 @@ impl PeerEntry {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        matches!(self.state, PeerState::Closed | PeerState::Failed)
-    }
-
     /// Why it is over.
     pub(super) fn why_over(&self) -> Error {
         self.failure.clone().map_or(Error::Closed, Error::Peer)
     }
 
     fn end(&mut self, state: PeerState, woken: &mut Vec<Waker>) {
-        self.state = state;
-        let end = if state == PeerState::Failed { ChannelEnd::Failed } else { ChannelEnd::Cut };
+        (self.state, self.is_over) = (state, true);
+        let end = if self.failure.is_some() { ChannelEnd::Failed } else { ChannelEnd::Cut };
         for channel in self.channels.values_mut() {
             channel.end.get_or_insert(end);
             channel.readers.wake(woken);
@@ -132,6 +129,7 @@ impl Peers {
             id,
             state: PeerState::New,
             failure: None,
+            is_over: false,
             channels: BTreeMap::new(),
             incoming: VecDeque::new(),
             acceptors: Waiters::default(),
@@ -168,7 +166,7 @@ impl Peers {
     /// Nothing will happen any more to any of them.
     pub(super) fn end_all(&mut self) {
         for (_, peer) in &mut self.slab {
-            if !peer.is_over() {
+            if !peer.is_over {
                 peer.end(PeerState::Closed, &mut self.woken);
             }
         }
@@ -185,9 +183,13 @@ impl Handler for Peers {
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
         let Some((peer, woken)) = self.find(connection.id()) else { return };
         match event {
-            Event::State(state @ (PeerState::Closed | PeerState::Failed)) => peer.end(state, woken),
+            Event::State(state @ (PeerState::Closed | PeerState::Failed)) if connection.is_over() => {
+                peer.end(state, woken);
+            }
             Event::State(state) => {
                 peer.state = state;
+                // A restart of ICE has begun.
+                peer.failure.take_if(|_| state != PeerState::Failed);
                 peer.watchers.wake(woken);
             }
             Event::Failed(error) => peer.failure = Some(error),

@@ -3,14 +3,18 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod browser;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use browser::Browser;
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
-use netdyno_rtc::{ChannelOptions, Kind, Reliability, Settings};
+use netdyno_rtc::{ChannelOptions, Kind, PeerState, Reliability, Settings};
 use serde_json::{Value, json};
+use support::Relay;
 
 /// What `a=max-message-size` says, here and in Chromium.
 const LARGEST: usize = 262_144;
@@ -223,6 +227,87 @@ fn chromium_offers() {
 #[test]
 fn chromium_answers() {
     everything(true, &[WITH_ADDRESSES]);
+}
+
+/// Both offer; first the page gives way, as W3C's setRemoteDescription does by itself, then we do.
+#[test]
+fn both_offer_at_once() {
+    for we_are_polite in [false, true] {
+        let Some(mut pair) = Pair::new(!we_are_polite, &[WITH_ADDRESSES]) else { return };
+        pair.create("chat", ChannelOptions::default());
+        for restart in [false, true] {
+            let ours = if restart { pair.peer.restart_ice() } else { pair.peer.create_offer() }.unwrap();
+            if !we_are_polite && !restart {
+                // It must have something to offer.
+                pair.browser.call("createChannel", json!(["peer", "theirs", {}]));
+            }
+            let theirs = pair.browser.call("offer", json!(["peer", false, restart]));
+            if we_are_polite {
+                assert!(pair.peer.accept_offer(theirs.as_str().unwrap()).is_err());
+                pair.peer.rollback().unwrap();
+                let answer = pair.peer.accept_offer(theirs.as_str().unwrap()).unwrap();
+                pair.browser.call("acceptAnswer", json!(["peer", answer]));
+            } else {
+                let answer = pair.browser.call("acceptOffer", json!(["peer", ours, false]));
+                pair.peer.accept_answer(answer.as_str().unwrap()).unwrap();
+            }
+            if !restart {
+                pair.open("chat");
+            }
+            pair.exchange("chat");
+        }
+    }
+}
+
+/// Nothing gets through until both ends say that they have failed; then a restart, which either end offers.
+#[test]
+fn a_path_that_was_lost_for_long() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| lost_for_long(false));
+        scope.spawn(|| lost_for_long(true));
+    });
+}
+
+fn lost_for_long(we_restart: bool) {
+    let Some(mut browser) = Browser::start(&[WITH_ADDRESSES]) else { return };
+    browser.call("create", json!(["peer"]));
+    let mut settings = Settings::new().unwrap();
+    Arc::make_mut(&mut settings.peer).consent_timeout = Duration::from_secs(15);
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let port = endpoint.local_address().port();
+    let relay = Relay::start();
+    let peer = PeerConnection::new(&endpoint).unwrap();
+    let channel = peer.create_channel("chat", ChannelOptions::default()).unwrap();
+    let signal = |browser: &mut Browser, we_offer: bool, restart: bool| {
+        if we_offer {
+            let offer = if restart { peer.restart_ice() } else { peer.create_offer() }.unwrap();
+            let offer = relay.describe(0, port, &offer);
+            let answer = browser.call("acceptOffer", json!(["peer", offer, false]));
+            peer.accept_answer(&relay.stands_in(1, answer.as_str().unwrap())).unwrap();
+        } else {
+            let offer = browser.call("offer", json!(["peer", false, restart]));
+            let answer = peer.accept_offer(&relay.stands_in(1, offer.as_str().unwrap())).unwrap();
+            browser.call("acceptAnswer", json!(["peer", relay.describe(0, port, &answer)]));
+        }
+    };
+    signal(&mut browser, true, false);
+    channel.send_text("before").unwrap();
+    let recv = || channel.recv_timeout(PATIENCE).unwrap().expect("the echo").data;
+    assert_eq!(recv(), "before");
+    relay.cut(true);
+    channel.send_text("into the gap").unwrap();
+    browser.expect(&[("type", json!("state")), ("state", json!("failed"))]);
+    let mut state = peer.state();
+    while state != PeerState::Failed {
+        state = peer.wait_state_timeout(state, PATIENCE).expect("it fails");
+    }
+    channel.send_text("while it has failed").unwrap();
+    relay.cut(false);
+    signal(&mut browser, we_restart, true);
+    channel.send_text("after").unwrap();
+    for text in ["into the gap", "while it has failed", "after"] {
+        assert_eq!(recv(), text);
+    }
 }
 
 /// Its candidates are names of multicast DNS, and it trickles: its checks alone say where it is.

@@ -1,6 +1,10 @@
 //! What several tests need.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
@@ -57,4 +61,80 @@ pub fn threads_named(name: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|found| found.trim_end() == name).count()
+}
+
+/// A relay between two endpoints on the loopback interface, which can stop to.
+pub struct Relay {
+    sockets: [UdpSocket; 2],
+    is_cut: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Relay {
+    /// Begins; dropping what it gives ends it.
+    pub fn start() -> Running {
+        let socket = |_| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            socket
+        };
+        let relay = Arc::new(Self {
+            sockets: [0, 1].map(socket),
+            is_cut: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        });
+        // Who was last heard by each socket.
+        let heard: Arc<[Mutex<Option<SocketAddr>>; 2]> = Arc::default();
+        for side in 0..2 {
+            let (relay, heard) = (relay.clone(), heard.clone());
+            thread::spawn(move || relay.carry(side, &heard));
+        }
+        Running(relay)
+    }
+
+    fn carry(&self, side: usize, heard: &[Mutex<Option<SocketAddr>>; 2]) {
+        let mut bytes = vec![0; 65_536];
+        while !self.is_over.load(Ordering::Relaxed) {
+            let Ok((length, from)) = self.sockets[side].recv_from(&mut bytes) else { continue };
+            *heard[side].lock().unwrap() = Some(from);
+            let to = *heard[1 - side].lock().unwrap();
+            if let Some(to) = to.filter(|_| !self.is_cut.load(Ordering::Relaxed)) {
+                let _ = self.sockets[1 - side].send_to(&bytes[..length], to);
+            }
+        }
+    }
+}
+
+/// A relay that is running.
+pub struct Running(Arc<Relay>);
+
+impl Running {
+    /// Whether nothing comes through from now on.
+    pub fn cut(&self, is_cut: bool) {
+        self.0.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// A description of the endpoint with this port, as the other one is to have it. `side`: 0 for who is described to 1.
+    pub fn describe(&self, side: usize, port: u16, description: &str) -> String {
+        let ours = self.0.sockets[1 - side].local_addr().unwrap().port();
+        let there = description.replace(&format!(" 127.0.0.1 {port} "), &format!(" 127.0.0.1 {ours} "));
+        assert_ne!(there, description);
+        there
+    }
+}
+
+impl Running {
+    /// A description without addresses but the relay's, for whoever names many.
+    pub fn stands_in(&self, side: usize, description: &str) -> String {
+        let ours = self.0.sockets[1 - side].local_addr().unwrap().port();
+        let lines = description.lines().filter(|line| !line.starts_with("a=candidate"));
+        let lines: Vec<String> = lines.map(|line| format!("{line}\r\n")).collect();
+        format!("{}a=candidate:1 1 udp 2130706431 127.0.0.1 {ours} typ host\r\n", lines.concat())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
 }

@@ -16,14 +16,23 @@ use crate::sdp::{Candidate, CandidateKind};
 /// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
 /// once, and a host has few pairs; a longer Ta would only delay the second.
 const TIMING_ADVANCE: Duration = Duration::from_millis(5);
-/// Time to the first retransmission of a check. RFC 8445 section 14.3 asks for 500 ms, browsers take 250 ms or less.
-/// A check has 100 bytes; one that was lost, or came before the peer had our description, should not cost more.
-const INITIAL_RTO: Duration = Duration::from_millis(100);
+/// RTO, the time to the first retransmission of a check: this, or Ta for each pair if that is longer (RFC 8445 section 14.3). It
+/// doubles with each. Who was not ready for a check need not be waited for: his own brings ours again.
+const RTO_MIN: Duration = Duration::from_millis(500);
+/// The same once a pair has answered: a lost nomination should not cost more.
+const ANSWERED_RTO: Duration = Duration::from_millis(100);
+/// Checks to an address that never answers (Rc, RFC 8489 section 6.2.1), and the longest time between two of them.
+const UNANSWERED_CHECKS: usize = 7;
+const UNANSWERED_RTO_MAX: Duration = Duration::from_secs(16);
+/// Once a pair works: after so many requests without an answer the agent forgets a pair, which is longer than consent lasts.
+const UNANSWERED_REQUESTS: usize = 9;
 /// Consent is asked for every 5 s, varied by 20 % (RFC 7675 section 5.1), never below 4 s.
 const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
 /// Checks to addresses that have never answered, of one session: 64 candidates of an offer are no reason to send a stranger
-/// more than an agent that keeps to RFC 8445 section 14.3 and RFC 8489 section 6.2.1 (seven to each) would.
+/// seven to each.
 const UNANSWERED_MAX: u32 = 256;
+/// The first bytes of a request for binding (RFC 8489 section 5).
+const BINDING_REQUEST: [u8; 2] = [0, 1];
 /// Steps of the agent in one go: it takes queued checks one by one.
 const STEPS_MAX: usize = 128;
 
@@ -35,7 +44,7 @@ pub(crate) struct Path {
 }
 
 /// A datagram of ICE.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) path: Path,
     pub(crate) bytes: Vec<u8>,
@@ -86,8 +95,20 @@ pub(super) struct Session {
     /// Addresses that the peer says to see us at.
     mapped: Vec<SocketAddr>,
     known_max: usize,
+    pairs_max: usize,
+    locals: usize,
     /// Checks that may still go to addresses that have not answered.
     unanswered_left: u32,
+    /// The latest check of each pair, until one is nominated.
+    checks: Vec<Datagram>,
+    is_settled: bool,
+    /// A check of ours was answered.
+    is_answered: bool,
+    /// The peer has made a check there, which ours should follow.
+    triggered: Option<Path>,
+    /// The same where the pair works already, but is not nominated, and when.
+    reminder: Option<(Instant, Path)>,
+    started_at: Option<Instant>,
     deadline: Option<Instant>,
 }
 
@@ -96,18 +117,33 @@ impl Session {
         let mut agent = IceAgent::with_hmac(credentials, &AwsLcHmac);
         agent.set_ice_lite(lite);
         agent.set_timing_advance(TIMING_ADVANCE);
-        agent.set_initial_stun_rto(INITIAL_RTO);
-        agent.set_max_stun_rto(Duration::from_millis(CONSENT_INTERVAL_MS.0));
+        agent.set_initial_stun_rto(RTO_MIN);
+        agent.set_max_stun_rto(UNANSWERED_RTO_MAX);
+        agent.set_max_stun_retransmits(UNANSWERED_CHECKS);
         // Checks are some 100 bytes; with the longest user name that is taken they still fit.
         agent.set_mtu(800..=1200);
-        let (known, mapped) = (Vec::new(), Vec::new());
-        Self { agent, known, mapped, known_max: 0, unanswered_left: UNANSWERED_MAX, deadline: None }
+        Self {
+            agent,
+            known: Vec::new(),
+            mapped: Vec::new(),
+            known_max: 0,
+            pairs_max: 0,
+            locals: 0,
+            unanswered_left: UNANSWERED_MAX,
+            checks: Vec::new(),
+            is_settled: false,
+            is_answered: false,
+            triggered: None,
+            reminder: None,
+            started_at: None,
+            deadline: None,
+        }
     }
 
     pub(super) fn configure(&mut self, pairs_max: usize, known_max: usize, tie_breaker: u64) {
         self.agent.set_max_candidate_pairs(pairs_max);
         self.agent.set_control_tie_breaker(tie_breaker);
-        self.known_max = known_max;
+        (self.pairs_max, self.known_max) = (pairs_max, known_max);
     }
 
     // -- getters --
@@ -142,8 +178,13 @@ impl Session {
         self.agent.nominated_pair_rtt()
     }
 
+    /// When the peer's credentials became known.
+    pub(super) fn started_at(&self) -> Option<Instant> {
+        self.started_at
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.into_iter().chain(self.reminder.map(|(at, _)| at)).min()
     }
 
     // -- commands --
@@ -151,7 +192,10 @@ impl Session {
     /// Gives the priority of the candidate, if the address is one that datagrams can come to.
     pub(super) fn add_local(&mut self, address: SocketAddr) -> Option<u32> {
         let candidate = is::Candidate::host(address, "udp").ok()?;
-        self.agent.add_local_candidate(candidate).map(is::Candidate::prio)
+        let priority = self.agent.add_local_candidate(candidate).map(is::Candidate::prio);
+        self.locals += usize::from(priority.is_some());
+        self.set_rto();
+        priority
     }
 
     pub(super) fn start(&mut self, now: Instant, remote: Remote<'_>, controlling: bool) {
@@ -160,6 +204,7 @@ impl Session {
         }
         let credentials = IceCreds { ufrag: remote.ufrag.into(), pass: remote.password.into() };
         self.agent.set_remote_credentials(credentials);
+        self.started_at.get_or_insert(now);
         self.deadline = Some(now);
     }
 
@@ -191,6 +236,7 @@ impl Session {
             None,
         );
         self.agent.add_remote_candidate(candidate);
+        self.set_rto();
         Ok(())
     }
 
@@ -201,10 +247,11 @@ impl Session {
         }
     }
 
-    /// Draws a new interval to the next request for consent, so that connections do not ask in step.
+    /// There is consent. Draws a new interval to the next request for it, so that connections do not ask in step.
     pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
         let (least, span) = CONSENT_INTERVAL_MS;
         self.agent.set_max_stun_rto(Duration::from_millis(least + rng.next_u64() % span));
+        self.agent.set_max_stun_retransmits(UNANSWERED_REQUESTS);
     }
 
     // -- input --
@@ -227,11 +274,20 @@ impl Session {
         let packet =
             StunPacket { proto: Protocol::Udp, source: path.remote, destination: path.local, message };
         let success = packet.message.is_successful_binding_response();
+        let nominates = packet.message.use_candidate();
         if !self.agent.handle_packet(now, packet) {
             return None;
         }
         if request || success {
             self.validate(path.remote);
+        }
+        if request && !self.is_valid(path.remote) {
+            self.triggered = Some(path);
+        } else if request && !nominates && !self.is_settled && !self.agent.controlling() {
+            self.reminder.get_or_insert((now + TIMING_ADVANCE, path));
+        }
+        if success && !std::mem::replace(&mut self.is_answered, true) {
+            self.set_rto();
         }
         if let Some(mapped) = mapped.filter(|mapped| success && !self.mapped.contains(mapped)) {
             self.mapped.push(mapped);
@@ -253,11 +309,14 @@ impl Session {
             while let Some(transmit) = self.agent.poll_transmit() {
                 let path = Path { local: transmit.source, remote: transmit.destination };
                 if transmits.len() < room && self.may_send(path.remote) {
-                    transmits.push_back(Datagram { path, bytes: transmit.contents.into() });
+                    let datagram = Datagram { path, bytes: transmit.contents.into() };
+                    self.keep_check(&datagram);
+                    transmits.push_back(datagram);
                 }
             }
             while let Some(event) = self.agent.poll_event() {
                 if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
+                    self.settle();
                     chosen = Some(Path { local: source, remote: destination });
                 }
             }
@@ -267,10 +326,51 @@ impl Session {
                 break;
             }
         }
+        // A triggered check (RFC 8445 section 7.3.1.4): the one that was sent there and not answered, again. It may have come before
+        // the peer knew of us.
+        let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
+        let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);
+        if let Some(check) = again.or(reminder).and_then(|path| self.check_of(path)) {
+            transmits.extend((transmits.len() < room).then(|| check.clone()));
+        }
+        if reminder.is_some() {
+            self.settle();
+        }
         chosen
     }
 
     // -- helpers --
+
+    /// RTO for as many pairs as there may be (RFC 8445 section 14.3), until one answers.
+    fn set_rto(&mut self) {
+        let pairs = (self.locals * self.known.len()).min(self.pairs_max);
+        let before = RTO_MIN.max(TIMING_ADVANCE * pairs as u32);
+        self.agent.set_initial_stun_rto(if self.is_answered { ANSWERED_RTO } else { before });
+    }
+
+    /// The latest check of a pair.
+    fn check_of(&self, path: Path) -> Option<&Datagram> {
+        self.checks.iter().find(|check| check.path == path)
+    }
+
+    /// A pair is nominated, or the peer was reminded to: checks are the agent's alone from now on.
+    fn settle(&mut self) {
+        (self.is_settled, self.checks, self.reminder) = (true, Vec::new(), None);
+    }
+
+    /// Remembers a check.
+    fn keep_check(&mut self, datagram: &Datagram) {
+        let is_request = datagram.bytes.first_chunk() == Some(&BINDING_REQUEST);
+        if !is_request || self.is_settled {
+            return;
+        }
+        // This is the check that was to follow the peer's.
+        self.triggered = self.triggered.filter(|path| *path != datagram.path);
+        self.checks.retain(|check| check.path != datagram.path);
+        if self.checks.len() < self.pairs_max {
+            self.checks.push(datagram.clone());
+        }
+    }
 
     /// Whether one more check may go there; counts it.
     fn may_send(&mut self, remote: SocketAddr) -> bool {

@@ -214,7 +214,7 @@ fn a_short_consent_timeout_does_not_end_a_healthy_connection() {
 fn strangers_are_not_flooded_with_checks() {
     let config = config();
     // candidates of an offer -> checks in 30 s, at the most
-    for (candidates, most) in [(1_u16, 20), (8, 128), (64, 256)] {
+    for (candidates, most) in [(1_u16, 7), (8, 56), (64, 256)] {
         let mut net = Net::new([&config, &config]);
         let remote = Remote { ufrag: "made", password: "upmadeupmadeupmadeup12", lite: false };
         net.sides[1].start(net.now, remote, false);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use netdyno_sctp::{Ppid, SendOptions, StreamId};
 
-use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection, PeerState};
+use super::{ChannelId, ChannelOptions, ChannelState, Event, Kind, PeerConnection};
 use crate::dtls::Role;
 use crate::error::{ChannelError, SendError};
 use crate::stats::ChannelStats;
@@ -264,10 +264,8 @@ impl PeerConnection {
         data: &[u8],
     ) -> Result<(), SendError> {
         self.now = now;
-        match self.state {
-            PeerState::Failed => return Err(SendError::Failed),
-            PeerState::Closed => return Err(SendError::Closed),
-            _ => {}
+        if self.is_over() {
+            return Err(if self.failure.is_some() { SendError::Failed } else { SendError::Closed });
         }
         if kind == Kind::Text && std::str::from_utf8(data).is_err() {
             return Err(SendError::NotUtf8);

@@ -51,8 +51,11 @@ use crate::stats::Stats;
 ///   sends in order until its channel is acknowledged.
 /// - DCEP comes in the order of arrival with the messages: while one waits to be taken by [`recv`](Self::recv), the
 ///   openings behind it wait too.
-/// - There is no rollback: while an offer of ours waits for its answer, an offer of the peer is refused.
-/// - [`Failed`](PeerState::Failed) is final.
+/// - While an offer of ours waits for its answer, an offer of the peer is refused, unless ours is withdrawn by
+///   [`rollback`](Self::rollback) before. An offer of the peer is answered in one step, so that there is none to withdraw.
+/// - A connection that [`Failed`](PeerState::Failed) because ICE did is kept for [`Config::restart_timeout`], with its channels and
+///   what was not delivered: a restart of ICE brings it back. Then it is closed. Other failures are its end at once; so
+///   [`is_over`](Self::is_over) says.
 #[derive(Debug)]
 pub struct PeerConnection {
     config: Arc<Config>,
@@ -64,6 +67,10 @@ pub struct PeerConnection {
     /// [`Event::Incoming`] among them.
     unpolled_incoming: usize,
     state: PeerState,
+    failure: Option<Error>,
+    /// Until when a restart of ICE may bring it back.
+    kept_until: Option<Instant>,
+    is_over: bool,
     ice_told: IceState,
     counters: Counters,
     /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
@@ -99,6 +106,9 @@ impl PeerConnection {
             events: VecDeque::new(),
             unpolled_incoming: 0,
             state: PeerState::New,
+            failure: None,
+            kept_until: None,
+            is_over: false,
             ice_told: IceState::New,
             counters: Counters::default(),
             config,
@@ -111,6 +121,17 @@ impl PeerConnection {
     /// State of the connection.
     pub fn state(&self) -> PeerState {
         self.state
+    }
+
+    /// Whether nothing comes or goes any more. A connection that has failed may not be over: see
+    /// [`Config::restart_timeout`].
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Why it failed, if it did and a restart of ICE has not brought it back.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
     }
 
     /// Statistics of the connection.
@@ -171,6 +192,9 @@ impl PeerConnection {
         if self.is_over() {
             return;
         }
+        if self.kept_until.is_some_and(|until| now >= until) {
+            return self.end(now, self.failure.clone());
+        }
         self.ice.handle_timeout(now);
         self.transport.handle_timeout(now);
         self.settle(now);
@@ -200,14 +224,11 @@ impl PeerConnection {
         if self.is_over() {
             return None;
         }
-        [self.ice.next_deadline(), self.transport.next_deadline()].into_iter().flatten().min()
+        let deadlines = [self.ice.next_deadline(), self.transport.next_deadline(), self.kept_until];
+        deadlines.into_iter().flatten().min()
     }
 
     // -- helpers --
-
-    fn is_over(&self) -> bool {
-        matches!(self.state, PeerState::Closed | PeerState::Failed)
-    }
 
     /// After any input: what each layer has to say, told to the next one and to the application.
     fn settle(&mut self, now: Instant) {
@@ -218,25 +239,44 @@ impl PeerConnection {
     }
 
     fn settle_ice(&mut self, now: Instant) {
+        if self.is_over() {
+            return;
+        }
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;
             self.tell(Event::Ice(ice));
         }
         if let Some(error) = self.ice.failure() {
-            return self.end(now, Some(error));
+            return self.fail(now, error);
         }
+        (self.failure, self.kept_until) = (None, None);
+        self.transport.set_path(now, !self.ice.is_down());
         let state = match (ice, self.transport.is_connected()) {
             (IceState::New, _) => PeerState::New,
+            (IceState::Checking, _) | (_, false) => PeerState::Connecting,
             (IceState::Disconnected, true) => PeerState::Disconnected,
             (_, true) => PeerState::Connected,
-            (_, false) => PeerState::Connecting,
         };
         self.set_state(state);
     }
 
+    /// ICE has failed. Kept is what a restart of it can bring back.
+    fn fail(&mut self, now: Instant, error: Error) {
+        let until = now.checked_add(self.config.restart_timeout);
+        if self.config.restart_timeout.is_zero() {
+            return self.end(now, Some(error));
+        }
+        if self.failure.is_none() {
+            self.transport.set_path(now, false);
+            (self.failure, self.kept_until) = (Some(error.clone()), until);
+            self.tell(Event::Failed(error));
+            self.set_state(PeerState::Failed);
+        }
+    }
+
     fn set_state(&mut self, state: PeerState) {
-        if self.state != state && !self.is_over() {
+        if self.state != state {
             self.state = state;
             self.tell(Event::State(state));
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use super::{PeerConnection, PeerState};
+use super::PeerConnection;
 use crate::dtls::{Fingerprint, Role};
 use crate::error::SignalingError;
 use crate::ice::Remote;
@@ -86,7 +86,7 @@ impl PeerConnection {
     }
 
     /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials;
-    /// until they have led to a new pair, the connection goes on over the old one.
+    /// until they have led to a new pair, the connection goes on over the old one, if that still works.
     pub fn create_offer(&mut self, now: Instant, restart: bool) -> Result<String, SignalingError> {
         self.now = now;
         self.check_open()?;
@@ -97,12 +97,35 @@ impl PeerConnection {
         Ok(self.describe(Setup::ActPass))
     }
 
+    /// Whether an offer of ours waits for its answer (W3C signalingState `have-local-offer`).
+    pub fn has_local_offer(&self) -> bool {
+        self.signaling.offered
+    }
+
+    /// Withdraws the offer of ours that waits for its answer (RFC 9429 section 4.1.10.2, W3C `setLocalDescription` of type
+    /// "rollback"): all is as before it, and an offer of the peer can be taken, or another one made. Channels stay, and open with the
+    /// next descriptions. When both sides offer at once, one of them does this and takes the other's offer; which one, they have agreed
+    /// upon before.
+    ///
+    /// An answer to the offer withdrawn must not be taken for one to a later offer: the way to the peer keeps the order.
+    pub fn rollback(&mut self, now: Instant) -> Result<(), SignalingError> {
+        self.now = now;
+        self.check_open()?;
+        if !std::mem::take(&mut self.signaling.offered) {
+            return Err(SignalingError::State("there is no offer of ours to withdraw"));
+        }
+        self.ice.roll_back();
+        Ok(())
+    }
+
     /// Takes the peer's offer and gives the answer; both are in force then. Sections for audio and video are rejected.
     pub fn accept_offer(&mut self, now: Instant, offer: &str) -> Result<String, SignalingError> {
         self.now = now;
         self.check_open()?;
         if self.signaling.offered {
-            return Err(SignalingError::State("an offer of ours waits for its answer"));
+            return Err(SignalingError::State(
+                "an offer of ours waits for its answer: withdraw it (rollback), or leave this one unanswered",
+            ));
         }
         let description = Description::parse(offer, &self.config.limits)?;
         let before = self.signaling.agreed.map(|agreed| agreed.role);
@@ -178,20 +201,21 @@ impl PeerConnection {
     }
 
     /// Our ICE user name fragment: the first part of USERNAME in checks that are for us (one port for many). A restart
-    /// changes it, while checks with the old one may still come.
+    /// changes it, while checks with the old one may still come: [`local_ufrags`](Self::local_ufrags).
     pub fn local_ufrag(&self) -> &str {
         &self.ice.credentials().ufrag
+    }
+
+    /// All user name fragments of ours that checks may carry, at the most three: of the session in use, of a restart under way, and of
+    /// a restart that is offered.
+    pub fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
+        self.ice.local_ufrags()
     }
 
     // -- helpers --
 
     fn check_open(&self) -> Result<(), SignalingError> {
-        match self.state {
-            PeerState::Closed | PeerState::Failed => {
-                Err(SignalingError::State("the peer connection is over"))
-            }
-            _ => Ok(()),
-        }
+        if self.is_over() { Err(SignalingError::State("the peer connection is over")) } else { Ok(()) }
     }
 
     /// The sections of a description must be those of before, in order; later offers may add some.

@@ -36,6 +36,8 @@ pub(super) struct Transport {
     pub(super) held_over: Vec<u8>,
     /// The peer is still to be told that it is over.
     pub(super) farewell: bool,
+    /// ICE has lost the path. Nothing can be sent, and so no silence counts: time stands still.
+    is_cut_off: bool,
 }
 
 impl Transport {
@@ -53,6 +55,7 @@ impl Transport {
             waiting: None,
             held_over: Vec::new(),
             farewell: false,
+            is_cut_off: false,
         })
     }
 
@@ -64,7 +67,20 @@ impl Transport {
         self.association.as_ref().map(|association| association.stats()).unwrap_or_default()
     }
 
+    /// Whether ICE has a path, as far as it ever had one.
+    pub(super) fn set_path(&mut self, now: Instant, is_there: bool) {
+        if std::mem::replace(&mut self.is_cut_off, !is_there)
+            && is_there
+            && let Some(association) = &mut self.association
+        {
+            association.handle_path_restored(now);
+        }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.is_cut_off {
+            return;
+        }
         if let Some(dtls) = &mut self.dtls {
             dtls.handle_timeout(now);
         }
@@ -80,6 +96,9 @@ impl Transport {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
+        if self.is_cut_off {
+            return None;
+        }
         let dtls = self.dtls.as_ref().and_then(|dtls| dtls.next_deadline());
         let association = self.association.as_ref().and_then(|association| association.next_deadline());
         [dtls, association, self.connect_at].into_iter().flatten().min()
@@ -199,13 +218,14 @@ impl PeerConnection {
         let may_send = !matches!(error, Some(Error::Ice(_)));
         self.transport.farewell = may_send && self.transport.dtls.is_some();
         self.transport.connect_at = None;
-        let state = match error {
-            Some(error) => {
-                self.tell(Event::Failed(error));
-                PeerState::Failed
-            }
-            None => PeerState::Closed,
-        };
-        self.set_state(state);
+        (self.is_over, self.kept_until) = (true, None);
+        let had_failed = self.state == PeerState::Failed;
+        if let Some(error) = error.filter(|error| self.failure.as_ref() != Some(error)) {
+            self.failure = Some(error.clone());
+            self.tell(Event::Failed(error));
+        }
+        // Who was told that it failed, and might come back, is told of the end too.
+        let has_failed = self.failure.is_some() && !had_failed;
+        self.set_state(if has_failed { PeerState::Failed } else { PeerState::Closed });
     }
 }

@@ -92,7 +92,8 @@ pub enum PeerState {
     Connected,
     /// No answer for a while; may come back.
     Disconnected,
-    /// Over because of an error.
+    /// There was an error. If it was one of ICE a restart may bring the connection back for some time
+    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)); then it is closed. Else it is over.
     Failed,
     /// Over.
     Closed,
@@ -116,6 +117,7 @@ pub enum Event {
     Writable,
     /// The channel is closed: by either side, or with the connection.
     ChannelClosed(ChannelId),
-    /// Over because of an error; `State(Failed)` comes with it.
+    /// There was an error; `State(Failed)` comes with it. Whether the connection is over by it says
+    /// [`PeerConnection::is_over`](crate::PeerConnection::is_over).
     Failed(Error),
 }

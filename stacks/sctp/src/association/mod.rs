@@ -239,6 +239,15 @@ impl Association {
         self.take_packet(now, packet);
     }
 
+    /// There is a path again, perhaps another one, after a time without any in which [`handle_timeout`](Self::handle_timeout) was not
+    /// called: silence of before does not count against the peer, and what is on its way is lost.
+    pub fn handle_path_restored(&mut self, now: Instant) {
+        if self.phase.is_set_up() {
+            self.outbound.handle_path_restored(now);
+            self.restart_path(now);
+        }
+    }
+
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);

@@ -62,6 +62,18 @@ impl Association {
         self.start_heartbeat_timer(now, Duration::ZERO);
     }
 
+    /// The path was gone, and there is one again, or another: it is asked at once whether the peer is there, how far away, and how long
+    /// packets may be.
+    pub(super) fn restart_path(&mut self, now: Instant) {
+        let verdict = self.discovery.handle_silence(u32::MAX);
+        if self.apply(verdict) {
+            self.timers.stop(Timer::Probe);
+        }
+        self.path = Path { is_due: true, ..Path::default() };
+        self.timers.stop(Timer::HeartbeatAnswer);
+        self.start_heartbeat_timer(now, Duration::ZERO);
+    }
+
     /// Takes a HEARTBEAT ACK. One with a nonce that is not on its way means nothing.
     pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, heartbeat: &Heartbeat<'_>) {
         let Ok(info) = <[u8; 8]>::try_from(heartbeat.info) else { return };

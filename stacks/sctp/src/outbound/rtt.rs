@@ -96,6 +96,11 @@ impl Rtt {
             self.doublings += 1;
         }
     }
+
+    /// The timeouts of late say nothing of the path.
+    pub(super) fn forgive(&mut self) {
+        self.doublings = 0;
+    }
 }
 
 #[cfg(test)]

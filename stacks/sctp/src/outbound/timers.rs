@@ -55,6 +55,20 @@ impl Outbound {
         self.arm(now);
     }
 
+    /// There was no path for a while: what is on its way is lost, and the timeouts of that time say nothing.
+    pub(crate) fn handle_path_restored(&mut self, now: Instant) {
+        let now = self.clock.read(now);
+        (self.timeouts_in_a_row, self.stalled_timeouts) = (0, 0);
+        self.rtt.forgive();
+        if !self.flight.is_empty() {
+            self.lose_everything(now);
+        }
+        self.timers.probe = Time::NEVER;
+        self.window_probe |= self.is_window_blocked();
+        self.restart_timer(now);
+        self.arm(now);
+    }
+
     /// RFC 9260 section 6.3.2 R3: the timer begins anew.
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.timers.retransmit = now.after(self.rtt.rto());
