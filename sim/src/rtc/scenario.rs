@@ -287,7 +287,7 @@ impl Run {
     fn check_alive(&self, side: Side) -> Result<(), Failure> {
         let Some(error) = self.apps[side.index()].failed() else { return Ok(()) };
         let rebound = self.plan.profile.rebinds.as_ref().is_some_and(|rebinds| !rebinds.is_empty());
-        let silence = error.contains("consent") || error.contains("did not answer");
+        let silence = ["consent", "did not answer", "no pair"].iter().any(|why| error.contains(why));
         let told_in_vain = self.is_closing && side != self.plan.closer && rebound && silence;
         let may_come_back = self.is_out && !self.stage.core(side).peer.is_over();
         Failure::unless(told_in_vain || may_come_back, self.stage.elapsed(), || {

@@ -401,7 +401,8 @@ impl Ice {
     fn update_state(&mut self, now: Instant) {
         let most = self.consent_timeout;
         let is_over = |at: Option<Instant>| at.is_some_and(|at| now.saturating_duration_since(at) >= most);
-        if is_over(self.consent_at) && self.restarted.is_some() {
+        let has_time = |restarted: &Session| !is_over(restarted.started_at());
+        if is_over(self.consent_at) && self.restarted.as_deref().is_some_and(has_time) {
             self.go_on_restarted();
         }
         if is_over(self.consent_at) {
