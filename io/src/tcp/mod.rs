@@ -69,12 +69,13 @@ pub use table::Key;
 /// How the kernel is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// The faster one of those that the kernel has and permits.
+    /// epoll. With 50 connections on loopback both cost 4.4 to 4.6 us of CPU time a request, and 0.3 us where 16 come
+    /// together (Linux 6.18): a tie, and epoll works everywhere, in any thread, without unsafe code.
     #[default]
     Auto,
     /// epoll, with one call a read and a write.
     Epoll,
-    /// io_uring, with one call a turn. Needs Linux 6.1.
+    /// io_uring, with one call or two a turn. Needs Linux 6.1, and a kernel and container that permit it.
     Uring,
 }
 

@@ -266,7 +266,10 @@ impl Engine {
                 let watched = std::mem::take(&mut session.watched);
                 self.keys.watch.forget(id, &watched);
                 let why = Error::OUT_OF_MEMORY;
-                return Err(Error::new(format!("EXECABORT Transaction discarded because of: {}", why.text())));
+                return Err(Error::new(format!(
+                    "EXECABORT Transaction discarded because of: {}",
+                    why.text()
+                )));
             }
         }
         if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
@@ -326,7 +329,13 @@ impl Engine {
             }
             for key in std::mem::take(&mut self.keys.ready) {
                 for id in self.world.blocking.queue(&key) {
-                    if !crate::command::Context::try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
+                    if !crate::command::Context::try_again(
+                        &mut self.keys,
+                        &mut self.world,
+                        &self.commands,
+                        id,
+                        &key,
+                    ) {
                         break;
                     }
                 }

@@ -14,7 +14,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use crate::tcp::limits::{URING_ANSWERS, URING_BUFFER_BYTES, URING_BUFFERS, URING_REQUESTS};
+use crate::tcp::limits::{TURN_EVENTS, URING_ANSWERS, URING_BUFFER_BYTES, URING_BUFFERS, URING_REQUESTS};
 
 /// The group of buffers that receives draw from.
 const GROUP: u16 = 0;
@@ -268,7 +268,10 @@ impl Ring {
             _ => args,
         };
         let result = self.ring.submitter().submit_with_args(want, &args);
-        self.answers.extend(self.ring.completion());
+        // The others stay with the kernel, which bounds what waits here.
+        if self.answers.len() < TURN_EVENTS {
+            self.answers.extend(self.ring.completion());
+        }
         match result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(true),
             Err(Errno::BUSY | Errno::AGAIN) => Ok(false),
