@@ -197,6 +197,11 @@ impl Engine {
         self.keys.dump(budget, out)
     }
 
+    /// Keys in all databases, those included whose time is over and that nobody has asked for since.
+    pub fn keys(&self) -> usize {
+        (0..self.keys.databases()).map(|db| self.keys.sizes(db).0).sum()
+    }
+
     /// Bytes that keys and values take, about.
     pub fn memory_bytes(&self) -> usize {
         self.keys.memory_bytes()

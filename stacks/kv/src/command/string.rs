@@ -47,11 +47,13 @@ struct Options {
 
 fn options(context: &Context<'_>, args: &[&[u8]], setting: bool, name: &str) -> Result<Options, Error> {
     let mut options = Options::default();
+    // Looked at once all options make sense.
+    let mut time = None;
     let mut at = 0;
     while at < args.len() {
         let word = args[at];
         at += 1;
-        let timed = options.deadline.is_some() || options.keep || options.persist;
+        let timed = time.is_some() || options.keep || options.persist;
         if setting && is(word, "nx") && !options.present {
             options.absent = true;
         } else if setting && is(word, "xx") && !options.absent {
@@ -62,13 +64,15 @@ fn options(context: &Context<'_>, args: &[&[u8]], setting: bool, name: &str) -> 
             options.keep = true;
         } else if !setting && is(word, "persist") && !timed {
             options.persist = true;
-        } else if let (Some((unit, from_now)), Some(time), false) = (Unit::option(word), args.get(at), timed)
-        {
+        } else if let (Some(kind), Some(text), false) = (Unit::option(word), args.get(at), timed) {
             at += 1;
-            options.deadline = Some(absolute(context.keys.now, time, unit, from_now, true, name)?);
+            time = Some((*text, kind));
         } else {
             return Err(Error::SYNTAX);
         }
+    }
+    if let Some((text, (unit, from_now))) = time {
+        options.deadline = Some(absolute(context.keys.now, text, unit, from_now, true, name)?);
     }
     Ok(options)
 }
