@@ -94,6 +94,7 @@ impl Worker {
                 self.disown();
             }
             self.writers.clear();
+            self.happened.woken = false;
             self.wake_others();
         }
         self.reactor.flush()?;
