@@ -115,6 +115,11 @@ enum Sync {
 }
 
 impl Cli {
+    /// How many clients are to fit.
+    pub(crate) fn clients(&self) -> usize {
+        self.maxclients
+    }
+
     /// The server that is meant.
     ///
     /// # Errors

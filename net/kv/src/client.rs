@@ -67,7 +67,8 @@ impl Client {
         }
     }
 
-    /// Executes commands of `input` and appends their answers to `output`, for as long as a turn may last. Gives how many bytes are done with.
+    /// Executes commands of `input` and appends their answers to `output`, for as long as a turn may last. Gives how
+    /// many bytes are done with.
     pub(crate) fn serve(
         &mut self,
         engine: &mut Engine,

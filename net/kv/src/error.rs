@@ -33,6 +33,11 @@ pub enum StartError {
     /// A reactor or thread could not be made.
     #[error("cannot start a thread that serves clients: {0}")]
     Reactor(#[source] io::Error),
+    /// The kernel has no io_uring, or forbids it.
+    #[error(
+        "this kernel or container permits no io_uring, or an older one than Linux 6.1's ({0}): choose --io epoll"
+    )]
+    NoUring(#[source] io::Error),
     /// The append-only file.
     #[error(transparent)]
     Aof(#[from] AofError),

@@ -9,7 +9,8 @@
 //! | bounds on all that a client can make it hold ([`Limits`]), and the next client's turn whatever the others send | bound how many clients come from one address |
 //! | maxclients, protected mode, passwords and users, output limits, idle timeouts, as Redis has them | change the server's own parameters by CONFIG SET: what the commands need, yes; threads, file and bounds are set at the start |
 //!
-//! What a command does is `netdyno-kv-core`'s part ([`core`]), how it is spelled `netdyno-resp`'s, sockets are `netdyno-io`'s. This is what joins them.
+//! What a command does is `netdyno-kv-core`'s part ([`core`]), how it is spelled `netdyno-resp`'s, sockets are
+//! `netdyno-io`'s. This is what joins them.
 //!
 //! ```
 //! use netdyno_kv::Server;
@@ -34,9 +35,10 @@
 //! # }
 //! ```
 //!
-//! A turn of a thread: wait until something arrives; with the lock on the engine execute all that did, at most 1,024 commands or 256 KiB of answers a client,
-//! the rest in the next turn; write the append-only file, and sync it where every answer promises that, once for all; then send. A client that does
-//! not take its answers is not read from any more once a mebibyte of them waits.
+//! A turn of a thread: wait until something arrives; with the lock on the engine execute all that did, at most 1,024
+//! commands or 256 KiB of answers a client, the rest in the next turn; write the append-only file, and sync it where
+//! every answer promises that, once for all; then send. A client that does not take its answers is not read from any
+//! more once a mebibyte of them waits.
 
 pub mod aof;
 mod client;

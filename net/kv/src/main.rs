@@ -7,8 +7,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use netdyno_kv::{Replayed, Server, Stopper};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+/// For listeners, files, and clients that are told that there are too many.
+const OTHER_DESCRIPTORS: u64 = 256;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
@@ -23,6 +27,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &cli::Cli) -> Result<(), Box<dyn Error>> {
     let builder = cli.builder().map_err(|error| error.text().to_owned())?;
+    make_room_for_descriptors(cli.clients());
     // Before clients can connect: from then on a signal is a wish to end in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let server = builder.start()?;
@@ -32,6 +37,24 @@ fn run(cli: &cli::Cli) -> Result<(), Box<dyn Error>> {
     server.wait()?;
     eprintln!("netdyno-kv: ended in order");
     Ok(())
+}
+
+/// Each client is a descriptor, and by default a process may have 1,024 of them; asked for, it gets more.
+fn make_room_for_descriptors(clients: usize) {
+    let wanted = clients as u64 + OTHER_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let granted = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let set = setrlimit(Resource::Nofile, Rlimit { current: Some(granted), ..limit });
+    let has = if set.is_ok() { granted } else { limit.current.unwrap_or(wanted) };
+    if has < wanted {
+        let fit = has.saturating_sub(OTHER_DESCRIPTORS);
+        eprintln!(
+            "netdyno-kv: about {fit} clients fit instead of {clients}: raise `ulimit -n`, or lower --maxclients"
+        );
+    }
 }
 
 /// The first signal ends the server in order, the second at once.

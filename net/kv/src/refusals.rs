@@ -10,7 +10,8 @@ pub(crate) const PROTECTED: &[u8] = b"-DENIED This server is in protected mode: 
 machine. To serve others, either 1) set a password, with --requirepass at the start or by CONFIG SET requirepass from the machine itself; \
 or 2) switch protected mode off, with --protected-mode no, if nobody but those you trust can reach this port.\r\n";
 
-/// Whether somebody from there is served, as far as protected mode goes: only from this machine while there is no password.
+/// Whether somebody from there is served, as far as protected mode goes: only from this machine while there is no
+/// password.
 pub(crate) fn enters(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {
     if protected && !from.to_canonical().is_loopback() { Err(PROTECTED) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use netdyno_io::tcp::{self, ListenOptions, TcpReactor};
+use netdyno_io::tcp::{self, Backend, ListenOptions, TcpReactor};
 use netdyno_kv_core::Engine;
 
 use crate::aof::Aof;
@@ -38,22 +38,24 @@ impl Server {
     }
 
     pub(crate) fn start(mut builder: Builder) -> Result<Self, StartError> {
-        let mut engine =
-            Engine::new(std::mem::take(&mut builder.config), builder.seed.unwrap_or_else(random));
-        builder.commands.drain(..).for_each(|command| engine.register(command));
-        let (aof, replayed) =
-            match builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()? {
-                Some((aof, replayed)) => (Some(aof), Some(replayed)),
-                None => (None, None),
-            };
-        let mut addresses = builder.addresses.clone();
+        let mut addresses = std::mem::take(&mut builder.addresses);
         if addresses.is_empty() {
             addresses.push((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into());
         }
+        // First what fails soonest. Who connects meanwhile waits until the file is read.
+        if builder.threads > 1 {
+            // Threads share a port, and would with another server, too.
+            listening(&builder, &mut addresses.clone(), false)?;
+        }
         let mut reactors = Vec::with_capacity(builder.threads);
         for _ in 0..builder.threads {
-            reactors.push(listening(&builder, &mut addresses)?);
+            reactors.push(listening(&builder, &mut addresses, builder.threads > 1)?);
         }
+        let config = std::mem::take(&mut builder.config);
+        let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
+        builder.commands.drain(..).for_each(|command| engine.register(command));
+        let aof = builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()?;
+        let (aof, replayed) = aof.unzip();
         let settings = SharedSettings {
             clock: Clock::new(),
             limits: builder.limits,
@@ -196,15 +198,22 @@ fn random() -> u64 {
 }
 
 /// A reactor that listens everywhere. The first one learns which ports the kernel chose, and puts them into `addresses`.
-fn listening(builder: &Builder, addresses: &mut [SocketAddr]) -> Result<TcpReactor, StartError> {
+fn listening(
+    builder: &Builder,
+    addresses: &mut [SocketAddr],
+    shared: bool,
+) -> Result<TcpReactor, StartError> {
     let mut limits = tcp::Limits::default();
     limits.connections = builder.limits.clients + CONNECTIONS_TO_REFUSE;
     limits.input_bytes = builder.limits.request.max_request_bytes.saturating_add(limits.input_bytes);
     // One answer can have any length; how many wait is bounded by us.
     limits.output_bytes = usize::MAX;
-    let mut reactor = TcpReactor::new(builder.backend, limits).map_err(StartError::Reactor)?;
+    let mut reactor = TcpReactor::new(builder.backend, limits).map_err(|error| match builder.backend {
+        Backend::Uring => StartError::NoUring(error),
+        Backend::Auto | Backend::Epoll => StartError::Reactor(error),
+    })?;
     let mut options = ListenOptions::default();
-    options.share_port = builder.threads > 1;
+    options.share_port = shared;
     for address in addresses {
         let listener =
             reactor.listen(*address, &options).map_err(|error| StartError::listen(*address, error))?;

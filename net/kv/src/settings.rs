@@ -41,14 +41,16 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Listens at this address too. Without any it is 127.0.0.1:6379. Port 0 lets the kernel choose: see [`Server::addresses`].
+    /// Listens at this address too. Without any it is 127.0.0.1:6379. Port 0 lets the kernel choose: see
+    /// [`Server::addresses`].
     #[must_use]
     pub fn bind(mut self, address: impl Into<SocketAddr>) -> Self {
         self.addresses.push(address.into());
         self
     }
 
-    /// Threads that read, write and parse; commands are executed by one at a time. One is right unless clients are many or far.
+    /// Threads that read, write and parse; commands are executed by one at a time. One is right unless clients are
+    /// many or far.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -76,7 +78,8 @@ impl Builder {
         self
     }
 
-    /// Closes clients that were silent for so long. By default they may be. Who waits for a key or listens to channels is not closed.
+    /// Closes clients that were silent for so long. By default they may be. Who waits for a key or listens to
+    /// channels is not closed.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.idle_timeout = timeout;
@@ -97,7 +100,8 @@ impl Builder {
         self
     }
 
-    /// Writes every change to a file, which is executed at the next start. See [`AofSettings`] and the promises of [`Fsync`](crate::Fsync).
+    /// Writes every change to a file, which is executed at the next start. See [`AofSettings`] and the promises of
+    /// [`Fsync`](crate::Fsync).
     #[must_use]
     pub fn append_only(mut self, settings: AofSettings) -> Self {
         self.aof = Some(settings);

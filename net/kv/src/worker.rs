@@ -1,7 +1,8 @@
 //! A thread that serves clients, in turns.
 //!
-//! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take what is to be told to
-//! others and what is to be written to the append-only file; without the lock, write that file; then send.
+//! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take
+//! what is to be told to others and what is to be written to the append-only file; without the lock, write that file;
+//! then send.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -93,6 +94,7 @@ impl Worker {
                 self.disown();
             }
             self.writers.clear();
+            self.happened.woken = false;
             self.wake_others();
         }
         self.reactor.flush()?;

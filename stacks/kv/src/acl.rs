@@ -64,7 +64,8 @@ impl User {
                 Some(category) => command.is_in(category),
                 None => match rule.split_once('|') {
                     Some((name, sub)) => {
-                        name == command.name && args.get(1).is_some_and(|a| a.eq_ignore_ascii_case(sub.as_bytes()))
+                        name == command.name
+                            && args.get(1).is_some_and(|a| a.eq_ignore_ascii_case(sub.as_bytes()))
                     }
                     None => rule == command.name,
                 },
@@ -74,7 +75,9 @@ impl User {
     }
 
     fn may_use_key(&self, key: &[u8], write: bool) -> bool {
-        self.keys.iter().any(|rule| (if write { rule.write } else { rule.read }) && glob::matches(&rule.pattern, key))
+        self.keys
+            .iter()
+            .any(|rule| (if write { rule.write } else { rule.read }) && glob::matches(&rule.pattern, key))
     }
 
     /// The rule texts of its keys.
@@ -91,8 +94,8 @@ impl User {
     }
 
     pub(crate) fn channels_text(&self) -> String {
-        let text = |pattern: &Box<[u8]>| format!("&{}", String::from_utf8_lossy(pattern));
-        self.channels.iter().map(text).collect::<Vec<_>>().join(" ")
+        let text = |pattern: &[u8]| format!("&{}", String::from_utf8_lossy(pattern));
+        self.channels.iter().map(|pattern| text(pattern)).collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn commands_text(&self) -> String {
@@ -162,8 +165,12 @@ impl User {
             "<" if !self.passwords.remove(&digest(rest.as_bytes())) => {
                 return Err("The password you are trying to remove from the user does not exist");
             }
-            "#" | "!" if rest.len() != 64 || rest.bytes().any(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'f')) => {
-                return Err("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters");
+            "#" | "!"
+                if rest.len() != 64 || rest.bytes().any(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'f')) =>
+            {
+                return Err(
+                    "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters",
+                );
             }
             "#" => {
                 self.no_password = false;
@@ -183,7 +190,9 @@ impl User {
                 self.key_rule(rights.contains('R'), rights.contains('W'), pattern)?;
             }
             "&" if self.channels.iter().any(|c| &**c == b"*") && rest != "*" => {
-                return Err("Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels");
+                return Err(
+                    "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels",
+                );
             }
             "&" => self.channels.push(rest.as_bytes().into()),
             "+" | "-" => {
@@ -192,7 +201,10 @@ impl User {
                     Some(category) if !crate::command::is_category(category) => {
                         return Err("Unknown command or category name in ACL");
                     }
-                    None if commands.find(rest.split('|').next().unwrap_or_default().as_bytes()).is_none() => {
+                    None if commands
+                        .find(rest.split('|').next().unwrap_or_default().as_bytes())
+                        .is_none() =>
+                    {
                         return Err("Unknown command or category name in ACL");
                     }
                     _ => {}
@@ -207,7 +219,9 @@ impl User {
 
     fn key_rule(&mut self, read: bool, write: bool, pattern: &str) -> Result<(), &'static str> {
         if self.keys.iter().any(|rule| rule.read && rule.write && &*rule.pattern == b"*") && pattern != "*" {
-            return Err("Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns");
+            return Err(
+                "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns",
+            );
         }
         let rule = KeyRule { read, write, pattern: pattern.as_bytes().into() };
         if !self.keys.contains(&rule) {
@@ -287,12 +301,19 @@ impl Acl {
             return Err(Error::fixed("NOPERM this user is gone"));
         };
         if !user.allows(command, args) {
-            let container = matches!(command.name, "acl" | "client" | "config" | "command" | "object" | "memory" | "pubsub");
+            let container = matches!(
+                command.name,
+                "acl" | "client" | "config" | "command" | "object" | "memory" | "pubsub"
+            );
             let full = match args.get(1).filter(|_| container) {
-                Some(sub) => format!("{}|{}", command.name, String::from_utf8_lossy(sub).to_ascii_lowercase()),
+                Some(sub) => {
+                    format!("{}|{}", command.name, String::from_utf8_lossy(sub).to_ascii_lowercase())
+                }
                 None => command.name.to_owned(),
             };
-            return Err(Error::new(format!("NOPERM this user has no permissions to run the '{full}' command")));
+            return Err(Error::new(format!(
+                "NOPERM this user has no permissions to run the '{full}' command"
+            )));
         }
         let write = command.flags.contains(Flags::WRITE);
         if command.keys.positions(args).any(|at| !user.may_use_key(args[at], write)) {

@@ -19,7 +19,13 @@ impl Blocking {
         self.count
     }
 
-    pub(crate) fn add(&mut self, keys: &mut Keyspace, sessions: &mut Sessions, id: SessionId, blocked: Blocked) {
+    pub(crate) fn add(
+        &mut self,
+        keys: &mut Keyspace,
+        sessions: &mut Sessions,
+        id: SessionId,
+        blocked: Blocked,
+    ) {
         let Some(session) = sessions.get_mut(id) else { return };
         let names: BTreeSet<_> = blocked.keys.iter().collect();
         for name in names {

@@ -60,7 +60,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { values: PARAMETERS.iter().map(|(name, _, value)| ((*name).to_owned(), (*value).to_owned())).collect() }
+        Self {
+            values: PARAMETERS
+                .iter()
+                .map(|(name, _, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        }
     }
 }
 
@@ -99,7 +104,8 @@ impl Config {
     pub(crate) fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut new = Vec::new();
         for (name, value) in pairs {
-            let (name, value) = (String::from_utf8_lossy(name).to_ascii_lowercase(), String::from_utf8_lossy(value));
+            let (name, value) =
+                (String::from_utf8_lossy(name).to_ascii_lowercase(), String::from_utf8_lossy(value));
             let Some(kind) = kind(&name) else {
                 return Err(Error::new(format!(
                     "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"

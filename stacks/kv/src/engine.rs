@@ -197,6 +197,11 @@ impl Engine {
         self.keys.dump(budget, out)
     }
 
+    /// Keys in all databases, those included whose time is over and that nobody has asked for since.
+    pub fn keys(&self) -> usize {
+        (0..self.keys.databases()).map(|db| self.keys.sizes(db).0).sum()
+    }
+
     /// Bytes that keys and values take, about.
     pub fn memory_bytes(&self) -> usize {
         self.keys.memory_bytes()
@@ -266,7 +271,10 @@ impl Engine {
                 let watched = std::mem::take(&mut session.watched);
                 self.keys.watch.forget(id, &watched);
                 let why = Error::OUT_OF_MEMORY;
-                return Err(Error::new(format!("EXECABORT Transaction discarded because of: {}", why.text())));
+                return Err(Error::new(format!(
+                    "EXECABORT Transaction discarded because of: {}",
+                    why.text()
+                )));
             }
         }
         if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
@@ -326,7 +334,13 @@ impl Engine {
             }
             for key in std::mem::take(&mut self.keys.ready) {
                 for id in self.world.blocking.queue(&key) {
-                    if !crate::command::Context::try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
+                    if !crate::command::Context::try_again(
+                        &mut self.keys,
+                        &mut self.world,
+                        &self.commands,
+                        id,
+                        &key,
+                    ) {
                         break;
                     }
                 }

@@ -23,7 +23,8 @@ impl Error {
     }
 
     /// The key holds another type.
-    pub const WRONG_TYPE: Self = Self::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
+    pub const WRONG_TYPE: Self =
+        Self::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
     /// Words that make no sense here.
     pub const SYNTAX: Self = Self::fixed("ERR syntax error");
     /// Text that is no integer of 64 bits.

@@ -104,7 +104,8 @@ fn decimal(text: &[u8]) -> Option<i128> {
 
 fn print_decimal(value: i128) -> String {
     let sign = if value < 0 { "-" } else { "" };
-    let (whole, fraction) = (value.unsigned_abs() / SCALE.unsigned_abs(), value.unsigned_abs() % SCALE.unsigned_abs());
+    let (whole, fraction) =
+        (value.unsigned_abs() / SCALE.unsigned_abs(), value.unsigned_abs() % SCALE.unsigned_abs());
     if fraction == 0 {
         return format!("{sign}{whole}");
     }

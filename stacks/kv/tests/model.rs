@@ -56,11 +56,13 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let key = || 0..6u8;
     let member = || 0..40u8;
-    let text = || prop_oneof![
-        proptest::collection::vec(any::<u8>(), 0..40),
-        proptest::collection::vec(b'0'..=b'9', 1..18),
-        proptest::collection::vec(any::<u8>(), 60..120),
-    ];
+    let text = || {
+        prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..40),
+            proptest::collection::vec(b'0'..=b'9', 1..18),
+            proptest::collection::vec(any::<u8>(), 60..120),
+        ]
+    };
     prop_oneof![
         (key(), text()).prop_map(|(k, v)| Step::Set(k, v)),
         key().prop_map(Step::Get),
@@ -166,7 +168,9 @@ impl Model {
                     Err(()) => return reply.error(WRONG_TYPE),
                     Ok(text) => text.map_or(Some(0), |text| number(text)),
                 };
-                let Some(old) = old else { return reply.error("ERR value is not an integer or out of range") };
+                let Some(old) = old else {
+                    return reply.error("ERR value is not an integer or out of range");
+                };
                 let Some(new) = old.checked_add(*by) else {
                     return reply.error("ERR increment or decrement would overflow");
                 };

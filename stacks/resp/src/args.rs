@@ -42,7 +42,8 @@ impl Args {
         self.spans.iter().map(move |span| source.get(span.range()).unwrap_or_default())
     }
 
-    /// All of them, for as long as the input lives. None for an inline command: its arguments are kept here until the next.
+    /// All of them, for as long as the input lives. None for an inline command: its arguments are kept here until the
+    /// next.
     pub fn in_input<'b>(&self, input: &'b [u8]) -> Option<impl ExactSizeIterator<Item = &'b [u8]>> {
         let words = self.spans.iter().map(move |span| input.get(span.range()).unwrap_or_default());
         (!self.inline).then_some(words)

@@ -1,4 +1,5 @@
-//! Errors: what the other side sent that cannot be. Each ends the connection, for where the next frame begins is not known.
+//! Errors: what the other side sent that cannot be. Each ends the connection, for where the next frame begins is not
+//! known.
 
 /// The client broke the protocol. As text it is Redis' error reply: send it, then close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -4,7 +4,8 @@ use crate::args::Span;
 use crate::{Args, RequestError};
 
 /// Splits `line` into words, as Redis does:
-/// - `"..."` may hold spaces, `\n`, `\r`, `\t`, `\b`, `\a`, `\xff`, and a backslash before anything else takes its meaning away;
+/// - `"..."` may hold spaces, `\n`, `\r`, `\t`, `\b`, `\a`, `\xff`, and a backslash before anything else takes its
+///   meaning away;
 /// - `'...'` is taken as it stands, but for `\'`;
 /// - a quote may begin within a word; after it closes, the word ends.
 pub(crate) fn split(line: &[u8], args: &mut Args) -> Result<(), RequestError> {

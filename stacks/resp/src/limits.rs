@@ -9,7 +9,8 @@ pub struct RequestLimits {
     pub max_arguments: usize,
     /// One argument (`proto-max-bulk-len`).
     pub max_bulk_bytes: usize,
-    /// A command with everything in it (`client-query-buffer-limit`); positions are kept in 32 bits, so that more than 4 GiB count as 4 GiB.
+    /// A command with everything in it (`client-query-buffer-limit`); positions are kept in 32 bits, so that more
+    /// than 4 GiB count as 4 GiB.
     pub max_request_bytes: usize,
     /// Arguments of a command before the client has said who it is.
     pub max_unauthenticated_arguments: usize,

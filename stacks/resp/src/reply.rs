@@ -5,8 +5,8 @@ use std::io::Write;
 
 use crate::{Protocol, write_double};
 
-/// Appends one value after the other to a connection's output. What RESP3 has and RESP2 has not becomes what Redis makes of it: a map
-/// an array of twice its length, a double a bulk string, and so on.
+/// Appends one value after the other to a connection's output. What RESP3 has and RESP2 has not becomes what Redis
+/// makes of it: a map an array of twice its length, a double a bulk string, and so on.
 ///
 /// An aggregate is its head ([`array`](Self::array) and the like), then as many values as it announced.
 pub struct Reply<'a> {
@@ -46,8 +46,8 @@ impl<'a> Reply<'a> {
         self.line(b'+', text.as_ref());
     }
 
-    /// An error: its code in capitals, a space, and the text (`ERR no such key`). Line breaks become spaces, so that text of a
-    /// client's own cannot pass for a second reply.
+    /// An error: its code in capitals, a space, and the text (`ERR no such key`). Line breaks become spaces, so that
+    /// text of a client's own cannot pass for a second reply.
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         self.line(b'-', text.as_ref());
     }

@@ -38,8 +38,9 @@ pub enum Value<'b> {
 
 /// Finds the values in what a server sends. One for each connection.
 ///
-/// It keeps how far an incomplete value was looked at, and where in its aggregates it is. Between `None` and the next call the input may only
-/// grow; after a value its bytes are to be taken off. After an error there is nothing more to be found.
+/// It keeps how far an incomplete value was looked at, and where in its aggregates it is. Between `None` and the next
+/// call the input may only grow; after a value its bytes are to be taken off. After an error there is nothing more to
+/// be found.
 ///
 /// ```
 /// use netdyno_resp::{ReplyLimits, ReplyParser, Value};

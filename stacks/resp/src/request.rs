@@ -7,17 +7,20 @@ use crate::{Args, RequestError, RequestLimits, inline};
 /// What the input holds of its first command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// All of it: the arguments are set, and so many bytes are done with. There may be no arguments (an empty line): nothing is to be done then.
+    /// All of it: the arguments are set, and so many bytes are done with. There may be no arguments (an empty line):
+    /// nothing is to be done then.
     Complete(usize),
-    /// Not all: at least so many more bytes are needed. A hint for reading, and no reason to set memory aside: a client can claim anything.
+    /// Not all: at least so many more bytes are needed. A hint for reading, and no reason to set memory aside: a
+    /// client can claim anything.
     Partial(usize),
 }
 
 /// Finds commands in what a client sends. One for each connection.
 ///
-/// It keeps how far an incomplete command was looked at, so that one that comes byte by byte costs no more than one that comes whole. Between
-/// [`Progress::Partial`] and the next call the input may only grow; after [`Progress::Complete`] so many bytes are to be taken off.
-/// After an error there is nothing more to be found: send it, and close.
+/// It keeps how far an incomplete command was looked at, so that one that comes byte by byte costs no more than one
+/// that comes whole. Between [`Progress::Partial`] and the next call the input may only grow; after
+/// [`Progress::Complete`] so many bytes are to be taken off. After an error there is nothing more to be found: send
+/// it, and close.
 #[derive(Debug)]
 pub struct RequestParser {
     limits: RequestLimits,

@@ -174,6 +174,13 @@ impl LogFile {
     }
 }
 
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        // By itself the lock would outlive the file in a child process that has just been forked.
+        let _ = self.file.unlock();
+    }
+}
+
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);

@@ -77,7 +77,8 @@ impl Aof {
         let mut file = lock(&self.file);
         let mut pending = lock(&self.pending);
         let Some(rewrite) = pending.rewrite.take() else { return };
-        // From here on nothing is added to it. What the old file has not got yet, the new one gets now; should that fail, the old one gets it.
+        // From here on nothing is added to it. What the old file has not got yet, the new one gets now; should that
+        // fail, the old one gets it.
         file.take(&mut pending.bytes);
         let position = pending.position;
         drop(pending);

@@ -7,21 +7,25 @@
 //! | an answer was sent: the change survives the end of the process, however it ends (`kill -9`) | yes | yes | yes |
 //! | an answer was sent: the change survives a crash of the machine | yes | after two seconds at the most | when the kernel has written it |
 //!
-//! - With `always` all that a turn's commands changed is synced at once, then all their answers go out: one sync for however many clients.
-//! - Nothing that was answered is lost because a later write fails. A write that fails (a full disk) leaves no half command behind: the file is cut
-//!   to where it was, and the bytes are kept to be tried again, with the next change or within a second. Until it works, commands that change
-//!   something are refused with `MISCONF`, and reads go on. Clients whose change was made but could not be written are closed
-//!   without an answer; others may see such a change meanwhile.
-//! - A sync that fails is not tried again: the kernel may have thrown away what it could not write. Changes are refused until the server is started
-//!   again.
-//! - At the start the file is executed. A command that is not whole at its end, or a transaction without its end, is cut off: nobody had an answer to
-//!   it. Zeros at its end are, too, which some file systems leave. Anything else that is no command stops the start, and is left as it is.
-//! - No deadline passes while the file is executed, so that a key that outlived its commands is not made anew without one.
-//! - A rewrite puts the keys, part by part, and meanwhile all changes, into a new file, which then takes the place of the old one. Until it does, the old
-//!   one has everything.
+//! - With `always` all that a turn's commands changed is synced at once, then all their answers go out: one sync for
+//!   however many clients.
+//! - Nothing that was answered is lost because a later write fails. A write that fails (a full disk) leaves no half
+//!   command behind: the file is cut to where it was, and the bytes are kept to be tried again, with the next change
+//!   or within a second. Until it works, commands that change something are refused with `MISCONF`, and reads go on.
+//!   Clients whose change was made but could not be written are closed without an answer; others may see such a
+//!   change meanwhile.
+//! - A sync that fails is not tried again: the kernel may have thrown away what it could not write. Changes are
+//!   refused until the server is started again.
+//! - At the start the file is executed. A command that is not whole at its end, or a transaction without its end, is
+//!   cut off: nobody had an answer to it. Zeros at its end are, too, which some file systems leave. Anything else
+//!   that is no command stops the start, and is left as it is.
+//! - No deadline passes while the file is executed, so that a key that outlived its commands is not made anew without
+//!   one.
+//! - A rewrite puts the keys, part by part, and meanwhile all changes, into a new file, which then takes the place of
+//!   the old one. Until it does, the old one has everything.
 //!
-//! What is not promised: the order of changes and the answers of *reads*. With `everysec` and `no` a client can read what a crash of the machine
-//! then takes.
+//! What is not promised: the order of changes and the answers of *reads*. With `everysec` and `no` a client can read
+//! what a crash of the machine then takes.
 
 mod file;
 mod keeper;
@@ -61,7 +65,8 @@ pub struct AofSettings {
     pub file_name: String,
     /// When it is synced.
     pub fsync: Fsync,
-    /// Rewritten by itself once it has grown by so many percent since the last time (`auto-aof-rewrite-percentage`); 0: never.
+    /// Rewritten by itself once it has grown by so many percent since the last time (`auto-aof-rewrite-percentage`);
+    /// 0: never.
     pub rewrite_percent: u64,
     /// Not while it is shorter than this (`auto-aof-rewrite-min-size`).
     pub rewrite_min_bytes: u64,
@@ -86,8 +91,8 @@ pub(crate) struct NotDurable;
 
 /// The file, as the threads of a server share it.
 ///
-/// Locks are taken in this order: `file`, `pending`; the engine's, `pending`. Nobody waits for `file` with the engine's, so that commands are executed
-/// while others write.
+/// Locks are taken in this order: `file`, `pending`; the engine's, `pending`. Nobody waits for `file` with the
+/// engine's, so that commands are executed while others write.
 pub(crate) struct Aof {
     settings: AofSettings,
     pending: Mutex<Pending>,
@@ -171,7 +176,8 @@ impl Aof {
         }
     }
 
-    /// Takes over what was changed. With the lock on the engine, so that the order is that of the changes. Gives what to commit.
+    /// Takes over what was changed. With the lock on the engine, so that the order is that of the changes. Gives what
+    /// to commit.
     ///
     /// One thread of a server (`leads`) also brings a rewrite forward.
     pub(crate) fn append(&self, engine: &mut Engine, leads: bool) -> u64 {

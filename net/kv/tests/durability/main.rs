@@ -90,7 +90,19 @@ struct Program {
 
 impl Program {
     fn start(directory: &Path, fsync: &str, threads: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_netdyno-kv"))
+        Self::run(Command::new(env!("CARGO_BIN_EXE_netdyno-kv")), directory, fsync, threads)
+    }
+
+    /// Its files cannot become longer than so many kilobytes: as on a full disk, a write takes a part, then none.
+    fn start_with_little_room(directory: &Path, fsync: &str, kilobytes: u32) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", 2 * kilobytes);
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_netdyno-kv")]);
+        Self::run(shell, directory, fsync, "1")
+    }
+
+    fn run(mut program: Command, directory: &Path, fsync: &str, threads: &str) -> Self {
+        let mut child = program
             .args([
                 "--port",
                 "0",
@@ -175,6 +187,36 @@ fn what_was_answered_survives_a_kill() {
                 "{fsync}: {answered} were answered, {found} are there"
             );
         }
+    }
+}
+
+#[test]
+fn what_was_answered_before_the_disk_was_full_survives() {
+    for (_, fsync) in POLICIES {
+        let directory = tempfile::tempdir().unwrap();
+        let program = Program::start_with_little_room(directory.path(), fsync, 64);
+        let mut peer = program.connect();
+        let value = "x".repeat(1000);
+        let answered = (0..1000).take_while(|n| {
+            peer.send(&command(&[b"SET", format!("k{n}").as_bytes(), value.as_bytes()]));
+            // The one that found no room gets no answer.
+            peer.try_line().is_some_and(|line| line == "+OK\r\n")
+        });
+        let answered = answered.count();
+        assert!((50..64).contains(&answered), "{answered} answers");
+        let mut peer = program.connect();
+        assert!(
+            ask(&mut peer, &["SET", "a", "b"])
+                .starts_with("-MISCONF Errors writing to the AOF file: File too large")
+        );
+        assert_eq!(get(&mut peer, "k0").as_deref(), Some(value.as_str()));
+        program.kill();
+
+        let program = Program::start(directory.path(), fsync, "1");
+        let mut peer = program.connect();
+        let found = (0..1000).take_while(|n| get(&mut peer, &format!("k{n}")).is_some()).count();
+        assert_eq!(found, answered, "{fsync}");
+        assert_eq!(ask(&mut peer, &["SET", "a", "b"]), "+OK\r\n");
     }
 }
 

@@ -326,8 +326,10 @@ fn silent_clients_are_closed_when_asked_for() {
 
 #[test]
 fn a_port_that_is_taken() {
-    let server = start(with(Backend::Auto));
-    let address = server.addresses()[0];
-    let error = Server::builder().bind(address).start().err().unwrap().to_string();
-    assert!(error.contains(&address.to_string()) && error.contains("--port"), "{error}");
+    for threads in [1, 2] {
+        let server = start(with(Backend::Auto).threads(threads));
+        let address = server.addresses()[0];
+        let error = Server::builder().bind(address).threads(threads).start().err().unwrap().to_string();
+        assert!(error.contains(&address.to_string()) && error.contains("--port"), "{error}");
+    }
 }

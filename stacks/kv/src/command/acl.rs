@@ -1,10 +1,11 @@
 //! ACL: users and what they may do.
 
 use super::table::CATEGORIES;
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, is, subcommand};
 use crate::error::Error;
 
-pub(super) const COMMANDS: &[Command] = &[Command::new("acl", -2, Flags::ADMIN, Keys::None, Group::Server, acl).containing(ACL_TABLE)];
+pub(super) const COMMANDS: &[Command] =
+    &[Command::new("acl", -2, Flags::ADMIN, Keys::None, Group::Server, acl).containing(ACL_TABLE)];
 
 fn acl(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "acl", ACL_TABLE)
@@ -148,23 +149,27 @@ const ACL_TABLE: &[Subcommand] = &[
     ("genpass", -2, password),
     ("dryrun", -4, try_out),
     ("help", 2, |c, _| {
-        help(c, "ACL", &[
-            "CAT [<category>]",
-            "    List all commands that belong to <category>, or all command categories",
-            "    when no category is specified.",
-            "DELUSER <username> [<username> ...]",
-            "    Delete a list of users.",
-            "GETUSER <username>",
-            "    Get the user's details.",
-            "LIST",
-            "    Show users details in config file format.",
-            "SETUSER <username> <attribute> [<attribute> ...]",
-            "    Create or modify a user with the specified attributes.",
-            "USERS",
-            "    List all the registered usernames.",
-            "WHOAMI",
-            "    Return the current connection username.",
-        ]);
+        help(
+            c,
+            "ACL",
+            &[
+                "CAT [<category>]",
+                "    List all commands that belong to <category>, or all command categories",
+                "    when no category is specified.",
+                "DELUSER <username> [<username> ...]",
+                "    Delete a list of users.",
+                "GETUSER <username>",
+                "    Get the user's details.",
+                "LIST",
+                "    Show users details in config file format.",
+                "SETUSER <username> <attribute> [<attribute> ...]",
+                "    Create or modify a user with the specified attributes.",
+                "USERS",
+                "    List all the registered usernames.",
+                "WHOAMI",
+                "    Return the current connection username.",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -8,10 +8,17 @@ use crate::limits::STRING_BYTES_MAX;
 use crate::number;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("bitfield", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::one(), Group::Bitmap, |c, a| run(c, a, true)),
-    Command::new("bitfield_ro", -2, Flags::READ_ONLY.with(Flags::FAST), Keys::one(), Group::Bitmap, |c, a| {
-        run(c, a, false)
+    Command::new("bitfield", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::one(), Group::Bitmap, |c, a| {
+        run(c, a, true)
     }),
+    Command::new(
+        "bitfield_ro",
+        -2,
+        Flags::READ_ONLY.with(Flags::FAST),
+        Keys::one(),
+        Group::Bitmap,
+        |c, a| run(c, a, false),
+    ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +108,8 @@ fn kind(text: &[u8]) -> Result<(bool, u32), Error> {
 fn place(text: &[u8], width: u32) -> Result<usize, Error> {
     let invalid = Error::fixed("ERR bit offset is not an integer or out of range");
     let (scale, digits) = text.strip_prefix(b"#").map_or((1, text), |rest| (i64::from(width), rest));
-    let offset = number::integer(digits).and_then(|n| n.checked_mul(scale)).and_then(|n| usize::try_from(n).ok());
+    let offset =
+        number::integer(digits).and_then(|n| n.checked_mul(scale)).and_then(|n| usize::try_from(n).ok());
     offset.filter(|bit| (bit + width as usize) >> 3 < STRING_BYTES_MAX).ok_or(invalid)
 }
 

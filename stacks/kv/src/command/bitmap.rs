@@ -97,19 +97,21 @@ fn masked(text: &[u8], first: usize, last: usize, outside: u8) -> impl Iterator<
 }
 
 fn count(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let asked = match args {
-        [_, _] => None,
-        [_, _, start, end] => Some((integer(start)?, integer(end)?, false)),
-        [_, _, start, end, unit] => Some((integer(start)?, integer(end)?, in_bits(Some(unit))?)),
+    let Some(text) = context.keys.string(args[1])? else {
+        context.reply.integer(0);
+        return Ok(());
+    };
+    let (start, end, by_bit) = match args {
+        [_, _] => (0, -1, false),
+        [_, _, start, end] => (integer(start)?, integer(end)?, false),
+        [_, _, start, end, unit] => (integer(start)?, integer(end)?, in_bits(Some(unit))?),
         _ => return Err(Error::SYNTAX),
     };
-    let text = context.keys.string(args[1])?.unwrap_or_default();
-    let (start, end, by_bit) = asked.unwrap_or((0, -1, false));
-    let ones: u32 = match bits(start, end, text.len(), by_bit) {
-        Some((first, last)) => masked(text, first, last, 0).map(u8::count_ones).sum(),
+    let ones: u64 = match bits(start, end, text.len(), by_bit) {
+        Some((first, last)) => masked(text, first, last, 0).map(|byte| u64::from(byte.count_ones())).sum(),
         None => 0,
     };
-    context.reply.integer(i64::from(ones));
+    context.reply.integer(ones as i64);
     Ok(())
 }
 

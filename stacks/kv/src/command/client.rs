@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use netdyno_resp::Protocol;
 
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, integer, is, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, integer, is, subcommand};
 use crate::error::Error;
 use crate::number;
 use crate::session::{ReplyMode, Session};
 use crate::world::Pause;
 
 pub(super) const COMMANDS: &[Command] =
-    &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client).containing(CLIENT_TABLE)];
+    &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client)
+        .containing(CLIENT_TABLE)];
 
 /// A connection's name has no spaces, so that CLIENT LIST stays readable.
 pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
@@ -46,7 +47,9 @@ fn set_info(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let option = args[2];
     if !args[3].iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         let option = String::from_utf8_lossy(option).to_ascii_lowercase();
-        return Err(Error::new(format!("ERR {option} cannot contain spaces, newlines or special characters.")));
+        return Err(Error::new(format!(
+            "ERR {option} cannot contain spaces, newlines or special characters."
+        )));
     }
     match () {
         () if is(option, "lib-name") => context.session()?.library = args[3].into(),
@@ -96,7 +99,8 @@ fn line(session: &Session, now_ms: u64) -> String {
         session.channels.len(),
         session.patterns.len(),
         session.shard_channels.len(),
-        session.last_command.0.to_owned() + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
+        session.last_command.0.to_owned()
+            + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
         session.user,
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
     );
@@ -264,7 +268,8 @@ fn unblock(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         Some(_) => return Err(Error::fixed("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
     };
     let number = integer(args[2])?;
-    let waits = |s: &&Session| s.number as i64 == number && s.blocked.as_ref().is_some_and(|b| !b.keys.is_empty());
+    let waits =
+        |s: &&Session| s.number as i64 == number && s.blocked.as_ref().is_some_and(|b| !b.keys.is_empty());
     let id = context.world.sessions.iter().find(waits).map(|session| session.id);
     let done = id.is_some_and(|id| context.world.unblock(context.keys, id, error));
     context.reply.integer(i64::from(done));
@@ -319,7 +324,16 @@ const CLIENT_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("help", 2, |c, _| {
-        help(c, "CLIENT", &["ID", "    Return the ID of the current connection.", "LIST [options ...]", "    Return information about client connections."]);
+        help(
+            c,
+            "CLIENT",
+            &[
+                "ID",
+                "    Return the ID of the current connection.",
+                "LIST [options ...]",
+                "    Return information about client connections.",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -1,11 +1,12 @@
 //! CONFIG.
 
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, subcommand, wrong_arguments};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, subcommand, wrong_arguments};
 use crate::error::Error;
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
 
-pub(super) const COMMANDS: &[Command] = &[Command::new("config", -2, ADMIN, Keys::None, Group::Server, config).containing(CONFIG_TABLE)];
+pub(super) const COMMANDS: &[Command] =
+    &[Command::new("config", -2, ADMIN, Keys::None, Group::Server, config).containing(CONFIG_TABLE)];
 
 fn config(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "config", CONFIG_TABLE)
@@ -49,16 +50,20 @@ const CONFIG_TABLE: &[Subcommand] = &[
     }),
     ("rewrite", 2, |_, _| Err(Error::fixed("ERR The server is running without a config file"))),
     ("help", 2, |c, _| {
-        help(c, "CONFIG", &[
-            "GET <pattern>",
-            "    Return parameters matching the glob-like <pattern> and their values.",
-            "SET <directive> <value>",
-            "    Set the configuration <directive> to <value>.",
-            "RESETSTAT",
-            "    Reset statistics reported by the INFO command.",
-            "REWRITE",
-            "    Rewrite the configuration file.",
-        ]);
+        help(
+            c,
+            "CONFIG",
+            &[
+                "GET <pattern>",
+                "    Return parameters matching the glob-like <pattern> and their values.",
+                "SET <directive> <value>",
+                "    Set the configuration <directive> to <value>.",
+                "RESETSTAT",
+                "    Reset statistics reported by the INFO command.",
+                "REWRITE",
+                "    Rewrite the configuration file.",
+            ],
+        );
         Ok(())
     }),
 ];

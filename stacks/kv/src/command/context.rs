@@ -71,7 +71,13 @@ impl<'a> Context<'a> {
     }
 
     /// There is nothing at any of these keys: the session waits for one to get something, or gets a null.
-    pub(crate) fn wait(&mut self, args: &[&[u8]], keys: &[&[u8]], deadline: Option<u64>, on_timeout: OnTimeout) {
+    pub(crate) fn wait(
+        &mut self,
+        args: &[&[u8]],
+        keys: &[&[u8]],
+        deadline: Option<u64>,
+        on_timeout: OnTimeout,
+    ) {
         match self.waiting {
             Waiting::Again => self.still_waits = true,
             Waiting::Never if on_timeout == OnTimeout::Null => self.reply.null(),
@@ -86,7 +92,8 @@ impl<'a> Context<'a> {
 
     /// When a wait of so many seconds, in text, is over.
     pub(crate) fn timeout(&self, text: &[u8]) -> Result<Option<u64>, Error> {
-        let seconds = number::float(text).ok_or(Error::fixed("ERR timeout is not a float or out of range"))?;
+        let seconds =
+            number::float(text).ok_or(Error::fixed("ERR timeout is not a float or out of range"))?;
         if seconds < 0.0 {
             return Err(Error::fixed("ERR timeout is negative"));
         }

@@ -1,11 +1,12 @@
 //! DEBUG: what the official tests need.
 
-use super::{Command, Context, Subcommand, Flags, Group, Keys, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, subcommand};
 use crate::error::Error;
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
 
-pub(super) const COMMANDS: &[Command] = &[Command::new("debug", -2, ADMIN, Keys::None, Group::Server, debug).containing(DEBUG_TABLE)];
+pub(super) const COMMANDS: &[Command] =
+    &[Command::new("debug", -2, ADMIN, Keys::None, Group::Server, debug).containing(DEBUG_TABLE)];
 
 fn debug(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "debug", DEBUG_TABLE)

@@ -13,7 +13,9 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("expire", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Seconds, true, "expire")),
     Command::new("pexpire", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Milliseconds, true, "pexpire")),
     Command::new("expireat", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Seconds, false, "expireat")),
-    Command::new("pexpireat", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Milliseconds, false, "pexpireat")),
+    Command::new("pexpireat", -3, W, Keys::one(), G, |c, a| {
+        expire(c, a, Unit::Milliseconds, false, "pexpireat")
+    }),
     Command::new("ttl", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Seconds, true)),
     Command::new("pttl", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Milliseconds, true)),
     Command::new("expiretime", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Seconds, false)),
@@ -31,8 +33,11 @@ pub(super) enum Unit {
 impl Unit {
     /// `EX` and the like: the unit, and whether it counts from now.
     pub(super) fn option(word: &[u8]) -> Option<(Self, bool)> {
-        let words =
-            [("ex", (Self::Seconds, true)), ("px", (Self::Milliseconds, true)), ("exat", (Self::Seconds, false))];
+        let words = [
+            ("ex", (Self::Seconds, true)),
+            ("px", (Self::Milliseconds, true)),
+            ("exat", (Self::Seconds, false)),
+        ];
         let all = words.into_iter().chain([("pxat", (Self::Milliseconds, false))]);
         all.into_iter().find(|(name, _)| is(word, name)).map(|(_, meaning)| meaning)
     }
@@ -81,7 +86,9 @@ fn expire(c: &mut Context<'_>, args: &[&[u8]], unit: Unit, from_now: bool, name:
             () if is(word, "xx") => present = true,
             () if is(word, "gt") => greater = true,
             () if is(word, "lt") => less = true,
-            () => return Err(Error::new(format!("ERR Unsupported option {}", String::from_utf8_lossy(word)))),
+            () => {
+                return Err(Error::new(format!("ERR Unsupported option {}", String::from_utf8_lossy(word))));
+            }
         }
     }
     if absent && (present || greater || less) {

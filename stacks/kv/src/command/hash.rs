@@ -117,7 +117,9 @@ fn current(context: &mut Context<'_>, key: &[u8], field: &[u8]) -> Result<Option
 fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let by = integer(args[3])?;
     let old = current(context, args[1], args[2])?;
-    let old = old.map_or(Ok(0), |text| number::integer(&text).ok_or(Error::fixed("ERR hash value is not an integer")))?;
+    let old = old.map_or(Ok(0), |text| {
+        number::integer(&text).ok_or(Error::fixed("ERR hash value is not an integer"))
+    })?;
     let new = old.checked_add(by).ok_or(Error::OVERFLOW)?;
     let text = new.to_string();
     context.keys.edit(args[1], true, |hash: &mut Hash| hash.0.set(args[2], text.as_bytes()))?;

@@ -31,7 +31,8 @@ impl<'a> Scan<'a> {
         for pair in args.chunks(2) {
             match pair {
                 [word, count] if is(word, "count") => {
-                    scan.count = usize::try_from(integer(count)?).ok().filter(|n| *n > 0).ok_or(Error::SYNTAX)?;
+                    scan.count =
+                        usize::try_from(integer(count)?).ok().filter(|n| *n > 0).ok_or(Error::SYNTAX)?;
                 }
                 [word, pattern] if is(word, "match") => scan.pattern = Some(pattern),
                 [word, kind] if typed && is(word, "type") => scan.kind = Some(kind),

@@ -135,7 +135,9 @@ fn replication(context: &Context<'_>, text: &mut String) {
 }
 
 fn command_stats(context: &Context<'_>, text: &mut String) {
-    for (index, (calls, failed)) in context.world.totals.calls.iter().enumerate().filter(|(_, (calls, _))| *calls > 0) {
+    for (index, (calls, failed)) in
+        context.world.totals.calls.iter().enumerate().filter(|(_, (calls, _))| *calls > 0)
+    {
         let name = context.commands.get(index).name;
         let _ = write!(text, "cmdstat_{name}:calls={calls},rejected_calls=0,failed_calls={failed}\r\n");
     }

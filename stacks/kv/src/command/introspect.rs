@@ -3,7 +3,7 @@
 use netdyno_resp::Reply;
 
 use super::table::CATEGORIES;
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, is, subcommand};
 use crate::error::Error;
 use crate::glob;
 
@@ -69,7 +69,9 @@ fn group_name(group: Group) -> &'static str {
 fn docs(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let wanted: Vec<&Command> = match &args[2..] {
         [] => context.commands.iter().collect(),
-        names => names.iter().filter_map(|n| context.commands.find(n)).map(|at| context.commands.get(at)).collect(),
+        names => {
+            names.iter().filter_map(|n| context.commands.find(n)).map(|at| context.commands.get(at)).collect()
+        }
     };
     context.reply.map(wanted.len());
     for command in wanted {
@@ -153,20 +155,24 @@ const COMMAND_TABLE: &[Subcommand] = &[
     ("getkeys", -4, keys),
     ("getkeysandflags", -4, keys),
     ("help", 2, |c, _| {
-        help(c, "COMMAND", &[
-            "(no subcommand)",
-            "    Return details about all Redis commands.",
-            "COUNT",
-            "    Return the total number of commands in this Redis server.",
-            "LIST",
-            "    Return a list of all commands in this Redis server.",
-            "INFO [<command-name> ...]",
-            "    Return details about multiple Redis commands.",
-            "DOCS [<command-name> ...]",
-            "    Return documentation details about multiple Redis commands.",
-            "GETKEYS <full-command>",
-            "    Return the keys from a full Redis command.",
-        ]);
+        help(
+            c,
+            "COMMAND",
+            &[
+                "(no subcommand)",
+                "    Return details about all Redis commands.",
+                "COUNT",
+                "    Return the total number of commands in this Redis server.",
+                "LIST",
+                "    Return a list of all commands in this Redis server.",
+                "INFO [<command-name> ...]",
+                "    Return details about multiple Redis commands.",
+                "DOCS [<command-name> ...]",
+                "    Return documentation details about multiple Redis commands.",
+                "GETKEYS <full-command>",
+                "    Return the keys from a full Redis command.",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -1,7 +1,7 @@
 //! Keys of any type: DEL, RENAME, COPY, TYPE, OBJECT and their kin.
 
 use super::connection::database;
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, is, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, is, subcommand};
 use crate::error::Error;
 use crate::keyspace::{Class, Entry, Policy};
 use crate::number;
@@ -189,20 +189,24 @@ const OBJECT_TABLE: &[Subcommand] = &[
     ("idletime", 3, idle_time),
     ("freq", 3, frequency),
     ("help", 2, |c, _| {
-        help(c, "OBJECT", &[
-            "ENCODING <key>",
-            "    Return the kind of internal representation used in order to store the value",
-            "    associated with a <key>.",
-            "FREQ <key>",
-            "    Return the access frequency index of the <key>. The returned integer is",
-            "    proportional to the logarithm of the recent access frequency of the key.",
-            "IDLETIME <key>",
-            "    Return the idle time of the <key>, that is the approximated number of",
-            "    seconds elapsed since the last access to the key.",
-            "REFCOUNT <key>",
-            "    Return the number of references of the value associated with the specified",
-            "    <key>.",
-        ]);
+        help(
+            c,
+            "OBJECT",
+            &[
+                "ENCODING <key>",
+                "    Return the kind of internal representation used in order to store the value",
+                "    associated with a <key>.",
+                "FREQ <key>",
+                "    Return the access frequency index of the <key>. The returned integer is",
+                "    proportional to the logarithm of the recent access frequency of the key.",
+                "IDLETIME <key>",
+                "    Return the idle time of the <key>, that is the approximated number of",
+                "    seconds elapsed since the last access to the key.",
+                "REFCOUNT <key>",
+                "    Return the number of references of the value associated with the specified",
+                "    <key>.",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -15,8 +15,12 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("scan", -2, R, Keys::None, Group::Generic, scan),
     Command::new("randomkey", 1, R, Keys::None, Group::Generic, random),
     Command::new("dbsize", 1, R.with(Flags::FAST), Keys::None, Group::Server, size),
-    Command::new("flushdb", -1, W.with(Flags::DANGEROUS), Keys::None, Group::Server, |c, a| flush(c, a, false)),
-    Command::new("flushall", -1, W.with(Flags::DANGEROUS), Keys::None, Group::Server, |c, a| flush(c, a, true)),
+    Command::new("flushdb", -1, W.with(Flags::DANGEROUS), Keys::None, Group::Server, |c, a| {
+        flush(c, a, false)
+    }),
+    Command::new("flushall", -1, W.with(Flags::DANGEROUS), Keys::None, Group::Server, |c, a| {
+        flush(c, a, true)
+    }),
     Command::new("swapdb", 3, W.with(Flags::FAST).with(Flags::DANGEROUS), Keys::None, Group::Server, swap),
 ];
 

@@ -72,7 +72,9 @@ fn lcs(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let [a, b] = texts;
     if (a.len() + 1).saturating_mul(b.len() + 1) > LCS_CELLS_MAX {
-        return Err(Error::fixed("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"));
+        return Err(Error::fixed(
+            "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
+        ));
     }
     let (text, matches) = common(&a, &b);
     if only_length {

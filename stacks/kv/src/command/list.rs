@@ -109,7 +109,12 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
 }
 
 /// Takes elements off an end, and tells whom that concerns.
-pub(super) fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<Vec<Short>, Error> {
+pub(super) fn take(
+    context: &mut Context<'_>,
+    key: &[u8],
+    end: End,
+    most: usize,
+) -> Result<Vec<Short>, Error> {
     let mut popped = Vec::new();
     context.keys.edit(key, false, |list: &mut List| {
         while popped.len() < most
@@ -203,7 +208,12 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let is_it = |element: &Short| element.as_slice() == args[3];
         let last = list.len().saturating_sub(1);
         let mut found: Vec<usize> = if wanted < 0 {
-            list.iter_back_from(last).enumerate().filter(|(_, e)| is_it(e)).map(|(i, _)| last - i).take(most).collect()
+            list.iter_back_from(last)
+                .enumerate()
+                .filter(|(_, e)| is_it(e))
+                .map(|(i, _)| last - i)
+                .take(most)
+                .collect()
         } else {
             list.iter().enumerate().filter(|(_, e)| is_it(e)).map(|(i, _)| i).take(most).collect()
         };
@@ -235,17 +245,18 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn trim(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (start, end) = (integer(args[2])?, integer(args[3])?);
-    let trimmed = context.keys.edit(args[1], false, |list: &mut List| match range(start, end, list.len()) {
-        None => *list = List::new(),
-        Some((start, end)) => {
-            (end + 1..list.len()).for_each(|_| {
-                list.pop_back();
-            });
-            (0..start).for_each(|_| {
-                list.pop_front();
-            });
-        }
-    })?;
+    let trimmed =
+        context.keys.edit(args[1], false, |list: &mut List| match range(start, end, list.len()) {
+            None => *list = List::new(),
+            Some((start, end)) => {
+                (end + 1..list.len()).for_each(|_| {
+                    list.pop_back();
+                });
+                (0..start).for_each(|_| {
+                    list.pop_front();
+                });
+            }
+        })?;
     if trimmed.is_some() {
         context.keys.changed_by(Class::LIST, "ltrim", args[1]);
     }
@@ -266,7 +277,9 @@ fn find(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
                     ));
                 }
                 if rank == i64::MIN {
-                    return Err(Error::fixed("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"));
+                    return Err(Error::fixed(
+                        "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+                    ));
                 }
             }
             [word, text] if is(word, "count") => {

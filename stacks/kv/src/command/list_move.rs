@@ -1,7 +1,7 @@
 //! Lists as queues: LMOVE, LMPOP, and what waits: BLPOP, BRPOP, BLMOVE, BLMPOP.
 
 use super::list::{End, take};
-use super::{Command, Context, Flags, Group, Keys, is, wrong_arguments};
+use super::{Command, Context, Flags, Group, Keys, Split, is, wrong_arguments};
 use crate::error::Error;
 use crate::keyspace::{Class, List};
 use crate::number;
@@ -80,7 +80,7 @@ fn pop_waiting(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<()
 }
 
 /// The keys after a number of keys, and what follows them.
-pub(super) fn counted<'a, 'b>(args: &'a [&'b [u8]], at: usize) -> Result<(&'a [&'b [u8]], &'a [&'b [u8]]), Error> {
+pub(super) fn counted<'a, 'b>(args: &'a [&'b [u8]], at: usize) -> Result<Split<'a, 'b>, Error> {
     let count = number::integer(args[at]).filter(|n| *n > 0);
     let count = count.ok_or(Error::fixed("ERR numkeys should be greater than 0"))?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);

@@ -134,24 +134,24 @@ impl Keys {
 
     /// Positions of the keys in a command of so many arguments.
     pub(crate) fn positions(self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
-        let (also, first, last, step) = match self {
-            Self::None => (None, 1, 0, 1),
+        let (before, first, last, step, after) = match self {
+            Self::None => (None, 1, 0, 1, None),
             Self::Range { first, last, step } => {
                 let last = if last < 0 { args.len() as i64 + i64::from(last) } else { i64::from(last) };
-                (None, usize::from(first), last, usize::from(step))
+                (None, usize::from(first), last, usize::from(step), None)
             }
             Self::Counted { at, also } => {
                 let count = args.get(usize::from(at)).and_then(|text| number::integer(text)).unwrap_or(0);
                 let last = i64::from(at).saturating_add(count.max(0));
-                ((also > 0).then_some(usize::from(also)), usize::from(at) + 1, last, 1)
+                ((also > 0).then_some(usize::from(also)), usize::from(at) + 1, last, 1, None)
             }
             Self::Store => {
                 let store = (2..args.len().max(3) - 1).rev().find(|at| is(args[*at], "store"));
-                (store.map(|at| at + 1), 1, 1, 1)
+                (None, 1, 1, 1, store.map(|at| at + 1))
             }
         };
         let end = usize::try_from(last + 1).unwrap_or(0).min(args.len());
-        also.into_iter().chain((first..end.max(first)).step_by(step.max(1)))
+        before.into_iter().chain((first..end.max(first)).step_by(step.max(1))).chain(after)
     }
 }
 
@@ -200,7 +200,14 @@ pub(crate) type Subcommand = (&'static str, i32, Run);
 
 impl Command {
     /// A command with its name in small letters. Its arity counts the name, too; negative, it is the least.
-    pub const fn new(name: &'static str, arity: i32, flags: Flags, keys: Keys, group: Group, run: Run) -> Self {
+    pub const fn new(
+        name: &'static str,
+        arity: i32,
+        flags: Flags,
+        keys: Keys,
+        group: Group,
+        run: Run,
+    ) -> Self {
         Self { name, arity, flags, keys, group, run, subcommands: &[] }
     }
 
@@ -230,6 +237,9 @@ impl Command {
 pub(crate) fn wrong_arguments(name: &str) -> Error {
     Error::new(format!("ERR wrong number of arguments for '{name}' command"))
 }
+
+/// Keys, and the arguments behind them.
+pub(crate) type Split<'a, 'b> = (&'a [&'b [u8]], &'a [&'b [u8]]);
 
 /// Whether an argument is a word, in capitals or not.
 pub(crate) fn is(arg: &[u8], word: &str) -> bool {
@@ -268,13 +278,18 @@ pub(crate) fn subcommand(
     (find_subcommand(args, container, table)?.2)(context, args)
 }
 
-fn find_subcommand(args: &[&[u8]], container: &'static str, table: &[Subcommand]) -> Result<Subcommand, Error> {
+fn find_subcommand(
+    args: &[&[u8]],
+    container: &'static str,
+    table: &[Subcommand],
+) -> Result<Subcommand, Error> {
     let Some(&(name, arity, run)) = table.iter().find(|(name, _, _)| is(args[1], name)) else {
         let text = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]);
         let capitals = container.to_ascii_uppercase();
         return Err(Error::new(format!("ERR unknown subcommand '{text}'. Try {capitals} HELP.")));
     };
-    let enough = if arity < 0 { args.len() >= arity.unsigned_abs() as usize } else { args.len() == arity as usize };
+    let enough =
+        if arity < 0 { args.len() >= arity.unsigned_abs() as usize } else { args.len() == arity as usize };
     if enough { Ok((name, arity, run)) } else { Err(wrong_arguments(&format!("{container}|{name}"))) }
 }
 

@@ -1,6 +1,6 @@
 //! SUBSCRIBE, PUBLISH and their kin.
 
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, subcommand};
 use crate::error::Error;
 use crate::glob;
 use crate::pubsub::Kind;
@@ -95,7 +95,13 @@ fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(),
     let pattern = match args {
         [_, _] => &b"*"[..],
         [_, _, pattern] => pattern,
-        _ => return Err(super::wrong_arguments(if kind == Kind::Shard { "pubsub|shardchannels" } else { "pubsub|channels" })),
+        _ => {
+            return Err(super::wrong_arguments(if kind == Kind::Shard {
+                "pubsub|shardchannels"
+            } else {
+                "pubsub|channels"
+            }));
+        }
     };
     let later = context.reply.later();
     let mut count = 0;
@@ -128,19 +134,23 @@ const PUBSUB_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("help", 2, |c, _| {
-        help(c, "PUBSUB", &[
-            "CHANNELS [<pattern>]",
-            "    Return the currently active channels matching a <pattern> (default: '*').",
-            "NUMPAT",
-            "    Return number of subscriptions to patterns.",
-            "NUMSUB [<channel> ...]",
-            "    Return the number of subscribers for the specified channels, excluding",
-            "    pattern subscriptions(default: no channels).",
-            "SHARDCHANNELS [<pattern>]",
-            "    Return the currently active shard level channels matching a <pattern> (default: '*').",
-            "SHARDNUMSUB [<shardchannel> ...]",
-            "    Return the number of subscribers for the specified shard level channel(s)",
-        ]);
+        help(
+            c,
+            "PUBSUB",
+            &[
+                "CHANNELS [<pattern>]",
+                "    Return the currently active channels matching a <pattern> (default: '*').",
+                "NUMPAT",
+                "    Return number of subscriptions to patterns.",
+                "NUMSUB [<channel> ...]",
+                "    Return the number of subscribers for the specified channels, excluding",
+                "    pattern subscriptions(default: no channels).",
+                "SHARDCHANNELS [<pattern>]",
+                "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+                "SHARDNUMSUB [<shardchannel> ...]",
+                "    Return the number of subscribers for the specified shard level channel(s)",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -1,6 +1,6 @@
 //! TIME, WAIT, LASTSAVE, MEMORY, SLOWLOG, LATENCY: what of them is true here.
 
-use super::{Command, Context, Subcommand, Flags, Group, Keys, help, integer, subcommand};
+use super::{Command, Context, Flags, Group, Keys, Subcommand, help, integer, subcommand};
 use crate::error::Error;
 use crate::keyspace::Entry;
 
@@ -79,7 +79,8 @@ const MEMORY_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("doctor", 2, |c, _| {
-        c.reply.verbatim("txt", b"There is nothing to tell: the size of the process is its host's to know.\n");
+        c.reply
+            .verbatim("txt", b"There is nothing to tell: the size of the process is its host's to know.\n");
         Ok(())
     }),
     ("purge", 2, |c, _| {
@@ -87,11 +88,15 @@ const MEMORY_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("help", 2, |c, _| {
-        help(c, "MEMORY", &[
-            "USAGE <key> [SAMPLES <count>]",
-            "    Return memory in bytes used by <key> and its value. Nested values are",
-            "    sampled up to <count> times (default: 5, 0 means sample all).",
-        ]);
+        help(
+            c,
+            "MEMORY",
+            &[
+                "USAGE <key> [SAMPLES <count>]",
+                "    Return memory in bytes used by <key> and its value. Nested values are",
+                "    sampled up to <count> times (default: 5, 0 means sample all).",
+            ],
+        );
         Ok(())
     }),
 ];
@@ -116,7 +121,18 @@ const SLOWLOG_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("help", 2, |c, _| {
-        help(c, "SLOWLOG", &["GET [<count>]", "    Return top <count> entries from the slowlog.", "LEN", "    Return the length of the slowlog.", "RESET", "    Reset the slowlog."]);
+        help(
+            c,
+            "SLOWLOG",
+            &[
+                "GET [<count>]",
+                "    Return top <count> entries from the slowlog.",
+                "LEN",
+                "    Return the length of the slowlog.",
+                "RESET",
+                "    Reset the slowlog.",
+            ],
+        );
         Ok(())
     }),
 ];
@@ -135,7 +151,16 @@ const LATENCY_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("help", 2, |c, _| {
-        help(c, "LATENCY", &["LATEST", "    Return the latest latency samples for all events.", "RESET [<event> ...]", "    Reset latency data of one or more <event> classes."]);
+        help(
+            c,
+            "LATENCY",
+            &[
+                "LATEST",
+                "    Return the latest latency samples for all events.",
+                "RESET [<event> ...]",
+                "    Reset latency data of one or more <event> classes.",
+            ],
+        );
         Ok(())
     }),
 ];

@@ -119,7 +119,8 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         })?;
         context.keys.changed_by(Class::SET, "spop", key);
         if context.keys.exists(key) {
-            let words: Vec<&[u8]> = [&b"SREM"[..], key].into_iter().chain(drawn.iter().map(|m| &**m)).collect();
+            let words: Vec<&[u8]> =
+                [&b"SREM"[..], key].into_iter().chain(drawn.iter().map(|m| &**m)).collect();
             context.log(&words);
         } else {
             context.log(&[b"DEL", key]);

@@ -28,7 +28,12 @@ pub(super) enum Operation {
 }
 
 /// The members that the sets at these keys give, `most` at the most.
-fn compute(context: &mut Context<'_>, keys: &[&[u8]], operation: Operation, most: usize) -> Result<Table, Error> {
+fn compute(
+    context: &mut Context<'_>,
+    keys: &[&[u8]],
+    operation: Operation,
+    most: usize,
+) -> Result<Table, Error> {
     let mut result = Table::new(context.keys.hasher());
     for key in keys {
         context.keys.get::<Set>(key)?;
@@ -51,9 +56,12 @@ fn compute(context: &mut Context<'_>, keys: &[&[u8]], operation: Operation, most
             result.set(member.key(), b"");
         }),
         Operation::Diff => {
-            let (first, others) = sets.split_first().map_or((None, &[][..]), |(first, others)| (*first, others));
+            let (first, others) =
+                sets.split_first().map_or((None, &[][..]), |(first, others)| (*first, others));
             let members = first.into_iter().flat_map(|set| set.iter());
-            for member in members.filter(|member| !others.iter().flatten().any(|set| set.contains(member.key()))) {
+            for member in
+                members.filter(|member| !others.iter().flatten().any(|set| set.contains(member.key())))
+            {
                 result.set(member.key(), b"");
             }
         }
@@ -61,7 +69,9 @@ fn compute(context: &mut Context<'_>, keys: &[&[u8]], operation: Operation, most
             let Some(sets) = sets.into_iter().collect::<Option<Vec<_>>>() else { return Ok(result) };
             let smallest = sets.iter().min_by_key(|set| set.len());
             let members = smallest.into_iter().flat_map(|set| set.iter());
-            for member in members.filter(|member| sets.iter().all(|set| set.contains(member.key()))).take(most) {
+            for member in
+                members.filter(|member| sets.iter().all(|set| set.contains(member.key()))).take(most)
+            {
                 result.set(member.key(), b"");
             }
         }
@@ -78,11 +88,14 @@ fn answer(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Re
 
 fn store(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Result<(), Error> {
     let result = compute(context, &args[2..], operation, usize::MAX)?;
-    let (length, event) = (result.len(), match operation {
-        Operation::Inter => "sinterstore",
-        Operation::Union => "sunionstore",
-        Operation::Diff => "sdiffstore",
-    });
+    let (length, event) = (
+        result.len(),
+        match operation {
+            Operation::Inter => "sinterstore",
+            Operation::Union => "sunionstore",
+            Operation::Diff => "sdiffstore",
+        },
+    );
     if length == 0 {
         context.keys.delete(args[1]);
     } else {

@@ -8,7 +8,9 @@ use crate::keyspace::{Class, Hash, List, Short, Value};
 use crate::number;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("sort", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::Store, Group::Generic, |c, a| sort(c, a, true)),
+    Command::new("sort", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::Store, Group::Generic, |c, a| {
+        sort(c, a, true)
+    }),
     Command::new("sort_ro", -2, Flags::READ_ONLY, Keys::one(), Group::Generic, |c, a| sort(c, a, false)),
 ];
 
@@ -83,7 +85,12 @@ fn elements(context: &mut Context<'_>, key: &[u8]) -> Result<(Vec<Vec<u8>>, bool
     }
 }
 
-fn order(context: &mut Context<'_>, items: &mut Vec<Vec<u8>>, options: &Options<'_>, stable: bool) -> Result<(), Error> {
+fn order(
+    context: &mut Context<'_>,
+    items: &mut Vec<Vec<u8>>,
+    options: &Options<'_>,
+    stable: bool,
+) -> Result<(), Error> {
     let unordered = options.by.is_some_and(|pattern| !pattern.contains(&b'*'));
     if unordered && !stable {
         if options.descending {

@@ -47,11 +47,13 @@ struct Options {
 
 fn options(context: &Context<'_>, args: &[&[u8]], setting: bool, name: &str) -> Result<Options, Error> {
     let mut options = Options::default();
+    // Looked at once all options make sense.
+    let mut time = None;
     let mut at = 0;
     while at < args.len() {
         let word = args[at];
         at += 1;
-        let timed = options.deadline.is_some() || options.keep || options.persist;
+        let timed = time.is_some() || options.keep || options.persist;
         if setting && is(word, "nx") && !options.present {
             options.absent = true;
         } else if setting && is(word, "xx") && !options.absent {
@@ -62,12 +64,15 @@ fn options(context: &Context<'_>, args: &[&[u8]], setting: bool, name: &str) -> 
             options.keep = true;
         } else if !setting && is(word, "persist") && !timed {
             options.persist = true;
-        } else if let (Some((unit, from_now)), Some(time), false) = (Unit::option(word), args.get(at), timed) {
+        } else if let (Some(kind), Some(text), false) = (Unit::option(word), args.get(at), timed) {
             at += 1;
-            options.deadline = Some(absolute(context.keys.now, time, unit, from_now, true, name)?);
+            time = Some((*text, kind));
         } else {
             return Err(Error::SYNTAX);
         }
+    }
+    if let Some((text, (unit, from_now))) = time {
+        options.deadline = Some(absolute(context.keys.now, text, unit, from_now, true, name)?);
     }
     Ok(options)
 }
@@ -108,7 +113,12 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// Sets a string with a deadline or without, and logs it in a form that means the same at any time.
-pub(super) fn store(context: &mut Context<'_>, key: &[u8], value: &[u8], deadline: Deadline) -> Result<(), Error> {
+pub(super) fn store(
+    context: &mut Context<'_>,
+    key: &[u8],
+    value: &[u8],
+    deadline: Deadline,
+) -> Result<(), Error> {
     if value.len() > STRING_BYTES_MAX {
         return Err(Error::TOO_LONG);
     }
@@ -188,7 +198,7 @@ fn get_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn set_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return Err(wrong_arguments("mset"));
     }
     for pair in args[1..].chunks_exact(2) {
@@ -199,7 +209,7 @@ fn set_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn set_many_if_absent(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return Err(wrong_arguments("msetnx"));
     }
     let free = args[1..].chunks_exact(2).all(|pair| !context.keys.exists(pair[0]));

@@ -18,7 +18,11 @@ pub(super) const COMMANDS: &[Command] = &[
 
 fn append(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (key, more) = (args[1], args[2]);
-    let old = context.keys.peek(key).map(|entry| entry.string().map(<[u8]>::len).ok_or(Error::WRONG_TYPE)).transpose()?;
+    let old = context
+        .keys
+        .peek(key)
+        .map(|entry| entry.string().map(<[u8]>::len).ok_or(Error::WRONG_TYPE))
+        .transpose()?;
     let length = match old {
         None => {
             context.keys.set_string(key, more, Deadline::Clear);
@@ -58,8 +62,13 @@ fn part(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn overwrite(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (key, more) = (args[1], args[3]);
-    let offset = usize::try_from(integer(args[2])?).map_err(|_| Error::fixed("ERR offset is out of range"))?;
-    let old = context.keys.peek(key).map(|entry| entry.string().map(<[u8]>::len).ok_or(Error::WRONG_TYPE)).transpose()?;
+    let offset =
+        usize::try_from(integer(args[2])?).map_err(|_| Error::fixed("ERR offset is out of range"))?;
+    let old = context
+        .keys
+        .peek(key)
+        .map(|entry| entry.string().map(<[u8]>::len).ok_or(Error::WRONG_TYPE))
+        .transpose()?;
     if more.is_empty() {
         context.reply.integer(old.unwrap_or(0) as i64);
         return Ok(());

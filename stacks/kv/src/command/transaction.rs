@@ -75,7 +75,8 @@ impl Context<'_> {
     pub(crate) fn queue(transaction: &mut Transaction, args: &[&[u8]]) -> Result<(), Error> {
         let bytes: usize = args.iter().map(|arg| arg.len() + size_of::<usize>() * 4).sum();
         transaction.bytes += bytes;
-        if transaction.commands.len() >= TRANSACTION_COMMANDS_MAX || transaction.bytes > TRANSACTION_BYTES_MAX {
+        if transaction.commands.len() >= TRANSACTION_COMMANDS_MAX || transaction.bytes > TRANSACTION_BYTES_MAX
+        {
             transaction.bytes -= bytes;
             return Err(Error::fixed("ERR transaction is too large, send EXEC or DISCARD"));
         }
@@ -98,7 +99,10 @@ impl Context<'_> {
         let index = blocked.args.first().and_then(|name| commands.find(name));
         let group = index.map(|index| commands.get(index).group);
         let kind = keys.peek(&key.1).map(|entry| entry.value().map_or("string", |value| value.type_name()));
-        let fits = matches!((group, kind), (Some(Group::List), Some("list")) | (Some(Group::SortedSet), Some("zset")));
+        let fits = matches!(
+            (group, kind),
+            (Some(Group::List), Some("list")) | (Some(Group::SortedSet), Some("zset"))
+        );
         let mut out = Vec::new();
         let mut served = false;
         if let Some(index) = index.filter(|_| fits) {

@@ -109,7 +109,10 @@ fn put_all(context: &mut Context<'_>, key: &[u8], options: Options, pairs: &[&[u
     let scores: Vec<f64> = pairs.chunks_exact(2).map(|pair| float(pair[0])).collect::<Result<_, _>>()?;
     let done = context.keys.edit(key, !options.present, |zset: &mut Zset| {
         let members = pairs.chunks_exact(2).map(|pair| pair[1]);
-        members.zip(&scores).map(|(member, score)| put(zset, options, member, *score)).collect::<Result<Vec<_>, _>>()
+        members
+            .zip(&scores)
+            .map(|(member, score)| put(zset, options, member, *score))
+            .collect::<Result<Vec<_>, _>>()
     });
     let done = done?.transpose()?.unwrap_or_default();
     let added = done.iter().filter(|done| matches!(done, Done::Added(_))).count();
@@ -216,7 +219,8 @@ fn random(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         context.reply.array(0);
         return Ok(());
     };
-    let drawn: Vec<_> = draw(&mut random, count, zset.len()).into_iter().filter_map(|at| zset.at(at)).collect();
+    let drawn: Vec<_> =
+        draw(&mut random, count, zset.len()).into_iter().filter_map(|at| zset.at(at)).collect();
     reply_members(&mut context.reply, drawn.iter().map(|s| (s.member(), s.score)), with_scores);
     Ok(())
 }

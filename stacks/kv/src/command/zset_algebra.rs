@@ -3,7 +3,7 @@
 use super::set_algebra::Operation;
 use super::zset::reply_members;
 use super::zset_range::save;
-use super::{Command, Context, Flags, Group, Keys, is};
+use super::{Command, Context, Flags, Group, Keys, Split, is};
 use crate::error::Error;
 use crate::keyspace::{Value, Zset};
 use crate::number;
@@ -18,8 +18,12 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("zunion", -3, R, READ, Z, |c, a| run(c, a, Operation::Union, None)),
     Command::new("zinter", -3, R, READ, Z, |c, a| run(c, a, Operation::Inter, None)),
     Command::new("zdiff", -3, R, READ, Z, |c, a| run(c, a, Operation::Diff, None)),
-    Command::new("zunionstore", -4, W, STORE, Z, |c, a| run(c, &a[1..], Operation::Union, Some("zunionstore"))),
-    Command::new("zinterstore", -4, W, STORE, Z, |c, a| run(c, &a[1..], Operation::Inter, Some("zinterstore"))),
+    Command::new("zunionstore", -4, W, STORE, Z, |c, a| {
+        run(c, &a[1..], Operation::Union, Some("zunionstore"))
+    }),
+    Command::new("zinterstore", -4, W, STORE, Z, |c, a| {
+        run(c, &a[1..], Operation::Inter, Some("zinterstore"))
+    }),
     Command::new("zdiffstore", -4, W, STORE, Z, |c, a| run(c, &a[1..], Operation::Diff, Some("zdiffstore"))),
     Command::new("zintercard", -3, R, READ, Z, inter_card),
 ];
@@ -144,7 +148,12 @@ fn compute(
     }
 }
 
-fn run(context: &mut Context<'_>, args: &[&[u8]], operation: Operation, store: Option<&'static str>) -> Result<(), Error> {
+fn run(
+    context: &mut Context<'_>,
+    args: &[&[u8]],
+    operation: Operation,
+    store: Option<&'static str>,
+) -> Result<(), Error> {
     let name = match operation {
         Operation::Union => "zunion",
         Operation::Inter => "zinter",
@@ -211,7 +220,7 @@ fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// The keys after their number, and what follows them.
-fn inputs<'a, 'b>(args: &'a [&'b [u8]], name: &str) -> Result<(&'a [&'b [u8]], &'a [&'b [u8]]), Error> {
+fn inputs<'a, 'b>(args: &'a [&'b [u8]], name: &str) -> Result<Split<'a, 'b>, Error> {
     let count = number::integer(args[1]).ok_or(Error::NOT_INTEGER)?;
     if count < 1 {
         return Err(Error::new(format!("ERR at least 1 input key is needed for '{name}' command")));

@@ -20,7 +20,9 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("bzpopmin", -3, B, Keys::range(1, -2, 1), Z, |c, a| pop_waiting(c, a, End::Min)),
     Command::new("bzpopmax", -3, B, Keys::range(1, -2, 1), Z, |c, a| pop_waiting(c, a, End::Max)),
     Command::new("zmpop", -4, W, Keys::Counted { at: 1, also: 0 }, Z, |c, a| pop_many(c, a, 1)),
-    Command::new("bzmpop", -5, W.with(Flags::BLOCKING), Keys::Counted { at: 2, also: 0 }, Z, |c, a| pop_many(c, a, 2)),
+    Command::new("bzmpop", -5, W.with(Flags::BLOCKING), Keys::Counted { at: 2, also: 0 }, Z, |c, a| {
+        pop_many(c, a, 2)
+    }),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -166,7 +166,12 @@ fn fixed(context: &mut Context<'_>, args: &[&[u8]], by: By, reverse: bool) -> Re
     answer(context, args[1], Request { bounds, reverse, with_scores, limit }, None)
 }
 
-fn answer(context: &mut Context<'_>, key: &[u8], asked: Request<'_>, store: Option<&[u8]>) -> Result<(), Error> {
+fn answer(
+    context: &mut Context<'_>,
+    key: &[u8],
+    asked: Request<'_>,
+    store: Option<&[u8]>,
+) -> Result<(), Error> {
     let hasher = context.keys.hasher();
     let zset = context.keys.get::<Zset>(key)?;
     let (skip, most) = asked.limit.map_or((0, usize::MAX), |(offset, count)| {
@@ -197,7 +202,12 @@ fn answer(context: &mut Context<'_>, key: &[u8], asked: Request<'_>, store: Opti
 }
 
 /// Puts a computed sorted set at a key, and replies with its length.
-pub(super) fn save(context: &mut Context<'_>, key: &[u8], result: Zset, event: &'static str) -> Result<(), Error> {
+pub(super) fn save(
+    context: &mut Context<'_>,
+    key: &[u8],
+    result: Zset,
+    event: &'static str,
+) -> Result<(), Error> {
     let length = result.len();
     if length == 0 {
         context.keys.delete(key);

@@ -10,7 +10,9 @@ const Z: Group = Group::SortedSet;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("zremrangebyrank", 4, W, Keys::one(), Z, |c, a| remove(c, a, By::Rank, "zremrangebyrank")),
-    Command::new("zremrangebyscore", 4, W, Keys::one(), Z, |c, a| remove(c, a, By::Score, "zremrangebyscore")),
+    Command::new("zremrangebyscore", 4, W, Keys::one(), Z, |c, a| {
+        remove(c, a, By::Score, "zremrangebyscore")
+    }),
     Command::new("zremrangebylex", 4, W, Keys::one(), Z, |c, a| remove(c, a, By::Lex, "zremrangebylex")),
 ];
 

@@ -85,10 +85,22 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     write_command(out, &[b"DEL", key]);
     match entry.value() {
         Some(Value::List(list)) => {
-            write_elements(out, b"RPUSH", key, list.len(), list.iter().map(|element| [Some(element.as_slice()), None]));
+            write_elements(
+                out,
+                b"RPUSH",
+                key,
+                list.len(),
+                list.iter().map(|element| [Some(element.as_slice()), None]),
+            );
         }
         Some(Value::Set(set)) => {
-            write_elements(out, b"SADD", key, set.0.len(), set.0.iter().map(|member| [Some(member.key()), None]));
+            write_elements(
+                out,
+                b"SADD",
+                key,
+                set.0.len(),
+                set.0.iter().map(|member| [Some(member.key()), None]),
+            );
         }
         Some(Value::Hash(hash)) => {
             let fields = hash.0.iter().map(|field| [Some(field.key()), field.string()]);

@@ -233,7 +233,9 @@ impl Entry {
             Body::Vacant | Body::Inline { .. } => 0,
             Body::Packed(blob) => allocation_bytes(blob.len()),
             Body::Object(object) => {
-                allocation_bytes(size_of::<Object>()) + allocation_bytes(object.key.len()) + object.value.memory_bytes()
+                allocation_bytes(size_of::<Object>())
+                    + allocation_bytes(object.key.len())
+                    + object.value.memory_bytes()
             }
         }
     }
@@ -282,7 +284,10 @@ mod tests {
     fn thirty_two_bytes() {
         assert_eq!(size_of::<Entry>(), 32);
         let entry = Entry::text(7, b"key:000000000001", b"abc");
-        assert_eq!((entry.key(), entry.string(), entry.heap_bytes()), (&b"key:000000000001"[..], Some(&b"abc"[..]), 0));
+        assert_eq!(
+            (entry.key(), entry.string(), entry.heap_bytes()),
+            (&b"key:000000000001"[..], Some(&b"abc"[..]), 0)
+        );
     }
 
     #[test]

@@ -93,7 +93,9 @@ mod tests {
 
     #[test]
     fn letters() {
-        for (text, printed) in [("KEA", "AKE"), ("", ""), ("Kg$lshzxetd", "AK"), ("El", "lE"), ("AKEm", "AKEm")] {
+        for (text, printed) in
+            [("KEA", "AKE"), ("", ""), ("Kg$lshzxetd", "AK"), ("El", "lE"), ("AKEm", "AKEm")]
+        {
             assert_eq!(Class::parse(text.as_bytes()).map(Class::text).as_deref(), Some(printed), "{text}");
         }
         assert_eq!(Class::parse(b"Q"), None);

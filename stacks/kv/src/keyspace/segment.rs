@@ -58,7 +58,9 @@ impl Segment {
     pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry) -> bool) -> Option<usize> {
         let home = self.lower_bound(hash);
         let run = self.slots[home..].iter().take_while(|entry| !entry.is_vacant() && entry.hash() <= hash);
-        run.enumerate().find(|(_, entry)| entry.hash() == hash && is_it(entry)).map(|(offset, _)| home + offset)
+        run.enumerate()
+            .find(|(_, entry)| entry.hash() == hash && is_it(entry))
+            .map(|(offset, _)| home + offset)
     }
 
     /// The first slot at which an entry with this hash or a higher one can stand.
@@ -84,7 +86,10 @@ impl Segment {
         self.len -= 1;
         // What stands behind its home moves up, so that no gap cuts it off.
         let mut end = slot + 1;
-        while end < self.slots.len() && !self.slots[end].is_vacant() && self.home(self.slots[end].hash()) < end {
+        while end < self.slots.len()
+            && !self.slots[end].is_vacant()
+            && self.home(self.slots[end].hash()) < end
+        {
             end += 1;
         }
         self.slots[slot..end].rotate_left(1);

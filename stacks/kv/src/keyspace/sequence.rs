@@ -52,7 +52,8 @@ impl<T: Weigh> Sequence<T> {
     pub(crate) fn replace(&mut self, index: usize, value: T) {
         if let Some(place) = self.place(index) {
             self.heap += value.heap_bytes();
-            let old = std::mem::replace(&mut self.blocks[place.block].chunks[place.chunk][place.offset], value);
+            let old =
+                std::mem::replace(&mut self.blocks[place.block].chunks[place.chunk][place.offset], value);
             self.heap -= old.heap_bytes();
         }
     }
@@ -68,7 +69,8 @@ impl<T: Weigh> Sequence<T> {
     /// Inserts before `index`, or at the end.
     pub(crate) fn insert(&mut self, index: usize, value: T) {
         self.heap += value.heap_bytes();
-        let place = if index >= self.len { self.end() } else { self.place(index).unwrap_or_else(|| self.end()) };
+        let place =
+            if index >= self.len { self.end() } else { self.place(index).unwrap_or_else(|| self.end()) };
         self.len += 1;
         if self.blocks.is_empty() {
             self.blocks.push_back(Block { len: 0, chunks: VecDeque::from([VecDeque::new()]) });
@@ -109,7 +111,10 @@ impl<T: Weigh> Sequence<T> {
         self.len -= 1;
         block.len -= 1;
         let small = chunk.len() < CHUNK_MAX / 4;
-        if small && let Some(next) = block.chunks.get(place.chunk + 1) && next.len() < CHUNK_MAX / 2 {
+        if small
+            && let Some(next) = block.chunks.get(place.chunk + 1)
+            && next.len() < CHUNK_MAX / 2
+        {
             // Neighbours that are mostly empty become one.
             if let Some(mut next) = block.chunks.remove(place.chunk + 1) {
                 block.chunks[place.chunk].append(&mut next);
@@ -129,7 +134,8 @@ impl<T: Weigh> Sequence<T> {
         let place = self.place(index).unwrap_or_else(|| self.end());
         let first = self.blocks.get(place.block).and_then(|block| block.chunks.get(place.chunk));
         let head = first.into_iter().flat_map(move |chunk| chunk.range(place.offset.min(chunk.len())..));
-        let chunks = self.blocks.get(place.block).into_iter().flat_map(move |b| b.chunks.iter().skip(place.chunk + 1));
+        let chunks =
+            self.blocks.get(place.block).into_iter().flat_map(move |b| b.chunks.iter().skip(place.chunk + 1));
         let blocks = self.blocks.iter().skip(place.block + 1).flat_map(|block| block.chunks.iter());
         head.chain(chunks.chain(blocks).flatten())
     }
@@ -141,7 +147,8 @@ impl<T: Weigh> Sequence<T> {
         let first = self.blocks.get(block).and_then(|b| b.chunks.get(chunk));
         let head = first.into_iter().flat_map(move |c| c.range(..offset.map_or(0, |o| o + 1)).rev());
         let chunks = self.blocks.get(block).into_iter().flat_map(move |b| b.chunks.range(..chunk).rev());
-        let blocks = self.blocks.range(..block.min(self.blocks.len())).rev().flat_map(|b| b.chunks.iter().rev());
+        let blocks =
+            self.blocks.range(..block.min(self.blocks.len())).rev().flat_map(|b| b.chunks.iter().rev());
         head.chain(chunks.chain(blocks).flat_map(|c| c.iter().rev()))
     }
 

@@ -115,7 +115,9 @@ impl Table {
                     Err(back) => entry = back,
                 }
             }
-            if self.segments[index].len() >= SEGMENT_ENTRIES_MAX && self.segments[index].depth() < DIRECTORY_BITS_MAX {
+            if self.segments[index].len() >= SEGMENT_ENTRIES_MAX
+                && self.segments[index].depth() < DIRECTORY_BITS_MAX
+            {
                 self.split(index, hash);
             } else {
                 let before = self.segments[index].slots().len();

@@ -118,7 +118,8 @@ impl Zset {
     }
 
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], f64)) -> u64 {
-        self.scores.scan(cursor, count, |entry| visit(entry.key(), score_of(entry.string()).unwrap_or_default()))
+        self.scores
+            .scan(cursor, count, |entry| visit(entry.key(), score_of(entry.string()).unwrap_or_default()))
     }
 
     fn position(&self, score: f64, member: &[u8]) -> usize {
