@@ -38,11 +38,16 @@ impl Kind {
         kind.unwrap_or_else(|| lab.failed("the arguments are: --io auto | io_uring | epoll"))
     }
 
+    /// Those that this kernel has, the better one first.
+    pub fn here() -> &'static [Self] {
+        if uring::works() { &[Self::Uring, Self::Epoll] } else { &[Self::Epoll] }
+    }
+
     /// By its name; `auto` is the best that this kernel has.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "auto" if uring::works() => Some(Self::Uring),
-            "auto" | "epoll" => Some(Self::Epoll),
+            "auto" => Self::here().first().copied(),
+            "epoll" => Some(Self::Epoll),
             "io_uring" => Some(Self::Uring),
             _ => None,
         }

@@ -6,8 +6,6 @@ use std::sync::mpsc::{Sender, channel};
 
 use super::*;
 
-const KINDS: [Kind; 2] = [Kind::Uring, Kind::Epoll];
-
 /// Sends back what came, twice; a connection that hangs up is told through the channel.
 struct Twice {
     echoes: Vec<Vec<u8>>,
@@ -73,7 +71,7 @@ fn serve(kind: Kind) -> (SocketAddr, std::sync::mpsc::Receiver<usize>) {
 
 #[test]
 fn every_byte_comes_back_though_nobody_reads_for_a_while() {
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let (address, closed) = serve(kind);
         // More than any socket has room for, so that sends stop in the middle and go on.
         let message: Vec<u8> = (0..4_000_000u32).map(|i| (i / 7) as u8).collect();
@@ -99,7 +97,7 @@ fn every_byte_comes_back_though_nobody_reads_for_a_while() {
 
 #[test]
 fn many_connections_at_once() {
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let (address, closed) = serve(kind);
         let mut links: Vec<_> = (0..500).map(|_| TcpStream::connect(address).unwrap()).collect();
         for round in 0..3u8 {
@@ -142,7 +140,7 @@ fn a_wait_ends_when_it_is_due() {
             Ok(())
         }
     }
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let there = listener.accept().unwrap().0;
