@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use netdyno_contender::kv::turns::{self, Kind, Outbox, Service, Wait};
+use netdyno_contender::kv::turns::{self, Kind, Outbox, Service, Size, Wait};
 use netdyno_contender::kv::{Values, append_get, append_set, split_mix};
 
 use crate::draw::Draw;
@@ -108,7 +108,8 @@ fn requests_go_out_whole_and_in_order_whatever_the_socket_takes() {
             });
             let lane = Lane::new(Draw::new(1, 0), count as usize, false, 0);
             let mut alone = Alone { frames, lane, tally: Tally::default(), asked: asked.clone().into() };
-            let Err(ended) = turns::run(kind, &mut alone, vec![here], None, 1000);
+            let Err(ended) =
+                turns::run(kind, &mut alone, vec![here], None, Size { connections: 1, receive_bytes: 1000 });
             assert_eq!(ended, "done", "{value_bytes}");
             assert!(server.join().unwrap(), "{kind:?} {value_bytes}");
             let sets = asked.iter().filter(|operation| operation.is_set()).count() as u64;

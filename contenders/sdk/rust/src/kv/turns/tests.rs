@@ -6,6 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 
 use super::*;
 
+const SIZE: Size = Size { connections: 100, receive_bytes: 1000 };
+
 /// Sends back what came, twice; a connection that hangs up is told through the channel.
 struct Twice {
     echoes: Vec<Vec<u8>>,
@@ -63,7 +65,7 @@ fn serve(kind: Kind) -> (SocketAddr, std::sync::mpsc::Receiver<usize>) {
     let (sender, closed) = channel();
     std::thread::spawn(move || {
         let mut service = Twice { echoes: Vec::new(), lent: b"", closed: sender };
-        let Err(error) = run(kind, &mut service, Vec::new(), Some(listener), 1000);
+        let Err(error) = run(kind, &mut service, Vec::new(), Some(listener), SIZE);
         panic!("{error}");
     });
     (address, closed)
@@ -149,7 +151,7 @@ fn a_wait_ends_when_it_is_due() {
             here.write_all(b"x").unwrap();
             here
         });
-        let Err(error) = run(kind, &mut Alarm(0), vec![there], None, 1000);
+        let Err(error) = run(kind, &mut Alarm(0), vec![there], None, SIZE);
         let turns: u32 = error.split(' ').next().unwrap().parse().unwrap();
         assert!(turns > 2, "{kind:?}: {error}");
         drop(teller.join());
