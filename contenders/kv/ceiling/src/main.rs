@@ -22,18 +22,21 @@ use serde_json::json;
 
 use server::Server;
 use table::Table;
-use turns::Kind;
+use turns::{Kind, Size};
 
 fn main() {
     static LAB: OnceLock<Lab> = OnceLock::new();
     let (lab, setup) = Lab::connect_with(|event| serve_lab(LAB.wait(), event));
     LAB.get_or_init(|| lab);
     let job = Job::new(lab, &setup, "server");
-    let kind = Kind::of_arguments(lab);
+    // As much as comes at a time: the requests of a batch.
+    let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 48);
+    let size = Size { connections: job.connections, receive_bytes };
+    let kind = Kind::of_arguments(lab, size);
     let table = Table::new(job.keys, job.connections as u64, job.verify_keys, job.value_bytes);
     let table = table.unwrap_or_else(|reason| lab.unsupported(reason));
     lab.ready("ceiling", lock_version(include_str!("../Cargo.lock"), "netdyno-kv-ceiling"), kind.name());
-    if let Err(reason) = run(&job, kind, table) {
+    if let Err(reason) = run(&job, kind, size, table) {
         lab.failed(reason);
     }
 }
@@ -51,14 +54,11 @@ fn serve_lab(lab: &Lab, event: Event) {
 }
 
 /// Ends with an error only.
-fn run(job: &Job, kind: Kind, table: Table) -> Result<(), String> {
+fn run(job: &Job, kind: Kind, size: Size, table: Table) -> Result<(), String> {
     raise_file_limit(job.connections as u64)?;
     let listener = TcpListener::bind(job.local()).map_err(|error| format!("bind: {error}"))?;
     let port = listener.local_addr().map_err(|error| format!("the port: {error}"))?.port();
     job.lab.signal("load", json!({ "port": port }));
     job.lab.connected(&[]);
-    // As much as comes at a time: the requests of a batch.
-    let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 48);
-    turns::run(kind, &mut Server::new(table), Vec::new(), Some(listener), receive_bytes)
-        .map(|never| match never {})
+    turns::run(kind, &mut Server::new(table), Vec::new(), Some(listener), size).map(|never| match never {})
 }

@@ -30,7 +30,7 @@ use netdyno_contender::{Lab, lock_version};
 
 use books::{Books, Order};
 use load::Load;
-use turns::Kind;
+use turns::{Kind, Size};
 
 /// Requests under way over all connections: each takes up to 32 bytes.
 const MAX_UNDER_WAY: usize = 1 << 26;
@@ -43,16 +43,19 @@ fn main() {
     if job.connections.saturating_mul(job.pipeline) > MAX_UNDER_WAY {
         lab.unsupported(format!("connections times pipeline above {MAX_UNDER_WAY}"));
     }
-    let kind = Kind::of_arguments(lab);
+    // As much as comes at a time: the answers of a batch.
+    let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 16);
+    let size = Size { connections: job.connections, receive_bytes };
+    let kind = Kind::of_arguments(lab, size);
     let version = lock_version(include_str!("../Cargo.lock"), "netdyno-kv-load");
     lab.ready("load", version, kind.name());
-    if let Err(reason) = run(books, kind, &books.orders()) {
+    if let Err(reason) = run(books, kind, size, &books.orders()) {
         lab.failed(reason);
     }
 }
 
 /// Ends with an error only.
-fn run(books: &'static Books, kind: Kind, orders: &Receiver<Order>) -> Result<(), String> {
+fn run(books: &'static Books, kind: Kind, size: Size, orders: &Receiver<Order>) -> Result<(), String> {
     let job = &books.job;
     let next = || orders.recv().map_err(|error| error.to_string());
     let Order::Connect { port } = next()? else {
@@ -69,7 +72,5 @@ fn run(books: &'static Books, kind: Kind, orders: &Receiver<Order>) -> Result<()
         return Err("`warmup` comes after `verify`".to_owned());
     };
     let mut load = Load::new(books, t0_ns);
-    // As much as comes at a time: the answers of a batch.
-    let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 16);
-    turns::run(kind, &mut load, links, None, receive_bytes).map(|never| match never {})
+    turns::run(kind, &mut load, links, None, size).map(|never| match never {})
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use netdyno_contender::kv::turns::{self, Kind, Outbox, Service, Wait};
-use netdyno_contender::kv::{Values, append_get, append_set};
+use netdyno_contender::kv::turns::{self, Kind, Outbox, Service, Size, Wait};
+use netdyno_contender::kv::{Values, append_get, append_set, split_mix};
 
 use crate::draw::Draw;
 use crate::draw::Operation;
@@ -91,7 +91,7 @@ impl Service for Alone {
 
 #[test]
 fn requests_go_out_whole_and_in_order_whatever_the_socket_takes() {
-    for kind in [Kind::Epoll, Kind::Uring] {
+    for kind in Kind::here().iter().copied() {
         for (value_bytes, count) in
             [(1, 1), (3, 5000), (1024, 3000), (1033, 3000), (65_536, 100), (1 << 20, 10)]
         {
@@ -108,7 +108,8 @@ fn requests_go_out_whole_and_in_order_whatever_the_socket_takes() {
             });
             let lane = Lane::new(Draw::new(1, 0), count as usize, false, 0);
             let mut alone = Alone { frames, lane, tally: Tally::default(), asked: asked.clone().into() };
-            let Err(ended) = turns::run(kind, &mut alone, vec![here], None, 1000);
+            let Err(ended) =
+                turns::run(kind, &mut alone, vec![here], None, Size { connections: 1, receive_bytes: 1000 });
             assert_eq!(ended, "done", "{value_bytes}");
             assert!(server.join().unwrap(), "{kind:?} {value_bytes}");
             let sets = asked.iter().filter(|operation| operation.is_set()).count() as u64;
@@ -123,4 +124,51 @@ fn an_answer_too_many_is_an_error() {
     let mut lane = Lane::new(Draw::new(1, 0), 1, false, 0);
     let told = lane.take(&frames, b"+OK\r\n", &mut Tally::default(), |_, _| {}).unwrap_err();
     assert_eq!(told, "an answer that nobody asked for");
+}
+
+/// Answers of all kinds, right and wrong, in pieces of random length: each is counted once, as what it is.
+#[test]
+fn a_stream_of_answers_is_read_the_same_however_it_is_cut() {
+    for seed in 0..300u64 {
+        let mut n = 0;
+        let mut random = |of: u64| {
+            n += 1;
+            split_mix(seed, n) % of
+        };
+        let frames = frames([1, 3, 8, 40, 3000][random(5) as usize]);
+        let asked: Vec<Operation> =
+            (0..1 + random(40)).map(|_| Operation::new(random(2) == 1, random(1000))).collect();
+        let (mut stream, mut wrong) = (Vec::new(), 0);
+        for operation in &asked {
+            let mut right = answers(&frames, &[*operation]);
+            let kind = random(8);
+            wrong += u64::from(kind < 5);
+            match kind {
+                0 => stream.extend_from_slice(b"-ERR busy\r\n"),
+                1 => stream.extend_from_slice(b"$-1\r\n"),
+                2 => stream.extend_from_slice(b":5\r\n"),
+                3 => stream.extend_from_slice(b"$7\r\n\r\n$3\r\n\n\r\n"),
+                4 => {
+                    // A byte of the value; of a SET's answer the K.
+                    let at = if operation.is_set() { 2 } else { frames.answer_head.len() };
+                    right[at] ^= 1;
+                    stream.extend_from_slice(&right);
+                }
+                _ => stream.extend_from_slice(&right),
+            }
+        }
+        let mut lane = Lane::new(Draw::new(1, 0), asked.len(), false, 0);
+        asked.iter().for_each(|operation| lane.ask(*operation, 0));
+        lane.write(&frames, &mut Outbox::for_tests(), 0);
+        lane.sent(&frames, lane.written_bytes());
+        let (mut tally, mut told, mut from) = (Tally::default(), 0, 0);
+        while from < stream.len() {
+            let to = (from + 1 + random(50) as usize).min(stream.len());
+            lane.take(&frames, &stream[from..to], &mut tally, |_, _| told += 1).unwrap();
+            from = to;
+        }
+        let sets = asked.iter().filter(|operation| operation.is_set()).count() as u64;
+        assert_eq!(tally, Tally { sets, gets: asked.len() as u64 - sets, wrong }, "seed {seed}");
+        assert_eq!((told, lane.under_way()), (asked.len(), 0), "seed {seed}");
+    }
 }

@@ -219,3 +219,136 @@ impl Input {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::Lab;
+    use crate::kv::connect;
+
+    type Store = Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>;
+
+    /// A word of a request: the line that gives its length, its bytes, and the line's end.
+    fn word(link: &mut impl BufRead) -> Option<Vec<u8>> {
+        let mut line = String::new();
+        link.read_line(&mut line).ok().filter(|length| *length > 0)?;
+        let mut word = vec![0; line[1..].trim().parse::<usize>().unwrap() + 2];
+        link.read_exact(&mut word).ok()?;
+        word.truncate(word.len() - 2);
+        Some(word)
+    }
+
+    /// A thread a connection. `spoil` may change an answer to a GET.
+    fn serve(store: &Store, spoil: fn(&[u8], Vec<u8>) -> Vec<u8>) -> std::net::SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let store = Arc::clone(store);
+        std::thread::spawn(move || {
+            for link in listener.incoming() {
+                let (mut out, store) = (link.unwrap(), Arc::clone(&store));
+                let mut link = BufReader::new(out.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let mut head = String::new();
+                    while link.read_line(&mut head).is_ok_and(|length| length > 0) {
+                        let count = head[1..].trim().parse().unwrap();
+                        let words: Option<Vec<_>> = (0..count).map(|_| word(&mut link)).collect();
+                        let Some(words) = words else { return };
+                        let answer = match &words[..] {
+                            [_] => b"+PONG\r\n".to_vec(),
+                            [_, key] => {
+                                let value = store.lock().unwrap().get(key).cloned();
+                                let bulk = |value: Vec<u8>| {
+                                    [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat()
+                                };
+                                spoil(key, value.map_or_else(|| b"$-1\r\n".to_vec(), bulk))
+                            }
+                            _ => {
+                                store.lock().unwrap().insert(words[1].clone(), words[2].clone());
+                                b"+OK\r\n".to_vec()
+                            }
+                        };
+                        out.write_all(&answer).unwrap();
+                        head.clear();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    fn job(connections: usize, pipeline: usize, value_bytes: usize, keys: u64) -> Job {
+        let setup = json!({
+            "protocol": 1, "workload": "kv", "role": "load", "seed": 3, "local": "127.0.0.1", "peer": "127.0.0.1",
+            "params": { "connections": connections, "pipeline": pipeline, "value_bytes": value_bytes, "keys": keys, "set_percent": 50,
+                        "distribution": "uniform", "rate": 0, "pacing": "spin", "seconds": 1.0, "verify_keys": 2 },
+        });
+        Job::new(Lab::for_tests(), &serde_json::from_value(setup).unwrap(), "load")
+    }
+
+    fn verified(job: &Job, spoil: fn(&[u8], Vec<u8>) -> Vec<u8>) -> (Result<Verified, String>, Store) {
+        let store = Store::default();
+        let (mut links, _) = connect(serve(&store, spoil), job.connections).unwrap();
+        (verify(job, &mut links), store)
+    }
+
+    #[test]
+    fn all_keys_are_there_afterwards() {
+        for (connections, pipeline, value_bytes, keys) in
+            [(1, 1, 1, 1), (3, 4, 3, 50), (70, 7, 20, 1000), (5, 100, 70_000, 13), (2, 3, 5, 7)]
+        {
+            let job = job(connections, pipeline, value_bytes, keys);
+            let (result, store) = verified(&job, |_, answer| answer);
+            let (mut digest, mut message) = (Digest::default(), vec![0; value_bytes]);
+            for (connection, number) in (0..connections).flat_map(|c| [(c, 0), (c, 1)]) {
+                fill(&mut message, 3, connection as u32, number);
+                digest.add(&message);
+                let key = format!("verify:{connection}:{number}").into_bytes();
+                assert_eq!(store.lock().unwrap().remove(&key).as_ref(), Some(&message));
+            }
+            let messages = 2 * connections as u64;
+            assert_eq!(result, Ok(Verified { digest, messages, bytes: messages * value_bytes as u64 }));
+            let (values, store) = (Values::new(3, value_bytes), store.lock().unwrap());
+            assert_eq!(store.len() as u64, keys);
+            for key in 0..keys {
+                assert!(values.is(key, &store[super::super::key_name(key).as_slice()]), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_told_with_its_key() {
+        type Row = (fn(&[u8], Vec<u8>) -> Vec<u8>, &'static str);
+        let rows: [Row; 5] = [
+            (
+                |_, _| b"$1\r\nx\r\n".to_vec(),
+                "verify: GET verify:0:0 was answered by the bulk string `x`, not by null",
+            ),
+            (
+                |key, answer| {
+                    if key == b"verify:0:1" && answer.len() > 5 { b"$-1\r\n".to_vec() } else { answer }
+                },
+                "verify: GET verify:0:1 was answered by null, not by the value that was set",
+            ),
+            (
+                |key, answer| if key == b"key:000000000004" { b"-ERR no\r\n".to_vec() } else { answer },
+                "verify: GET key:000000000004 was answered by the error `ERR no`, not by the value that was set",
+            ),
+            (
+                |key, answer| if key == b"key:000000000004" { [b"+", &answer[4..]].concat() } else { answer },
+                "verify: GET key:000000000004 was answered by the simple string",
+            ),
+            (|_, _| b"*0\r\n".to_vec(), "verify: an answer of a kind that was not asked for: `*`"),
+        ];
+        for (spoil, wanted) in rows {
+            let told = verified(&job(1, 3, 3, 10), spoil).0.unwrap_err();
+            assert!(told.starts_with(wanted), "{told}, not {wanted}");
+        }
+    }
+}

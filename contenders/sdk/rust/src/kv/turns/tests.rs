@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use super::*;
 
-const KINDS: [Kind; 2] = [Kind::Uring, Kind::Epoll];
+const SIZE: Size = Size { connections: 100, receive_bytes: 1000 };
 
 /// Sends back what came, twice; a connection that hangs up is told through the channel.
 struct Twice {
@@ -65,7 +65,7 @@ fn serve(kind: Kind) -> (SocketAddr, std::sync::mpsc::Receiver<usize>) {
     let (sender, closed) = channel();
     std::thread::spawn(move || {
         let mut service = Twice { echoes: Vec::new(), lent: b"", closed: sender };
-        let Err(error) = run(kind, &mut service, Vec::new(), Some(listener), 1000);
+        let Err(error) = run(kind, &mut service, Vec::new(), Some(listener), SIZE);
         panic!("{error}");
     });
     (address, closed)
@@ -73,7 +73,7 @@ fn serve(kind: Kind) -> (SocketAddr, std::sync::mpsc::Receiver<usize>) {
 
 #[test]
 fn every_byte_comes_back_though_nobody_reads_for_a_while() {
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let (address, closed) = serve(kind);
         // More than any socket has room for, so that sends stop in the middle and go on.
         let message: Vec<u8> = (0..4_000_000u32).map(|i| (i / 7) as u8).collect();
@@ -99,7 +99,7 @@ fn every_byte_comes_back_though_nobody_reads_for_a_while() {
 
 #[test]
 fn many_connections_at_once() {
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let (address, closed) = serve(kind);
         let mut links: Vec<_> = (0..500).map(|_| TcpStream::connect(address).unwrap()).collect();
         for round in 0..3u8 {
@@ -142,7 +142,7 @@ fn a_wait_ends_when_it_is_due() {
             Ok(())
         }
     }
-    for kind in KINDS {
+    for kind in Kind::here().iter().copied() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let there = listener.accept().unwrap().0;
@@ -151,7 +151,7 @@ fn a_wait_ends_when_it_is_due() {
             here.write_all(b"x").unwrap();
             here
         });
-        let Err(error) = run(kind, &mut Alarm(0), vec![there], None, 1000);
+        let Err(error) = run(kind, &mut Alarm(0), vec![there], None, SIZE);
         let turns: u32 = error.split(' ').next().unwrap().parse().unwrap();
         assert!(turns > 2, "{kind:?}: {error}");
         drop(teller.join());

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::{Outbox, Service, Wait, hung_up};
+use super::{Outbox, Service, Size, Wait, hung_up};
 use crate::now_ns;
 
 mod buffers;
@@ -35,7 +35,7 @@ const KIND_BITS: u32 = 2;
 
 /// Whether this kernel has what is needed (Linux 6.1).
 pub(super) fn works() -> bool {
-    ring().is_ok_and(|ring| Buffers::new(&ring, 1).is_ok())
+    ring().is_ok_and(|ring| Buffers::new(&ring, Size { connections: 1, receive_bytes: 1 }).is_ok())
 }
 
 fn ring() -> io::Result<IoUring> {
@@ -73,20 +73,20 @@ pub(super) fn run(
     service: &mut impl Service,
     links: Vec<TcpStream>,
     listener: Option<TcpListener>,
-    receive_bytes: usize,
+    size: Size,
 ) -> Result<Infallible, String> {
-    serve(service, links, listener, receive_bytes).map_err(|error| error.to_string())
+    serve(service, links, listener, size).map_err(|error| error.to_string())
 }
 
 fn serve(
     service: &mut impl Service,
     links: Vec<TcpStream>,
     listener: Option<TcpListener>,
-    receive_bytes: usize,
+    size: Size,
 ) -> io::Result<Infallible> {
     let ring = ring()?;
     let mut turns = Turns {
-        buffers: Buffers::new(&ring, receive_bytes)?,
+        buffers: Buffers::new(&ring, size)?,
         ring,
         links: Vec::new(),
         out: Outbox::new(),

@@ -8,12 +8,17 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
+use super::Size;
+
 /// The one group of buffers.
 pub(super) const GROUP: u16 = 0;
 /// All of them should stay in a core's second cache.
 const TOTAL_BYTES: usize = 1 << 20;
-const MIN_BYTES: usize = 4 << 10;
-const MAX_BYTES: usize = 64 << 10;
+const MIN_BYTES: usize = 256;
+/// As many as there are connections, so that all of these may have something at once: a receive without a buffer ends, and has to be
+/// asked for again.
+const MIN_COUNT: usize = 64;
+const MAX_COUNT: usize = 4096;
 const PAGE_BYTES: usize = 4096;
 
 /// Buffers of one length, each either the kernel's or ours.
@@ -27,10 +32,11 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Registers them with the ring, for messages of about this length.
-    pub(super) fn new(ring: &IoUring, receive_bytes: usize) -> io::Result<Self> {
-        let buffer_bytes = receive_bytes.next_power_of_two().clamp(MIN_BYTES, MAX_BYTES);
-        let count = (TOTAL_BYTES / buffer_bytes) as u16;
+    /// Registers them with the ring.
+    pub(super) fn new(ring: &IoUring, size: Size) -> io::Result<Self> {
+        let count = size.connections.next_power_of_two().clamp(MIN_COUNT, MAX_COUNT);
+        let buffer_bytes = size.receive_bytes.next_power_of_two().clamp(MIN_BYTES, TOTAL_BYTES / count);
+        let count = count as u16;
         let layout = Layout::array::<BufRingEntry>(count.into())
             .and_then(|layout| layout.align_to(PAGE_BYTES))
             .map_err(io::Error::other)?;
