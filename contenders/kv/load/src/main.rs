@@ -8,7 +8,7 @@
 //!
 //! In an open loop the wait is until the exact moment: with `pacing` = `spin` the thread reads the clock and looks for answers in turn, and a
 //! look costs no call of the kernel with io_uring. With `timer` it sleeps until then (to the nanosecond as far as the interface goes; the
-//! kernel wakes it some 50 µs later).
+//! kernel wakes it some tens of microseconds later).
 
 mod books;
 mod check;

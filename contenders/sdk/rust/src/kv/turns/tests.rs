@@ -10,7 +10,8 @@ const SIZE: Size = Size { connections: 100, receive_bytes: 1000 };
 
 /// Sends back what came, twice; a connection that hangs up is told through the channel.
 struct Twice {
-    echoes: Vec<Vec<u8>>,
+    /// What each connection is sent, and how much of it was.
+    echoes: Vec<(Vec<u8>, usize)>,
     lent: &'static [u8],
     closed: Sender<usize>,
 }
@@ -22,14 +23,15 @@ impl Service for Twice {
 
     fn received(&mut self, number: usize, bytes: &[u8], _: u64) -> Result<bool, String> {
         for _ in 0..2 {
-            self.echoes[number].extend_from_slice(bytes);
+            self.echoes[number].0.extend_from_slice(bytes);
         }
         Ok(true)
     }
 
     fn write(&mut self, number: usize, out: &mut Outbox) {
         // In short pieces with nothing between them, so that there are many.
-        for piece in self.echoes[number].chunks(1000) {
+        let (echo, sent) = &self.echoes[number];
+        for piece in echo[*sent..].chunks(1000) {
             if !out.has_room(piece.len()) {
                 return;
             }
@@ -39,16 +41,16 @@ impl Service for Twice {
     }
 
     fn sent(&mut self, number: usize, bytes: usize) {
-        self.echoes[number].drain(..bytes);
+        self.echoes[number].1 += bytes;
     }
 
     fn unsent(&self, number: usize) -> bool {
-        !self.echoes[number].is_empty()
+        self.echoes[number].1 < self.echoes[number].0.len()
     }
 
     fn opened(&mut self, number: usize) -> Result<(), String> {
         assert_eq!(number, self.echoes.len());
-        self.echoes.push(Vec::new());
+        self.echoes.push((Vec::new(), 0));
         Ok(())
     }
 
