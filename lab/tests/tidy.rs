@@ -26,9 +26,11 @@ const BANNED: [&str; 9] = [
     concat!("proxy.golang", ".org"),
 ];
 /// Our crates but for the lab: protocol cores, sockets, what a user adds, and the simulator.
-const STACKS: [&str; 5] = ["stacks/sctp", "stacks/rtc", "io", "net/rtc", "sim"];
+const STACKS: [&str; 8] =
+    ["stacks/sctp", "stacks/rtc", "stacks/resp", "stacks/kv", "io", "net/rtc", "net/kv", "sim"];
 /// Of these, what opens no socket.
-const WITHOUT_SOCKETS: [&str; 4] = ["stacks/sctp", "stacks/rtc", "net/rtc", "sim"];
+const WITHOUT_SOCKETS: [&str; 7] =
+    ["stacks/sctp", "stacks/rtc", "stacks/resp", "stacks/kv", "net/rtc", "net/kv", "sim"];
 /// Folders that are made, not written.
 const MADE: [&str; 8] =
     ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
