@@ -60,7 +60,7 @@ pub(crate) fn double(value: f64) -> Vec<u8> {
 const SCALE: i128 = 100_000_000_000_000_000;
 const PLACES: i32 = 17;
 
-/// Adds as INCRBYFLOAT does. In decimals while both numbers fit, so that 0.1 and 0.2 make 0.3, as Redis' long double prints it.
+/// Adds as INCRBYFLOAT does, but for numbers of more than 19 digits, of which a long double drops the last. In decimals while both numbers fit, so that 0.1 and 0.2 make 0.3, as Redis' long double prints it.
 pub(crate) fn add_decimal(left: &[u8], right: &[u8]) -> Option<String> {
     if let (Some(a), Some(b)) = (decimal(left), decimal(right))
         && let Some(sum) = a.checked_add(b)

@@ -90,6 +90,8 @@ pub(crate) struct Session {
     pub(crate) blocked: Option<Box<Blocked>>,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_evict: bool,
+    /// What it reads does not count as used.
+    pub(crate) no_touch: bool,
     pub(crate) opened_ms: u64,
     pub(crate) active_ms: u64,
     pub(crate) last_command: (&'static str, Option<&'static str>),
@@ -153,6 +155,7 @@ impl Sessions {
             blocked: None,
             reply_mode: ReplyMode::On,
             no_evict: false,
+            no_touch: false,
             opened_ms: now.unix_ms,
             active_ms: now.unix_ms,
             last_command: ("NULL", None),

@@ -305,7 +305,7 @@ const CLIENT_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("no-touch", 3, |c, a| {
-        on_off(a[2])?;
+        c.session()?.no_touch = on_off(a[2])?;
         c.reply.ok();
         Ok(())
     }),

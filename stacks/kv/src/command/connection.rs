@@ -164,6 +164,7 @@ fn reset(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     session.unrestricted = unrestricted;
     session.reply_mode = crate::session::ReplyMode::On;
     session.no_evict = false;
+    session.no_touch = false;
     Reply::new(context.reply.out(), Protocol::Resp2).simple("RESET");
     Ok(())
 }

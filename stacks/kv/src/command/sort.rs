@@ -161,6 +161,11 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
         let mut list = List::new();
         results.iter().for_each(|text| list.push_back(Short::new(text.as_deref().unwrap_or_default())));
         context.keys.put(to, Value::List(list));
+        // Its result, not what it was made of: other keys decide the order, too.
+        context.log(&[b"DEL", to]);
+        let texts = results.iter().map(|text| text.as_deref().unwrap_or_default());
+        let words: Vec<&[u8]> = [&b"RPUSH"[..], to].into_iter().chain(texts).collect();
+        context.log(&words);
         context.keys.changed_by(Class::LIST, "sortstore", to);
         context.keys.signal(to);
     }

@@ -33,6 +33,7 @@ pub(crate) fn call(
 ) -> Outcome {
     let Some(session) = world.sessions.get(id) else { return Outcome::Close };
     keys.db = session.db;
+    keys.touching = !session.no_touch || commands.get(index).name == "touch";
     let reply = Reply::new(out, session.protocol);
     let waiting = Waiting::Allowed;
     let mut context = Context { keys, world, commands, reply, id, waiting, still_waits: false, close: false };

@@ -93,6 +93,8 @@ pub(crate) struct Keyspace {
     pub(crate) counters: Counters,
     /// The key that was changed has gone with its last element; that is an event of its own, after the change's.
     emptied: bool,
+    /// Whether what is read counts as used.
+    pub(crate) touching: bool,
     /// Changes so far.
     pub(crate) dirty: u64,
     pub(crate) policy: Policy,
@@ -120,6 +122,7 @@ impl Keyspace {
             ready: Vec::new(),
             counters: Counters::default(),
             emptied: false,
+            touching: true,
             dirty: 0,
             policy: Policy::default(),
             memory_max: 0,
@@ -185,7 +188,9 @@ impl Keyspace {
         self.counters.hits += 1;
         let (policy, now) = (self.policy, self.now);
         let entry = self.databases[self.db].table.at_mut(position);
-        policy.used(entry, now, &mut self.random);
+        if self.touching {
+            policy.used(entry, now, &mut self.random);
+        }
         Some(entry)
     }
 
