@@ -46,7 +46,18 @@ impl LaunchSpec {
     pub fn new(role: RoleIndex, argv: Vec<String>, cwd: PathBuf) -> Self {
         let (env, cpus, memory_limit_bytes) = (Vec::new(), None, None);
         let (side, private_pids, freezing) = (Side::A, true, Freezing::default());
-        Self { role, argv, env, cwd, cpus, memory_limit_bytes, side, private_pids, freezing, is_adapter: false }
+        Self {
+            role,
+            argv,
+            env,
+            cwd,
+            cpus,
+            memory_limit_bytes,
+            side,
+            private_pids,
+            freezing,
+            is_adapter: false,
+        }
     }
 }
 

@@ -56,6 +56,7 @@ fn part(w: &Workload, c: &Contender) -> String {
     let compared = w.compared().any(|role| c.plays(role));
     match w.roles.iter().find(|role| c.plays(role)) {
         _ if c.ceiling => " (the bound)".to_owned(),
+        Some(role) if w.partners.get(role) == Some(&c.name) => format!(" (the {role})"),
         Some(role) if !compared => format!(" (a {role})"),
         _ => String::new(),
     }
@@ -66,7 +67,9 @@ fn partners(w: &Workload) -> Vec<String> {
     let compared: Vec<&str> = w.compared().map(String::as_str).collect();
     let compared = compared.join(", ");
     let of = |(role, name): (&String, &String)| {
-        format!("The {role} is {name} for all, unless --matrix is given; compared is the {compared}.")
+        format!(
+            "For all contenders {name} plays the {role}, unless --matrix is given; compared is the {compared}."
+        )
     };
     w.partners.iter().map(of).collect()
 }

@@ -122,16 +122,7 @@ impl Meter {
                 (skipped(), skipped())
             }
         };
-        Snapshot {
-            at_ns,
-            cpu_ns,
-            peak_rss_bytes,
-            rss_bytes,
-            context_switches,
-            pss_bytes,
-            private_bytes,
-            net,
-        }
+        Snapshot { at_ns, cpu_ns, peak_rss_bytes, rss_bytes, context_switches, pss_bytes, private_bytes, net }
     }
 }
 

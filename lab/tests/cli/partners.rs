@@ -99,7 +99,11 @@ fn one_that_is_not_compared_is_named_with_the_way_to_vary_it() {
         assert!(seen.stderr.contains(part), "{more:?}: {seen:?}");
     }
     let listed = bench.netdyno(&["list", "dummy"]);
-    for part in ["other (a source)", "The source is feeder for all, unless --matrix is given"] {
+    for part in [
+        "other (a source)",
+        "feeder (the source)",
+        "For all contenders feeder plays the source, unless --matrix is given",
+    ] {
         assert!(listed.stdout.contains(part), "{listed:?}");
     }
 }
