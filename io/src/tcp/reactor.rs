@@ -52,8 +52,12 @@ impl TcpReactor {
     /// One without sockets. With io_uring it belongs to the thread that first calls [`wait`](Self::wait).
     pub fn new(backend: Backend, limits: Limits) -> io::Result<Self> {
         let driver = match backend {
-            Backend::Auto | Backend::Epoll => Driver::Epoll(Epoll::new()?),
+            Backend::Epoll => Driver::Epoll(Epoll::new()?),
             Backend::Uring => Driver::Uring(Uring::new()?),
+            Backend::Auto => match Uring::new() {
+                Ok(uring) => Driver::Uring(uring),
+                Err(_) => Driver::Epoll(Epoll::new()?),
+            },
         };
         let (shared, state) = (Shared::new(limits), Arc::new(AtomicU8::new(AWAKE)));
         Ok(Self { shared, driver, state, sink: Vec::new() })
