@@ -42,7 +42,7 @@ pub enum Output {
 /// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
 #[derive(Debug)]
 pub struct Engine {
-    keys: Keyspace,
+    pub(crate) keys: Keyspace,
     pub(crate) world: World,
     commands: Commands,
 }

@@ -12,6 +12,7 @@ mod sequence;
 mod short;
 mod table;
 mod value;
+mod warm;
 mod watch;
 mod zset;
 
@@ -29,9 +30,9 @@ pub(crate) use value::{Hash, Kind, List, Set, Value};
 pub(crate) use watch::Watch;
 pub(crate) use zset::{Scored, Zset};
 
+use crate::Now;
 use crate::error::Error;
 use crate::random::Random;
-use crate::{Now, SessionId};
 
 /// What an allocation of so many bytes takes, about: a word of the allocator's, in steps of 16, at least 32.
 fn allocation_bytes(bytes: usize) -> usize {
@@ -441,10 +442,5 @@ impl Keyspace {
             }
         }
         None
-    }
-
-    /// Tells the sessions whose transactions must fail, once.
-    pub(crate) fn is_touched(&mut self, session: SessionId) -> bool {
-        self.watch.is_touched(session)
     }
 }
