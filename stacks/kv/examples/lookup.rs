@@ -1,5 +1,7 @@
 //! What one GET and one SET cost in process, by the number of keys, and if sixteen are announced at a time: `cargo run --release --example lookup`.
 
+#![allow(clippy::disallowed_methods)] // It measures.
+
 use std::time::Instant;
 
 use netdyno_kv_core::{Config, Engine, Now};

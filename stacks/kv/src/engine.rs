@@ -320,8 +320,12 @@ impl Engine {
         }
         if let Some(blocked) = self.world.blocking.remove(&mut self.keys, &mut self.world.sessions, id) {
             let mut out = Vec::new();
-            if self.run(id, &borrowed(&blocked.args), &mut out) != Outcome::Blocked {
+            let outcome = self.run(id, &borrowed(&blocked.args), &mut out);
+            if outcome != Outcome::Blocked {
                 self.world.sessions.resume(id, &out);
+            }
+            if outcome == Outcome::Close {
+                self.world.sessions.end(id);
             }
         }
     }

@@ -164,4 +164,24 @@ fn who_waited_first_is_served_first_and_time_ends_it() {
     engine.tick(Now { unix_ms: START.unix_ms + 2500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Resume(b"+OK\r\n".to_vec()))));
     assert_eq!(engine.poll_output(), None);
+    // Also the last command, if it was held back.
+    run(&mut engine, giver, 3000, "CLIENT PAUSE 500 ALL");
+    assert_eq!(run(&mut engine, first, 3000, "QUIT").0, Outcome::Blocked);
+    engine.tick(Now { unix_ms: START.unix_ms + 3500, monotonic_us: 0 });
+    assert_eq!(engine.poll_output(), Some((first, Output::Close(b"+OK\r\n".to_vec()))));
+}
+
+/// So many that some share a hash of 32 bits, whatever the seed; their deadline is the same for all.
+#[test]
+fn keys_that_share_a_hash_expire_without_being_asked_for() {
+    let mut engine = Engine::new(Config::default(), 3);
+    let session = engine.open(START, "a");
+    for at in 0..300_000 {
+        run(&mut engine, session, 0, &format!("SET {at} x PX 1000"));
+    }
+    let now = Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 };
+    while engine.next_deadline().is_some_and(|at| at <= now.unix_ms) {
+        engine.tick(now);
+    }
+    assert_eq!((engine.keys(), engine.next_deadline()), (0, None));
 }
