@@ -167,6 +167,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_comes_can_be_looked_at() {
+        let now = Now { unix_ms: 1, monotonic_us: 0 };
+        let mut engine = Engine::new(netdyno_kv_core::Config::default(), 1);
+        let session = engine.open(now, "test");
+        let mut args = Args::default();
+        let whole = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*0\r\n*1\r\n$4\r\nPING\r\nGET k\r\n*-1\r\n*99\r\n$x\r\n";
+        for from in 0..whole.len() {
+            for to in from..=whole.len() {
+                announce(&engine, session, &whole[from..to], &mut args);
+            }
+        }
+        assert_eq!((engine.keys(), engine.sessions()), (0, 1));
+    }
+
+    #[test]
     fn room_for_words_is_kept() {
         let mut words = Vec::with_capacity(20);
         words.push(&b"word"[..]);

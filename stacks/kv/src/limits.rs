@@ -9,7 +9,7 @@ pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Entries of a table's segment before it is split: what one insertion moves at the most, twice over.
 pub(crate) const SEGMENT_ENTRIES_MAX: u32 = 1024;
 /// Keys from which on it pays to fetch memory for commands that come: fewer are in the cache of a core.
-pub(crate) const WARM_KEYS_MIN: usize = 16 * 1024;
+pub(crate) const WARM_KEYS_MIN: usize = 64 * 1024;
 /// Bits of a hash that a directory uses at the most; segments grow instead of splitting from there on.
 pub(crate) const DIRECTORY_BITS_MAX: u32 = 22;
 /// Slots looked at in search of a random element, before the nearest one is taken instead.
