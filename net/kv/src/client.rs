@@ -2,9 +2,9 @@
 
 use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Now, Outcome, SessionId};
-use netdyno_resp::{Args, Progress, Reply, RequestParser};
+use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser};
 
-use crate::limits::{KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
+use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
 
 /// What is known of a client.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Client {
 pub(crate) struct Scratch {
     args: Args,
     words: Vec<&'static [u8]>,
+    /// Of commands that are only looked at.
+    ahead: Args,
 }
 
 /// Where a client's turn ended.
@@ -78,11 +80,14 @@ impl Client {
     ) -> (usize, End) {
         let mut words = recycle(std::mem::take(&mut scratch.words));
         let (mut at, start, mut end) = (0, output.len(), End::More);
-        for _ in 0..TURN_COMMANDS {
+        for turn in 0..TURN_COMMANDS {
             if output.len() - start > TURN_ANSWER_BYTES {
                 break;
             }
             let rest = &input[at..];
+            if turn % AHEAD_COMMANDS == 0 && !self.parser.is_partial() && engine.wants_warmth(self.session) {
+                announce(engine, self.session, rest, &mut scratch.ahead);
+            }
             self.look_who_it_is(engine);
             match self.parser.parse(rest, &mut scratch.args) {
                 Ok(Progress::Complete(bytes)) => at += bytes,
@@ -128,6 +133,23 @@ impl Client {
     }
 }
 
+/// Tells the engine the first keys of the commands that come next, so that it has them in the cache. A guess that costs
+/// nothing if it is wrong: what breaks the protocol, or is long, is for the parser that counts.
+fn announce(engine: &Engine, session: SessionId, mut rest: &[u8], args: &mut Args) {
+    let limits = RequestLimits { max_arguments: AHEAD_ARGUMENTS, ..RequestLimits::default() };
+    let mut parser = RequestParser::new(limits);
+    for _ in 0..AHEAD_COMMANDS {
+        if rest.first() != Some(&b'*') {
+            return;
+        }
+        let Ok(Progress::Complete(bytes)) = parser.parse(rest, args) else { return };
+        if args.len() > 1 {
+            engine.warm(session, args.get(rest, 1));
+        }
+        rest = &rest[bytes..];
+    }
+}
+
 /// A page in a browser can make it send requests here, whose body could then be commands. They begin so.
 fn is_http(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"HOST:")
@@ -143,6 +165,21 @@ fn recycle<'b>(mut words: Vec<&[u8]>) -> Vec<&'b [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_comes_can_be_looked_at() {
+        let now = Now { unix_ms: 1, monotonic_us: 0 };
+        let mut engine = Engine::new(netdyno_kv_core::Config::default(), 1);
+        let session = engine.open(now, "test");
+        let mut args = Args::default();
+        let whole = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*0\r\n*1\r\n$4\r\nPING\r\nGET k\r\n*-1\r\n*99\r\n$x\r\n";
+        for from in 0..whole.len() {
+            for to in from..=whole.len() {
+                announce(&engine, session, &whole[from..to], &mut args);
+            }
+        }
+        assert_eq!((engine.keys(), engine.sessions()), (0, 1));
+    }
 
     #[test]
     fn room_for_words_is_kept() {

@@ -34,6 +34,11 @@ impl Default for Limits {
 /// Commands of one client in one turn: then others come first.
 pub(crate) const TURN_COMMANDS: usize = 1024;
 
+/// Commands of one client that are looked at before they are executed, to have their keys in the cache; and the arguments
+/// of one that is still worth the look.
+pub(crate) const AHEAD_COMMANDS: usize = 16;
+pub(crate) const AHEAD_ARGUMENTS: usize = 16;
+
 /// Bytes of answers to one client in one turn, but for the last answer.
 pub(crate) const TURN_ANSWER_BYTES: usize = 256 << 10;
 

@@ -1,10 +1,13 @@
 //! Users: who may run which commands on which keys and channels.
 
+mod key_use;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use crate::command::{Command, Commands, Flags};
+use self::key_use::KeyUse;
+use crate::command::{Command, Commands};
 use crate::error::Error;
 use crate::glob;
 use crate::limits::{USER_RULES_MAX, USERS_MAX};
@@ -74,10 +77,12 @@ impl User {
         })
     }
 
-    fn may_use_key(&self, key: &[u8], write: bool) -> bool {
-        self.keys
-            .iter()
-            .any(|rule| (if write { rule.write } else { rule.read }) && glob::matches(&rule.pattern, key))
+    fn may_use_key(&self, key: &[u8], use_of: KeyUse) -> bool {
+        self.keys.iter().any(|rule| {
+            (rule.read || !use_of.reads)
+                && (rule.write || !use_of.writes)
+                && glob::matches(&rule.pattern, key)
+        })
     }
 
     /// The rule texts of its keys.
@@ -268,6 +273,13 @@ impl Acl {
         })
     }
 
+    /// Whether a user may read keys that no argument names, as the patterns of SORT do.
+    pub(crate) fn reads_any_key(&self, name: &str) -> bool {
+        self.users
+            .get(name)
+            .is_some_and(|user| user.keys.iter().any(|rule| rule.read && &*rule.pattern == b"*"))
+    }
+
     pub(crate) fn users(&self) -> impl ExactSizeIterator<Item = (&String, &User)> {
         self.users.iter()
     }
@@ -315,8 +327,8 @@ impl Acl {
                 "NOPERM this user has no permissions to run the '{full}' command"
             )));
         }
-        let write = command.flags.contains(Flags::WRITE);
-        if command.keys.positions(args).any(|at| !user.may_use_key(args[at], write)) {
+        let may = |at: usize| user.may_use_key(args[at], KeyUse::of(command, at, args));
+        if !command.keys.positions(args).all(may) {
             return Err(Error::fixed(
                 "NOPERM this user has no permissions to access one of the keys used as arguments",
             ));

@@ -42,7 +42,7 @@ pub enum Output {
 /// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
 #[derive(Debug)]
 pub struct Engine {
-    keys: Keyspace,
+    pub(crate) keys: Keyspace,
     pub(crate) world: World,
     commands: Commands,
 }
@@ -320,8 +320,12 @@ impl Engine {
         }
         if let Some(blocked) = self.world.blocking.remove(&mut self.keys, &mut self.world.sessions, id) {
             let mut out = Vec::new();
-            if self.run(id, &borrowed(&blocked.args), &mut out) != Outcome::Blocked {
+            let outcome = self.run(id, &borrowed(&blocked.args), &mut out);
+            if outcome != Outcome::Blocked {
                 self.world.sessions.resume(id, &out);
+            }
+            if outcome == Outcome::Close {
+                self.world.sessions.end(id);
             }
         }
     }

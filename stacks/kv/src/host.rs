@@ -41,6 +41,21 @@ impl Engine {
         self.world.host.wish.take()
     }
 
+    /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
+    /// fetched from memory side by side, not one after the other. Nothing changes but the time that the commands take.
+    #[inline]
+    pub fn warm(&self, id: SessionId, key: &[u8]) {
+        if let Some(session) = self.world.sessions.get(id) {
+            self.keys.warm(session.db, key);
+        }
+    }
+
+    /// Whether there are so many keys that [`warm`](Self::warm) is worthwhile.
+    #[inline]
+    pub fn wants_warmth(&self, id: SessionId) -> bool {
+        self.world.sessions.get(id).is_some_and(|session| self.keys.wants_warmth(session.db))
+    }
+
     /// A session of the program's own, which may do everything: to execute an append-only file.
     pub fn open_trusted(&mut self, now: Now) -> SessionId {
         let id = self.open(now, "");

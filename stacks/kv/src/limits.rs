@@ -8,6 +8,8 @@ pub(crate) const DATABASES_MAX: usize = 1024;
 pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Entries of a table's segment before it is split: what one insertion moves at the most, twice over.
 pub(crate) const SEGMENT_ENTRIES_MAX: u32 = 1024;
+/// Keys from which on it pays to fetch memory for commands that come: fewer are in the cache of a core.
+pub(crate) const WARM_KEYS_MIN: usize = 64 * 1024;
 /// Bits of a hash that a directory uses at the most; segments grow instead of splitting from there on.
 pub(crate) const DIRECTORY_BITS_MAX: u32 = 22;
 /// Slots looked at in search of a random element, before the nearest one is taken instead.
@@ -34,6 +36,8 @@ pub(crate) const EVICTED_PER_COMMAND: usize = 1024;
 pub(crate) const EVICTION_SAMPLES: usize = 5;
 /// Rounds of serving blocked sessions after one command: each can make another key ready.
 pub(crate) const SERVE_ROUNDS_MAX: usize = 10_000;
+/// Elements that HRANDFIELD and its kin draw with repetition, in one command.
+pub(crate) const DRAWN_MAX: i64 = 4 * 1024 * 1024;
 /// Slots of a table that one SCAN looks at for each element asked for.
 pub(crate) const SCAN_SLOTS_PER_ELEMENT: usize = 10;
 /// Cells of the table that LCS computes with.

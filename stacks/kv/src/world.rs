@@ -7,7 +7,7 @@ use crate::blocking::Blocking;
 use crate::config::Config;
 use crate::keyspace::{Class, Keyspace};
 use crate::pubsub::PubSub;
-use crate::session::{OnTimeout, SessionId, Sessions};
+use crate::session::{SessionId, Sessions};
 
 /// How many commands ran, and how they ended.
 #[derive(Debug, Default, Clone)]
@@ -70,14 +70,16 @@ impl World {
 
     /// Ends the wait of a session, by time or by CLIENT UNBLOCK; `error` in place of a null.
     pub(crate) fn unblock(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) -> bool {
-        let Some(blocked) = self.blocking.remove(keys, &mut self.sessions, id) else { return false };
+        if self.blocking.remove(keys, &mut self.sessions, id).is_none() {
+            return false;
+        }
         let Some(session) = self.sessions.get(id) else { return false };
         let mut out = Vec::new();
         let mut reply = netdyno_resp::Reply::new(&mut out, session.protocol);
-        match (error, blocked.on_timeout) {
-            (Some(text), _) => reply.error(text),
-            (None, OnTimeout::Null) => reply.null(),
-            (None, _) => reply.null_array(),
+        match error {
+            Some(text) => reply.error(text),
+            // Also of a command that gives a null at once in a transaction: so it is in Redis 7.0.
+            None => reply.null_array(),
         }
         self.sessions.resume(id, &out);
         true

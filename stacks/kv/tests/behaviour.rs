@@ -75,6 +75,73 @@ fn users_may_do_what_their_rules_say() {
 }
 
 #[test]
+fn a_user_reads_and_writes_only_what_is_his() {
+    let mut engine = Engine::new(Config::default(), 3);
+    let (admin, guest) = (engine.open(START, "a"), engine.open(START, "b"));
+    run(&mut engine, admin, 0, "ACL SETUSER ann on nopass %R~r* %W~w* +@all");
+    run(&mut engine, admin, 0, "RPUSH r 1 2");
+    run(&mut engine, admin, 0, "SET secret_1 word");
+    assert_eq!(run(&mut engine, guest, 0, "AUTH ann x").1, "+OK\r\n");
+    for (line, allowed) in [
+        ("SET w x", true),
+        ("SET w x GET", false),
+        ("GETDEL w", false),
+        ("GETSET w x", false),
+        ("INCR w1", false),
+        ("LPOP w1", false),
+        ("APPEND w x", true),
+        ("COPY r w", true),
+        ("COPY w r", false),
+        ("RENAME r w", false),
+        ("LMOVE r w LEFT LEFT", false),
+        ("BITFIELD r1 GET u8 0", true),
+        ("BITFIELD r1 SET u8 0 1", false),
+        ("BITOP NOT w2 r1", true),
+        ("BITOP NOT r1 w2", false),
+        ("SUNIONSTORE w3 r2 r3", true),
+        ("SUNIONSTORE w3 r2 w4", false),
+        ("ZUNIONSTORE w3 1 r2", true),
+        ("ZRANGESTORE w3 r2 0 1", true),
+        ("SORT r STORE w5", true),
+        ("SORT r STORE r5", false),
+        // Keys that no argument names.
+        ("SORT r BY secret_* ALPHA", false),
+        ("SORT r GET secret_*", false),
+        ("SORT_RO r GET secret_*", false),
+        ("SORT r GET #", true),
+        ("SORT r BY nosort", true),
+    ] {
+        let (_, reply) = run(&mut engine, guest, 0, line);
+        let refused = reply.starts_with("-NOPERM") || reply.contains("insufficient ACL permissions");
+        assert_eq!(refused, !allowed, "{line}: {reply}");
+    }
+}
+
+#[test]
+fn as_redis_has_it() {
+    let mut engine = Engine::new(Config::default(), 3);
+    let session = engine.open(START, "a");
+    for (line, expected) in [
+        // Of an unsigned field, -1 is the highest number.
+        ("BITFIELD bits OVERFLOW SAT SET u8 0 -1 GET u8 0", "*2\r\n:0\r\n:255\r\n"),
+        ("BITFIELD bits OVERFLOW FAIL SET u8 0 -1", "*1\r\n$-1\r\n"),
+        ("HSET hash a 1", ":1\r\n"),
+        ("SADD set a", ":1\r\n"),
+        ("ZADD zset 1 a", ":1\r\n"),
+        // Redis would draw until its memory is full.
+        ("HRANDFIELD hash -9223372036854775807", "-ERR value is out of range\r\n"),
+        ("SRANDMEMBER set -9223372036854775807", "-ERR value is out of range\r\n"),
+        ("ZRANDMEMBER zset -9223372036854775807", "-ERR value is out of range\r\n"),
+        ("HRANDFIELD hash -2", "*2\r\n$1\r\na\r\n$1\r\na\r\n"),
+    ] {
+        assert_eq!(run(&mut engine, session, 0, line).1, expected, "{line}");
+    }
+    assert_eq!(run(&mut engine, session, 0, "BLMOVE none other LEFT LEFT 1").0, Outcome::Blocked);
+    engine.tick(Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
+    assert_eq!(engine.poll_output(), Some((session, Output::Resume(b"*-1\r\n".to_vec()))));
+}
+
+#[test]
 fn who_waited_first_is_served_first_and_time_ends_it() {
     let mut engine = Engine::new(Config::default(), 3);
     let [first, second, third, giver] = [0; 4].map(|_| engine.open(START, "x"));
@@ -97,4 +164,24 @@ fn who_waited_first_is_served_first_and_time_ends_it() {
     engine.tick(Now { unix_ms: START.unix_ms + 2500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Resume(b"+OK\r\n".to_vec()))));
     assert_eq!(engine.poll_output(), None);
+    // Also the last command, if it was held back.
+    run(&mut engine, giver, 3000, "CLIENT PAUSE 500 ALL");
+    assert_eq!(run(&mut engine, first, 3000, "QUIT").0, Outcome::Blocked);
+    engine.tick(Now { unix_ms: START.unix_ms + 3500, monotonic_us: 0 });
+    assert_eq!(engine.poll_output(), Some((first, Output::Close(b"+OK\r\n".to_vec()))));
+}
+
+/// So many that some share a hash of 32 bits, whatever the seed; their deadline is the same for all.
+#[test]
+fn keys_that_share_a_hash_expire_without_being_asked_for() {
+    let mut engine = Engine::new(Config::default(), 3);
+    let session = engine.open(START, "a");
+    for at in 0..300_000 {
+        run(&mut engine, session, 0, &format!("SET {at} x PX 1000"));
+    }
+    let now = Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 };
+    while engine.next_deadline().is_some_and(|at| at <= now.unix_ms) {
+        engine.tick(now);
+    }
+    assert_eq!((engine.keys(), engine.next_deadline()), (0, None));
 }

@@ -170,7 +170,9 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], may_write: bool) -> Result<(),
                     let (new, reply) = match step.action {
                         Action::Get => (None, Some(old)),
                         Action::Set(value) => {
-                            let new = step.fitted(i128::from(value));
+                            // As Redis reads it: -1 is the highest of an unsigned type.
+                            let value = if step.signed { value.into() } else { i128::from(value as u64) };
+                            let new = step.fitted(value);
                             (new, new.map(|_| old))
                         }
                         Action::Increment(by) => {

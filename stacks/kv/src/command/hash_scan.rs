@@ -4,6 +4,7 @@ use super::{Command, Context, Flags, Group, Keys, integer, is};
 use crate::error::Error;
 use crate::glob;
 use crate::keyspace::{Hash, Set, Table, Zset};
+use crate::limits::DRAWN_MAX;
 use crate::number;
 use crate::random::Random;
 
@@ -114,10 +115,10 @@ pub(super) fn draw(random: &mut Random, count: i64, len: usize) -> Vec<usize> {
     all
 }
 
-/// A count that may be negative, within what can be answered.
+/// A count that may be negative, within what can be answered: with repetition there is no other end to it.
 pub(super) fn draw_count(text: &[u8], limit: i64) -> Result<i64, Error> {
     let count = integer(text)?;
-    if count < -limit || count > limit {
+    if count < -limit.min(DRAWN_MAX) || count > limit {
         return Err(Error::fixed("ERR value is out of range"));
     }
     Ok(count)

@@ -125,8 +125,29 @@ fn order(
     Ok(())
 }
 
+/// A pattern leads to keys that no argument names: only a user who may read all can have it.
+fn check_patterns(context: &mut Context<'_>, options: &Options<'_>) -> Result<(), Error> {
+    let session = context.session()?;
+    if session.unrestricted {
+        return Ok(());
+    }
+    let user = session.user.clone();
+    if context.world.acl.reads_any_key(&user) {
+        return Ok(());
+    }
+    if options.by.is_some_and(|pattern| pattern.contains(&b'*')) {
+        return Err(Error::fixed("ERR BY option of SORT denied due to insufficient ACL permissions"));
+    }
+    // `#` is the element itself.
+    if options.get.iter().any(|pattern| *pattern != b"#") {
+        return Err(Error::fixed("ERR GET option of SORT denied due to insufficient ACL permissions"));
+    }
+    Ok(())
+}
+
 fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<(), Error> {
     let options = options(&args[2..], may_store)?;
+    check_patterns(context, &options)?;
     let (mut items, is_set) = elements(context, args[1])?;
     // A set has no order of its own: what is stored of it must be the same wherever the command runs again.
     order(context, &mut items, &options, is_set && options.store.is_some())?;

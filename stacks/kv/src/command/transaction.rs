@@ -154,7 +154,7 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
         context.keys.exists(key);
     }
     context.keys.db = db;
-    let touched = context.keys.is_touched(context.id);
+    let touched = context.keys.watch.is_touched(context.id);
     context.keys.watch.forget(context.id, &watched);
     if transaction.spoiled {
         return Err(Error::fixed("EXECABORT Transaction discarded because of previous errors."));

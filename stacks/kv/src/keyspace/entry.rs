@@ -28,8 +28,9 @@ enum Body {
     Object(Box<Object>),
 }
 
-/// A slot of a table, vacant or taken.
+/// A slot of a table, vacant or taken. Aligned, so that none lies across two cache lines.
 #[derive(Debug, Default)]
+#[repr(align(32))]
 pub(crate) struct Entry {
     hash: u32,
     /// When or how often it was used: 24 bits, as the eviction policy reads them.

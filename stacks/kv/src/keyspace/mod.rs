@@ -1,6 +1,7 @@
 //! The databases: keys, values, deadlines; who is told when one changes.
 
 mod access;
+mod deadlines;
 mod dump;
 mod entry;
 mod evict;
@@ -12,6 +13,7 @@ mod sequence;
 mod short;
 mod table;
 mod value;
+mod warm;
 mod watch;
 mod zset;
 
@@ -29,9 +31,9 @@ pub(crate) use value::{Hash, Kind, List, Set, Value};
 pub(crate) use watch::Watch;
 pub(crate) use zset::{Scored, Zset};
 
+use crate::Now;
 use crate::error::Error;
 use crate::random::Random;
-use crate::{Now, SessionId};
 
 /// What an allocation of so many bytes takes, about: a word of the allocator's, in steps of 16, at least 32.
 fn allocation_bytes(bytes: usize) -> usize {
@@ -279,10 +281,6 @@ impl Keyspace {
             Deadline::Clear => None,
             Deadline::At(at) => Some(at),
         };
-        if old != new {
-            old.map(|at| database.deadlines.remove(&(at, hash)));
-            new.map(|at| database.deadlines.insert((at, hash)));
-        }
         database.table.change(position, |entry| {
             if old.is_some() && new.is_none() {
                 entry.set_deadline(None);
@@ -291,6 +289,9 @@ impl Keyspace {
             entry.set_deadline(new);
             policy.used(entry, now, &mut self.random);
         });
+        if old != new {
+            database.move_deadline(old, new, hash);
+        }
     }
 
     /// Puts a value at a key, whatever was there; an empty one is none.
@@ -332,7 +333,7 @@ impl Keyspace {
         let database = &mut self.databases[self.db];
         let entry = database.table.take(position);
         if let Some(at) = entry.deadline() {
-            database.deadlines.remove(&(at, entry.hash()));
+            database.forget_deadline(at, entry.hash());
         }
         entry
     }
@@ -342,9 +343,8 @@ impl Keyspace {
         let Some(position) = self.position(key) else { return false };
         let database = &mut self.databases[self.db];
         let (hash, old) = (database.table.at(position).hash(), database.table.at(position).deadline());
-        old.map(|at| database.deadlines.remove(&(at, hash)));
-        deadline.map(|at| database.deadlines.insert((at, hash)));
         database.table.change(position, |entry| entry.set_deadline(deadline));
+        database.move_deadline(old, deadline, hash);
         true
     }
 
@@ -373,33 +373,6 @@ impl Keyspace {
         self.log.append(db, &[b"DEL", entry.key()]);
         self.event(Class::EXPIRED, "expired", entry.key());
         self.db = before;
-    }
-
-    /// When the next key expires.
-    pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let first = self.databases.iter().filter_map(|d| d.deadlines.first()).map(|(at, _)| *at).min();
-        first.filter(|_| self.active_expiry)
-    }
-
-    /// Removes keys whose time is over, so many at the most.
-    pub(crate) fn expire_due(&mut self, mut most: usize) {
-        if !self.active_expiry {
-            return;
-        }
-        for db in 0..self.databases.len() {
-            while let Some(&(at, hash)) = self.databases[db].deadlines.first()
-                && at <= self.now.unix_ms
-                && most > 0
-            {
-                most -= 1;
-                match self.databases[db].table.find_where(hash, |entry| entry.deadline() == Some(at)) {
-                    Some(position) => self.expire(db, position),
-                    None => {
-                        self.databases[db].deadlines.remove(&(at, hash));
-                    }
-                }
-            }
-        }
     }
 
     /// Empties one database, or all; tells how many keys went.
@@ -441,10 +414,5 @@ impl Keyspace {
             }
         }
         None
-    }
-
-    /// Tells the sessions whose transactions must fail, once.
-    pub(crate) fn is_touched(&mut self, session: SessionId) -> bool {
-        self.watch.is_touched(session)
     }
 }

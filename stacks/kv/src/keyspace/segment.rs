@@ -12,6 +12,8 @@ pub(crate) struct Segment {
 
 /// Of sixteen slots, so many are taken at the most.
 const FULL_SIXTEENTHS: usize = 13;
+/// So many slots further is another cache line.
+const WARM_SLOTS: usize = 2;
 /// Slots of a segment that has its first entries.
 const SLOTS_MIN: usize = 4;
 
@@ -52,6 +54,13 @@ impl Segment {
             }
         }
         None
+    }
+
+    /// Reads where an entry with this hash probably is, and as much behind, so that it is in the cache when it is wanted.
+    pub(crate) fn warm(&self, hash: u32) -> u32 {
+        let home = self.lower_bound(hash);
+        let at = |slot: usize| self.slots.get(slot).map_or(0, |entry| entry.hash());
+        at(home) ^ at(home + WARM_SLOTS)
     }
 
     /// The first entry with this hash that is meant.

@@ -67,6 +67,12 @@ impl Table {
         self.segments[segment].find(hash, key).map(|slot| Position { segment, slot })
     }
 
+    /// Has the memory fetched that [`find`](Self::find) will look at. What it gives means nothing.
+    pub(crate) fn warm(&self, key: &[u8]) -> u32 {
+        let hash = self.hash(key);
+        self.segments[self.segment_of(hash)].warm(hash)
+    }
+
     /// An entry with this hash that is meant.
     pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry) -> bool) -> Option<Position> {
         let segment = self.segment_of(hash);

@@ -113,7 +113,7 @@ fn random_entries_are_fair() {
 }
 
 #[test]
-fn small_entries_take_half_of_what_redis_takes() {
+fn small_entries_take_less_than_sixty_bytes() {
     let mut table = table(1);
     let mut most: f64 = 0.0;
     for i in 0..200_000 {
@@ -122,6 +122,6 @@ fn small_entries_take_half_of_what_redis_takes() {
             most = most.max(table.memory_bytes() as f64 / table.len() as f64);
         }
     }
-    // Redis 7.0: 24 bytes of dictEntry in 32, a key in 32, a value in 32, 8 to 16 for its bucket.
+    // A million of the same keys and values grow Redis 7.0.15 by 104 bytes each (`used_memory` of INFO), 116 in its RSS.
     assert!(most < 60.0, "{most} bytes a key");
 }

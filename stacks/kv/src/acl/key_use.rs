@@ -1,0 +1,73 @@
+//! What a command does with each of its keys: a user can have the right to read some and to write others.
+
+use crate::command::{Command, Flags, is};
+
+/// Commands that change a key and tell what was in it, or put that elsewhere.
+const TELLING: [&str; 33] = [
+    "blmove",
+    "blmpop",
+    "blpop",
+    "brpop",
+    "brpoplpush",
+    "bzmpop",
+    "bzpopmax",
+    "bzpopmin",
+    "decr",
+    "decrby",
+    "getdel",
+    "getex",
+    "getset",
+    "hincrby",
+    "hincrbyfloat",
+    "incr",
+    "incrby",
+    "incrbyfloat",
+    "lmove",
+    "lmpop",
+    "lpop",
+    "move",
+    "rename",
+    "renamenx",
+    "rpop",
+    "rpoplpush",
+    "setbit",
+    "smove",
+    "spop",
+    "zincrby",
+    "zmpop",
+    "zpopmax",
+    "zpopmin",
+];
+
+/// Of these the second key only takes what the first had.
+const TO_SECOND: [&str; 8] =
+    ["blmove", "brpoplpush", "copy", "lmove", "rename", "renamenx", "rpoplpush", "smove"];
+
+/// What is done with one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeyUse {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+impl KeyUse {
+    /// What a command does with the key that stands at `at` among its arguments.
+    pub(super) fn of(command: &Command, at: usize, args: &[&[u8]]) -> Self {
+        let (reads, writes) = match command.name {
+            _ if !command.flags.contains(Flags::WRITE) => (true, false),
+            "copy" | "sort" if at == 1 => (true, false),
+            "sort" => (false, true),
+            "bitop" => (at > 2, at == 2),
+            name if TO_SECOND.contains(&name) && at == 2 => (false, true),
+            // The first key takes what is made of the others.
+            name if name.ends_with("store") => (at > 1, at == 1),
+            "set" => (args.iter().skip(3).any(|word| is(word, "get")), true),
+            "bitfield" => {
+                let changes = args.iter().skip(2).any(|word| is(word, "set") || is(word, "incrby"));
+                (true, changes)
+            }
+            name => (TELLING.contains(&name), true),
+        };
+        Self { reads, writes }
+    }
+}
