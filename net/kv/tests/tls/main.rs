@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_kv::{AuthClients, Limits, Server, TlsSettings};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -27,6 +29,7 @@ impl Files {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, "the authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let write = |name: &str, text: String| fs::write(directory.path().join(name), text).unwrap();
@@ -35,6 +38,7 @@ impl Files {
             [("kv", ExtendedKeyUsagePurpose::ServerAuth), ("client", ExtendedKeyUsagePurpose::ClientAuth)]
         {
             let mut params = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
+            params.distinguished_name.push(DnType::CommonName, name);
             params.extended_key_usages = vec![usage];
             let key = KeyPair::generate().unwrap();
             write(&format!("{name}.crt"), params.signed_by(&key, &authority).unwrap().pem());
@@ -156,7 +160,7 @@ fn who_speaks_no_tls_is_told() {
     peer.expect_end();
     // And who begins it wrongly is closed.
     let mut peer = Peer::at(server.tls_addresses()[0]);
-    peer.send(&[22, 3, 1, 0, 5, 9, 9, 9, 9, 9]);
+    peer.send(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 9]);
     let mut rest = Vec::new();
     let _ = peer.stream.read_to_end(&mut rest);
     assert_eq!(rest.first(), Some(&21), "an alert");
@@ -206,6 +210,7 @@ fn a_slow_reader_is_not_read_from() {
             }
         }
     }
+    std::thread::sleep(Duration::from_millis(300));
     let resident = resident_bytes();
     assert!(resident < 300 << 20, "{resident} bytes");
     let mut other = files.connect(&server, false);
