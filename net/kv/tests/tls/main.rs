@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netdyno_kv::{AuthClients, Limits, Server, TlsSettings};
 use rcgen::{
@@ -165,6 +165,20 @@ fn who_speaks_no_tls_is_told() {
     let _ = peer.stream.read_to_end(&mut rest);
     assert_eq!(rest.first(), Some(&21), "an alert");
     until(|| server.clients() == 0, "they are forgotten");
+}
+
+/// `cargo test -p netdyno-kv --test tls silent -- --ignored`
+#[test]
+#[ignore = "takes the ten seconds that it is about"]
+fn who_stays_silent_is_closed() {
+    let files = Files::new();
+    let server = files.start(AuthClients::No);
+    let begin = Instant::now();
+    let mut peer = Peer::at(server.tls_addresses()[0]);
+    peer.send(&[22, 3, 1]);
+    peer.expect_end();
+    assert!((9..15).contains(&begin.elapsed().as_secs()));
+    until(|| server.clients() == 0, "it is forgotten");
 }
 
 #[test]
