@@ -204,7 +204,11 @@ fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Momen
     }
     for role in roles {
         let mut readings = series(samples, SampleKind::Meter, &role, field);
-        readings.retain(|s| moment.is_none_or(|moment| s.mark == mark_of(moment)));
+        readings.retain(|s| match moment {
+            Some(moment) => s.mark == mark_of(moment),
+            // These were read before the window, though their marks are above its own.
+            None => ![METER_CONNECTED, METER_VERIFIED].contains(&s.mark),
+        });
         let Some(last) = readings.iter().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
             let unread = || format!("the meter did not read {field} of the {role} at that moment");
             return Figure::none(readings.last().map_or_else(unread, |s| s.source.clone()));

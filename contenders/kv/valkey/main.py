@@ -18,7 +18,7 @@ START_LIMIT_SECONDS = 10
 END_LIMIT_SECONDS = 2
 ASK_AGAIN_SECONDS = 0.005
 PR_SET_PDEATHSIG = 1
-PING, PONG = b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n"
+GET_SETUP, NULL = b"*2\r\n$3\r\nGET\r\n$5\r\nsetup\r\n", b"$-1\r\n"  # a key that nobody ever writes
 
 
 def program():
@@ -63,9 +63,9 @@ def await_answer(lab, child, address):
     while child.poll() is None:
         try:
             with socket.create_connection(address, timeout=START_LIMIT_SECONDS) as connection:
-                connection.sendall(PING)
-                answer = connection.recv(len(PONG), socket.MSG_WAITALL)
-                return answer == PONG or lab.failed(f"it answers to PING with {answer!r}")
+                connection.sendall(GET_SETUP)
+                answer = connection.recv(len(NULL), socket.MSG_WAITALL)
+                return answer == NULL or lab.failed(f"it answers GET setup with {answer!r}")
         except OSError as error:
             if time.monotonic() > until:
                 lab.failed(f"it does not answer within {START_LIMIT_SECONDS} s: {error}")

@@ -40,8 +40,9 @@ enum Driver {
 /// Connections of one thread. See [the module](super).
 #[derive(Debug)]
 pub struct TcpReactor {
-    pub(super) shared: Shared,
+    /// Goes first: with io_uring, what was flushed goes out then, on sockets that must still be open.
     driver: Driver,
+    pub(super) shared: Shared,
     /// Whether the thread sleeps: a wake-up costs a system call only if it does.
     state: Arc<AtomicU8>,
     /// What is written for a connection that is gone.
@@ -123,7 +124,7 @@ impl TcpReactor {
 
     /// One turn: waits until something happens, somebody wakes us, or the time is over (`None`: without end), and
     /// receives. It may also end for no reason, and a millisecond late. The events of the last turn must all have been
-    /// taken: with some left it does nothing.
+    /// taken: with some left it does nothing. That a paused connection's output was taken ends it too.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         if !self.shared.events.is_empty() {
             return Ok(());
@@ -241,7 +242,7 @@ impl TcpReactor {
     }
 
     /// Sends what was appended to outputs: as much as the sockets take, and the rest as soon as they take it. With
-    /// io_uring the next [`wait`](Self::wait) hands all of it to the kernel in one call.
+    /// io_uring the next [`wait`](Self::wait), or the reactor's end, hands all of it to the kernel in one call.
     pub fn flush(&mut self) -> io::Result<()> {
         let mut dirty = take(&mut self.shared.dirty);
         for key in dirty.drain(..) {

@@ -152,7 +152,7 @@ fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
     let at = Some(Moment::Connected);
     assert_eq!(told(Source::Meter { field: field(), of: None, at }).value, Some(1050.0));
     assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at }).value, Some(1000.0));
-    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at: None }).value, Some(5000.0));
+    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at: None }).value, Some(7000.0));
     let unread = told(Source::Meter { field: field(), of: of("source"), at: Some(Moment::Verified) });
     assert_eq!((unread.value, unread.source.as_str()), (None, "made up"));
     let each = || vec![vec!["keys".to_owned()], vec!["keys".to_owned(), "none".to_owned()]];

@@ -63,7 +63,7 @@ impl StartError {
 #[non_exhaustive]
 pub enum AofError {
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}. Its directory (--dir) must exist, with room in it, and be this user's to write to", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

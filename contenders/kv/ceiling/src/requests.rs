@@ -1,5 +1,7 @@
 //! Requests, read by what is known of their form, wherever they are cut.
 
+use netdyno_contender::kv::SETUP_KEY;
+
 use crate::table::{Slot, Table, number};
 
 /// Longest beginning of a request, up to a SET's value.
@@ -9,7 +11,8 @@ const END_BYTES: usize = 2;
 /// What is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    Pong,
+    /// To a GET of a key that is never written.
+    Null,
     Ok,
     Value(Slot),
 }
@@ -25,7 +28,8 @@ pub struct Reader {
 
 /// A request's beginning.
 enum Head {
-    Ping,
+    /// A GET of a key that is never written.
+    Setup,
     Get(Slot),
     /// Of a value of so many bytes.
     Set(Slot, usize),
@@ -78,7 +82,7 @@ impl Reader {
 
     fn begin(&mut self, head: Head, on_answer: &mut impl FnMut(Answer)) {
         match head {
-            Head::Ping => on_answer(Answer::Pong),
+            Head::Setup => on_answer(Answer::Null),
             Head::Get(slot) => on_answer(Answer::Value(slot)),
             Head::Set(slot, length) => self.setting = Some((slot, 0, length + END_BYTES)),
         }
@@ -93,7 +97,7 @@ fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
     const KEY_LENGTH: usize = 13;
     let wrong = || {
         Err(format!(
-            "not PING, SET or GET of a key of the workload: `{}`",
+            "not SET or GET of a key of the workload: `{}`",
             input[..input.len().min(64)].escape_ascii()
         ))
     };
@@ -101,7 +105,6 @@ fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
         return Ok(None);
     }
     match (input[1], input[COMMAND]) {
-        (b'1', b'P') => return Ok((input.len() >= 14).then_some((Head::Ping, 14))),
         (b'2', b'G') | (b'3', b'S') => {}
         _ => return wrong(),
     }
@@ -110,7 +113,10 @@ fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
     if input.len() < end {
         return Ok(None);
     }
-    let Some(slot) = table.slot(&input[at..at + key_bytes]) else { return wrong() };
+    let key = &input[at..at + key_bytes];
+    let Some(slot) = table.slot(key) else {
+        return if input[1] == b'2' && key == SETUP_KEY { Ok(Some((Head::Setup, end))) } else { wrong() };
+    };
     if input[1] == b'2' {
         return Ok(Some((Head::Get(slot), end)));
     }

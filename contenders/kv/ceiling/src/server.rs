@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use netdyno_contender::kv::NULL;
 use netdyno_contender::kv::turns::{Outbox, Service, Wait};
 
 use crate::requests::{Answer, Reader};
@@ -10,8 +11,6 @@ use crate::table::Table;
 /// Values up to this length are copied together; longer ones are lent to the kernel where they are.
 const COPIED_BYTES: usize = 1024;
 const OK: &[u8] = b"+OK\r\n";
-const NULL: &[u8] = b"$-1\r\n";
-const PONG: &[u8] = b"+PONG\r\n";
 const END: &[u8] = b"\r\n";
 
 #[derive(Default)]
@@ -39,7 +38,7 @@ impl Server {
 
     fn answer_bytes(&self, answer: Answer) -> usize {
         match answer {
-            Answer::Pong => PONG.len(),
+            Answer::Null => NULL.len(),
             Answer::Ok => OK.len(),
             Answer::Value(slot) => match self.table.get(slot) {
                 None => NULL.len(),
@@ -65,7 +64,7 @@ impl Service for Server {
         let (mut count, mut bytes) = (0, 0);
         for answer in &connection.answers {
             let (line, value) = match answer {
-                Answer::Pong => (PONG, None),
+                Answer::Null => (NULL, None),
                 Answer::Ok => (OK, None),
                 Answer::Value(slot) => match self.table.get(*slot) {
                     None => (NULL, None),

@@ -1,6 +1,6 @@
 //! The server's answers, whatever the cuts.
 
-use netdyno_contender::kv::{PING, Values, append_command, append_get, append_set};
+use netdyno_contender::kv::{GET_SETUP, Values, append_command, append_get, append_set};
 
 use crate::requests::{Answer, Reader};
 use crate::table::{Slot, Table, number};
@@ -38,14 +38,14 @@ fn every_key_has_a_place_of_its_own() {
 #[test]
 fn requests_are_read_wherever_they_are_cut() {
     let values = Values::new(1, VALUE_BYTES);
-    let mut stream = PING.to_vec();
+    let mut stream = GET_SETUP.to_vec();
     append_get(&mut stream, 7);
     append_set(&mut stream, 7, &values);
     append_get(&mut stream, 7);
     append_command(&mut stream, &[b"SET", b"verify:1:2", &[b'\r'; VALUE_BYTES]]);
     append_command(&mut stream, &[b"GET", b"verify:1:2"]);
     let wanted = [
-        Answer::Pong,
+        Answer::Null,
         Answer::Value(Slot(7)),
         Answer::Ok,
         Answer::Value(Slot(7)),
@@ -71,9 +71,11 @@ fn requests_are_read_wherever_they_are_cut() {
 #[test]
 fn what_it_does_not_know_is_an_error() {
     let long = [b"*2\r\n$3\r\nGET\r\n$".as_slice(), &[b'1'; 400]].concat();
-    let rows: [&[u8]; 5] = [
+    let rows: [&[u8]; 7] = [
         b"*1\r\n$7\r\nCOMMAND\r\n",
+        b"*1\r\n$4\r\nPING\r\n",
         b"*2\r\n$3\r\nGET\r\n$5\r\nother\r\n",
+        b"*3\r\n$3\r\nSET\r\n$5\r\nsetup\r\n$1\r\na\r\n",
         b"*3\r\n$3\r\nSET\r\n$16\r\nkey:000000000001\r\n$2\r\nab\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
         &long,

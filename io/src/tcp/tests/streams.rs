@@ -261,3 +261,34 @@ fn a_reactor_may_go_while_much_is_under_way() {
         }
     });
 }
+
+#[test]
+fn what_was_flushed_goes_out_before_the_reactor_goes() {
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        reactor.output(key).extend_from_slice(b"the last answer");
+        reactor.flush().unwrap();
+        drop(reactor);
+        assert_eq!(read_to_end(&mut client), b"the last answer");
+    });
+}
+
+#[test]
+fn a_wait_ends_when_a_paused_connection_has_taken_its_output() {
+    on_each(&Limits::default(), |mut reactor| {
+        let mut client = dial(listen(&mut reactor));
+        let key = next(&mut reactor, accepted);
+        reactor.pause(key);
+        reactor.output(key).resize(16 << 20, 0);
+        settle(&mut reactor);
+        let reading = thread::spawn(move || read_exactly(&mut client, 16 << 20).len());
+        let begin = Instant::now();
+        while reactor.pending_output(key) > 0 {
+            reactor.wait(Some(GUARD)).unwrap();
+            assert_eq!(reactor.next_event(), None);
+        }
+        assert!(begin.elapsed() < GUARD / 2, "told by nothing but the clock");
+        assert_eq!(reading.join().unwrap(), 16 << 20);
+    });
+}

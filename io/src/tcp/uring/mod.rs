@@ -92,11 +92,11 @@ impl Uring {
             let (mut sends, mut others) = (0, 0);
             for _ in 0..TURN_EVENTS {
                 let Some(answer) = self.ring.next_answer() else { break };
-                let is_send = matches!(answer, Answer::Sent { .. });
+                let is_send = matches!(&answer, Answer::Sent { index, .. } if !is_awaited(shared, *index));
                 (sends, others) = if is_send { (sends + 1, others) } else { (sends, others + 1) };
                 self.answered(shared, answer);
             }
-            // Answers to sends alone are nothing to tell: we wait on.
+            // Answers to sends alone are nothing to tell, unless somebody waits for one: we wait on.
             if sends == 0 || others > 0 || !shared.events.is_empty() || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -290,4 +290,10 @@ impl Uring {
             self.starting.push(key);
         }
     }
+}
+
+/// Whether the caller waits for this connection to take its output: he paused it.
+fn is_awaited(shared: &Shared, index: u32) -> bool {
+    let connection = shared.table.key_at(index).and_then(|key| shared.table.get(key));
+    connection.is_some_and(|connection| connection.paused)
 }

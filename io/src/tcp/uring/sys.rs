@@ -137,8 +137,11 @@ impl Ring {
     #[allow(unsafe_code)]
     pub(super) fn slice(&self, at: u32, length: u32) -> &[u8] {
         let (at, length) = (at as usize, length as usize);
+        if length == 0 {
+            return &[];
+        }
         let within = at % STRIDE + length <= URING_BUFFER_BYTES;
-        assert!(length == 0 || within && self.ours[at / STRIDE], "bytes of a buffer that was given back");
+        assert!(within && self.ours[at / STRIDE], "bytes of a buffer that was given back");
         // SAFETY: in bounds, as the buffer exists and the bytes lie within it; the kernel does not write to a buffer
         // that is ours, and giving it back needs the ring alone.
         unsafe { std::slice::from_raw_parts(self.buffers.pointer.as_ptr().add(at), length) }
@@ -361,7 +364,12 @@ fn timespec(timeout: Duration) -> Timespec {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        if self.enabled && !self.quiesce() {
+        if !self.enabled {
+            return;
+        }
+        // What was flushed goes out as with epoll, as far as the sockets take it at once.
+        let _ = self.enter(0, Some(Duration::ZERO));
+        if !self.quiesce() {
             // The kernel may still write there: rather lost than written to when they are somebody else's.
             self.entries.leak();
             self.buffers.leak();

@@ -21,6 +21,8 @@ pub(super) const OTHER_FILES: u64 = 64;
 pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
 pub(super) const MAX_BULK_BYTES: usize = 64 << 20;
 
+/// Requests of a batch in `verify`, where values are short.
+pub(super) const VERIFY_BATCH: usize = 100;
 /// Requests of a batch in `verify`, and their answers: less than the smallest socket buffers, so that no end waits for the other
 /// with both of them full.
 pub(super) const VERIFY_BATCH_BYTES: usize = 64 << 10;

@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::limits::{ANSWER_TIMEOUT, CONNECT_TIMEOUT, OTHER_FILES};
 use super::verify::Input;
-use super::{Answer, PING};
+use super::{Answer, GET_SETUP};
 use crate::now_ns;
 
-/// Opens `connections` connections and has each of them answer a PING: these, in blocking mode, and how long each one took.
+/// Opens `connections` connections and has each of them answer a GET of a key that was never written: these, in blocking mode, and
+/// how long each one took.
 pub fn connect(peer: SocketAddr, connections: usize) -> Result<(Vec<TcpStream>, Vec<u64>), String> {
     raise_file_limit(connections as u64)?;
     let (mut links, mut setup_ns) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
@@ -16,13 +17,13 @@ pub fn connect(peer: SocketAddr, connections: usize) -> Result<(Vec<TcpStream>, 
     for number in 1..=connections {
         let begun_ns = now_ns();
         let mut link = open(peer).map_err(|error| told(&error, number, connections))?;
-        let answer = link.write_all(PING).and_then(|()| input.answer(&mut link));
+        let answer = link.write_all(GET_SETUP).and_then(|()| input.answer(&mut link));
         match answer.map_err(|error| told(&error, number, connections))? {
-            Answer::Simple(b"PONG") => {}
+            Answer::Null => {}
             other => {
                 let other = other.describe();
                 return Err(format!(
-                    "connection {number} of {connections}: PING was answered by {other}, not by PONG"
+                    "connection {number} of {connections}: GET setup was answered by {other}, not by null"
                 ));
             }
         }
@@ -51,7 +52,7 @@ fn told(error: &io::Error, number: usize, connections: usize) -> String {
         }
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             let waited = ANSWER_TIMEOUT.as_secs();
-            format!("{which} had no answer to PING for {waited} s; does the server have a limit?")
+            format!("{which} had no answer to GET setup for {waited} s; does the server have a limit?")
         }
         ErrorKind::AddrNotAvailable => {
             format!("{which}: no port is left (net.ipv4.ip_local_port_range says how many there are)")
@@ -88,8 +89,9 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::kv::NULL;
 
-    /// A server that answers so many PINGs, each on a connection of its own, and then does as told.
+    /// A server that answers so many first requests, each on a connection of its own, and then does as told.
     fn connected(served: usize, then: fn(TcpStream)) -> Result<(Vec<TcpStream>, Vec<u64>), String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = listener.local_addr().unwrap();
@@ -100,8 +102,8 @@ mod tests {
                 if number == served {
                     return then(link);
                 }
-                link.read_exact(&mut [0; PING.len()]).unwrap();
-                link.write_all(b"+PONG\r\n").unwrap();
+                link.read_exact(&mut [0; GET_SETUP.len()]).unwrap();
+                link.write_all(NULL).unwrap();
                 held.push(link);
             }
         });

@@ -2,7 +2,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | write requests, read answers, name keys, know their values | speak RESP3, or any command but PING, SET and GET |
+//! | write requests, read answers, name keys, know their values | speak RESP3, or any command but SET and GET |
 //! | be a server that a library or a program of its own serves ([`Server`]) | serve |
 //! | connect, and go through `verify` over blocking sockets ([`verify`]) | make the load of the measured phases |
 //! | move the bytes of many connections in turns (`turns`, with the feature `kv-io`) | choose what a connection sends |
@@ -22,7 +22,8 @@ pub use answer::{Answer, parse};
 pub use job::{Distribution, Job, Pacing};
 pub use links::{connect, raise_file_limit};
 pub use request::{
-    GET_BYTES, KEY_BYTES, KEY_DIGITS, PING, append_command, append_get, append_set, key_name, write_digits,
+    GET_BYTES, GET_SETUP, KEY_BYTES, KEY_DIGITS, NULL, SETUP_KEY, append_command, append_get, append_set,
+    key_name, write_digits,
 };
 pub use server::{Place, Server, version_of};
 pub use value::{LEAD_BYTES, Values, split_mix};

@@ -4,8 +4,12 @@ use std::io::Write as _;
 
 use super::Values;
 
-/// The request for `+PONG`.
-pub const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+/// The key that nobody ever writes: its null is the first answer of a connection.
+pub const SETUP_KEY: &[u8] = b"setup";
+/// A GET of it.
+pub const GET_SETUP: &[u8] = b"*2\r\n$3\r\nGET\r\n$5\r\nsetup\r\n";
+/// The answer to a GET of a key that is not there.
+pub const NULL: &[u8] = b"$-1\r\n";
 /// Length of a key's name.
 pub const KEY_BYTES: usize = 16;
 /// Where the digits of a key's name begin.
@@ -73,11 +77,11 @@ mod tests {
         let values = Values::new(1, 3);
         let mut value = Vec::new();
         values.append(&mut value, 1_234_567);
-        let (mut get, mut set, mut ping) = (Vec::new(), b"x".to_vec(), Vec::new());
+        let (mut get, mut set, mut setup) = (Vec::new(), b"x".to_vec(), Vec::new());
         append_get(&mut get, 1_234_567);
         append_set(&mut set, 1_234_567, &values);
-        append_command(&mut ping, &[b"PING"]);
-        assert_eq!(ping, PING);
+        append_command(&mut setup, &[b"GET", SETUP_KEY]);
+        assert_eq!(setup, GET_SETUP);
         assert_eq!(get, b"*2\r\n$3\r\nGET\r\n$16\r\nkey:000001234567\r\n");
         assert_eq!(get.len(), GET_BYTES);
         let wanted = [b"x*3\r\n$3\r\nSET\r\n$16\r\nkey:000001234567\r\n$3\r\n".as_slice(), &value, b"\r\n"];

@@ -14,12 +14,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::PING;
 use super::limits::{PROGRAM_END_LIMIT, PROGRAM_START_LIMIT};
+use super::{GET_SETUP, NULL};
 use crate::{Event, Lab, Setup, end, now_ns};
 
 const ROLE: &str = "server";
-const PONG: &[u8] = b"+PONG\r\n";
 /// How often a program that starts is asked whether it is there, and one that is to end whether it is gone.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -156,7 +155,10 @@ fn await_answer(child: &mut Child, address: SocketAddr) -> Result<(), String> {
         }
         match is_answered(address) {
             Ok(true) => return Ok(()),
-            Ok(false) => return Err("it answers to PING with something else than PONG".to_owned()),
+            Ok(false) => {
+                return Err("it answers a GET of a key that was never written with something else than null"
+                    .to_owned());
+            }
             Err(error) if begun.elapsed() > PROGRAM_START_LIMIT => {
                 let limit = PROGRAM_START_LIMIT.as_secs();
                 return Err(format!("it does not answer within {limit} s: {error}"));
@@ -169,10 +171,10 @@ fn await_answer(child: &mut Child, address: SocketAddr) -> Result<(), String> {
 fn is_answered(address: SocketAddr) -> io::Result<bool> {
     let mut stream = TcpStream::connect_timeout(&address, PROGRAM_START_LIMIT)?;
     stream.set_read_timeout(Some(PROGRAM_START_LIMIT))?;
-    stream.write_all(PING)?;
-    let mut answer = [0; PONG.len()];
+    stream.write_all(GET_SETUP)?;
+    let mut answer = [0; NULL.len()];
     stream.read_exact(&mut answer)?;
-    Ok(answer == PONG)
+    Ok(answer == NULL)
 }
 
 /// Says so when the program ends by itself. The wait costs nothing meanwhile.
@@ -222,9 +224,9 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
-            for answer in [&b"-ERR no\r\n"[..], PONG] {
+            for answer in [&b"-ERR no\r\n"[..], NULL] {
                 let (mut stream, _) = listener.accept().unwrap();
-                stream.read_exact(&mut [0; PING.len()]).unwrap();
+                stream.read_exact(&mut [0; GET_SETUP.len()]).unwrap();
                 stream.write_all(answer).unwrap();
             }
         });
