@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use netdyno_kv::{AofSettings, Backend, Builder, Fsync, Limits, Server, core};
+use netdyno_kv::{AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, TlsSettings, core};
 
 /// A Redis-compatible server.
 ///
@@ -17,9 +17,29 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", num_args = 1..)]
     bind: Vec<IpAddr>,
 
-    /// Port; 0 lets the kernel choose
+    /// Port; 0 lets the kernel choose, or is none beside --tls-port
     #[arg(long, default_value_t = 6379)]
     port: u16,
+
+    /// Port for clients that speak TLS; 0 lets the kernel choose
+    #[arg(long, value_name = "PORT", requires_all = ["tls_cert_file", "tls_key_file"])]
+    tls_port: Option<u16>,
+
+    /// The server's certificate, in PEM, and those between it and the authority
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    tls_cert_file: Option<PathBuf>,
+
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    tls_key_file: Option<PathBuf>,
+
+    /// Certificates of the authorities whose clients are served, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    tls_ca_cert_file: Option<PathBuf>,
+
+    /// Whether clients have to show a certificate
+    #[arg(long, value_enum, default_value_t = TlsAuth::Yes)]
+    tls_auth_clients: TlsAuth,
 
     /// Threads that read, parse and write; commands are executed by one at a time
     #[arg(long, default_value_t = 1)]
@@ -85,6 +105,8 @@ Examples:
   netdyno-kv --appendonly yes --dir /var/lib/kv               keep what was written, but for the last second of a power cut
   netdyno-kv --appendonly yes --appendfsync always            keep all that was answered
   netdyno-kv --bind 0.0.0.0 --requirepass secret              serve other machines
+  netdyno-kv --port 0 --tls-port 6379 --tls-cert-file kv.crt --tls-key-file kv.key --tls-auth-clients no
+                                                              speak TLS, and nothing else
   netdyno-kv --threads 4                                      for hundreds of busy clients
 
 Then, from another terminal: redis-cli set greeting hello";
@@ -93,6 +115,14 @@ Then, from another terminal: redis-cli set greeting hello";
 enum YesNo {
     Yes,
     No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TlsAuth {
+    Yes,
+    No,
+    /// They may, and then it has to be right
+    Optional,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -140,12 +170,28 @@ impl Cli {
             .idle_timeout((self.timeout > 0).then(|| Duration::from_secs(self.timeout)))
             .config(self.config()?);
         for address in &self.bind {
-            builder = builder.bind((*address, self.port));
+            if self.port > 0 || self.tls_port.is_none() {
+                builder = builder.bind((*address, self.port));
+            }
+            if let (Some(port), Some(settings)) = (self.tls_port, self.tls()) {
+                builder = builder.tls((*address, port), settings);
+            }
         }
         if self.appendonly == YesNo::Yes {
             builder = builder.append_only(self.aof());
         }
         Ok(builder)
+    }
+
+    fn tls(&self) -> Option<TlsSettings> {
+        let mut tls = TlsSettings::new(self.tls_cert_file.as_ref()?, self.tls_key_file.as_ref()?);
+        tls.ca_cert_file.clone_from(&self.tls_ca_cert_file);
+        tls.auth_clients = match self.tls_auth_clients {
+            TlsAuth::Yes => AuthClients::Yes,
+            TlsAuth::No => AuthClients::No,
+            TlsAuth::Optional => AuthClients::Optional,
+        };
+        Some(tls)
     }
 
     fn aof(&self) -> AofSettings {

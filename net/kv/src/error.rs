@@ -18,11 +18,11 @@ pub enum StartError {
     },
     /// Somebody else listens there.
     #[error(
-        "{0} is taken by another program: end it, or choose another port (--port; 0 lets the kernel choose)"
+        "{0} is taken by another program: end it, or choose another port (--port, --tls-port; 0 lets the kernel choose)"
     )]
     AddressInUse(SocketAddr),
     /// Ports below 1024 need a right.
-    #[error("{0} needs a right that this user has not: choose a port from 1024 on (--port)")]
+    #[error("{0} needs a right that this user has not: choose a port from 1024 on (--port, --tls-port)")]
     AddressDenied(SocketAddr),
     /// No address of this machine.
     #[error("{0} is no address of this machine: choose one of `ip address`, or 127.0.0.1 (--bind)")]
@@ -41,6 +41,10 @@ pub enum StartError {
     /// The append-only file.
     #[error(transparent)]
     Aof(#[from] AofError),
+    /// Certificates and keys.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] crate::TlsError),
 }
 
 impl StartError {

@@ -2,7 +2,8 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | serve any number of clients in turns: all that arrived is read, executed, written down, then answered | encrypt, replicate, cluster |
+//! | serve any number of clients in turns: all that arrived is read, executed, written down, then answered | replicate, cluster |
+//! | TLS 1.2 and 1.3, with certificates of clients where wanted (Cargo feature `tls`) | take new certificates without a restart |
 //! | several threads that read and write; commands are executed by one at a time, so that each is atomic | execute commands of several threads at once |
 //! | an append-only file with promises that are tested: see [`aof`] | snapshots in Redis' format |
 //! | commands of your own, in ten lines | scripts, modules |
@@ -50,6 +51,8 @@ mod refusals;
 mod server;
 mod settings;
 mod shared;
+#[cfg(feature = "tls")]
+mod tls;
 mod worker;
 
 pub use aof::{AofSettings, Fsync, Replayed};
@@ -59,3 +62,5 @@ pub use netdyno_io::tcp::Backend;
 pub use netdyno_kv_core as core;
 pub use server::{Server, Stopper};
 pub use settings::Builder;
+#[cfg(feature = "tls")]
+pub use tls::{AuthClients, TlsError, TlsSettings};

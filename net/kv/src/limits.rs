@@ -31,6 +31,18 @@ impl Default for Limits {
     }
 }
 
+/// How long a client of a TLS port may take until it has made its handshake.
+#[cfg(feature = "tls")]
+pub(crate) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes that TLS encrypts at once: one record.
+#[cfg(feature = "tls")]
+pub(crate) const ENCRYPTED_AT_ONCE: usize = 16 << 10;
+
+/// Bytes in clear, in and out each, whose room a client of a TLS port keeps while it is silent.
+#[cfg(feature = "tls")]
+pub(crate) const KEPT_CLEAR_BYTES: usize = 1 << 10;
+
 /// Commands of one client in one turn: then others come first.
 pub(crate) const TURN_COMMANDS: usize = 1024;
 

@@ -80,6 +80,8 @@ fn greet(server: &Server) {
             eprintln!("netdyno-kv: {refused} of them failed; the first said: {text}");
         }
     }
-    let addresses = server.addresses().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let plain = server.addresses().iter().map(ToString::to_string);
+    let tls = server.tls_addresses().iter().map(|address| format!("{address} (TLS)"));
+    let addresses = plain.chain(tls).collect::<Vec<_>>().join(", ");
     eprintln!("netdyno-kv: listens at {addresses}; Ctrl-C ends it");
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use netdyno_io::tcp::{self, Backend, ListenOptions, TcpReactor};
+use netdyno_io::tcp::{self, Backend, ListenOptions, Listener, TcpReactor};
 use netdyno_kv_core::Engine;
 
 use crate::aof::Aof;
@@ -12,13 +12,13 @@ use crate::clock::Clock;
 use crate::limits::CONNECTIONS_TO_REFUSE;
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
-use crate::worker::Worker;
+use crate::worker::{Wire, Worker};
 use crate::{Replayed, RunError, StartError};
 
 /// A server that runs. It ends by [`stop`](Self::stop), or when it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
-    addresses: Vec<SocketAddr>,
+    addresses: Addresses,
     threads: Vec<JoinHandle<Result<(), RunError>>>,
     /// Keeps the append-only file.
     keeper: Option<JoinHandle<()>>,
@@ -38,18 +38,19 @@ impl Server {
     }
 
     pub(crate) fn start(mut builder: Builder) -> Result<Self, StartError> {
-        let mut addresses = std::mem::take(&mut builder.addresses);
-        if addresses.is_empty() {
-            addresses.push((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into());
-        }
+        let encryption = Encryption::of(&builder)?;
+        let mut addresses = Addresses::of(&mut builder);
         // First what fails soonest. Who connects meanwhile waits until the file is read.
         if builder.threads > 1 {
             // Threads share a port, and would with another server, too.
             listening(&builder, &mut addresses.clone(), false)?;
         }
-        let mut reactors = Vec::with_capacity(builder.threads);
+        let mut wakers = Vec::with_capacity(builder.threads);
+        let mut wires = Vec::with_capacity(builder.threads);
         for _ in 0..builder.threads {
-            reactors.push(listening(&builder, &mut addresses, builder.threads > 1)?);
+            let (reactor, listeners) = listening(&builder, &mut addresses, builder.threads > 1)?;
+            wakers.push(reactor.waker());
+            wires.push(encryption.wire(reactor, listeners, input_bytes(&builder)));
         }
         let config = std::mem::take(&mut builder.config);
         let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
@@ -63,19 +64,24 @@ impl Server {
             idle_timeout_ms: builder.idle_timeout.map_or(0, |timeout| timeout.as_millis() as u64),
             aof,
         };
-        let wakers = reactors.iter().map(TcpReactor::waker).collect();
         let shared = Arc::new(Shared::new(settings, engine, wakers));
         let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, replayed };
         server.keep()?;
-        for (index, reactor) in reactors.into_iter().enumerate() {
-            server.spawn(index, reactor)?;
+        for (index, wire) in wires.into_iter().enumerate() {
+            server.spawn(index, wire)?;
         }
         Ok(server)
     }
 
     /// The addresses that it listens at, with the ports that it got.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.addresses.plain
+    }
+
+    /// The addresses that it listens at for clients that speak TLS, with the ports that it got.
+    #[cfg(feature = "tls")]
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.addresses.tls
     }
 
     /// What was found in the append-only file at the start.
@@ -134,12 +140,12 @@ impl Server {
         Ok(())
     }
 
-    fn spawn(&mut self, index: usize, reactor: TcpReactor) -> Result<(), StartError> {
+    fn spawn(&mut self, index: usize, wire: Wire) -> Result<(), StartError> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
             // However it ends, the others end with it.
             let _stopper = StopAtEnd(shared.clone());
-            Worker::new(shared, index, reactor).run()
+            Worker::new(shared, index, wire).run()
         });
         self.threads.push(thread.map_err(StartError::Reactor)?);
         Ok(())
@@ -197,15 +203,73 @@ fn random() -> u64 {
     RandomState::new().hash_one("seed")
 }
 
-/// A reactor that listens everywhere. The first one learns which ports the kernel chose, and puts them into `addresses`.
+/// Where a server listens.
+#[derive(Clone)]
+struct Addresses {
+    plain: Vec<SocketAddr>,
+    tls: Vec<SocketAddr>,
+}
+
+impl Addresses {
+    fn of(builder: &mut Builder) -> Self {
+        let mut plain = std::mem::take(&mut builder.addresses);
+        #[cfg(feature = "tls")]
+        let tls: Vec<_> = builder.tls.iter().map(|(address, _)| *address).collect();
+        #[cfg(not(feature = "tls"))]
+        let tls = Vec::new();
+        if plain.is_empty() && tls.is_empty() {
+            plain.push((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into());
+        }
+        Self { plain, tls }
+    }
+}
+
+/// What makes TLS of the connections of some listeners.
+#[cfg(feature = "tls")]
+struct Encryption(Vec<Arc<rustls::ServerConfig>>);
+
+#[cfg(feature = "tls")]
+impl Encryption {
+    fn of(builder: &Builder) -> Result<Self, StartError> {
+        let configs: Result<_, _> = builder.tls.iter().map(|(_, settings)| settings.load()).collect();
+        Ok(Self(configs?))
+    }
+
+    fn wire(&self, reactor: TcpReactor, listeners: Vec<Listener>, input_bytes: usize) -> Wire {
+        Wire::new(reactor, listeners.into_iter().zip(self.0.iter().cloned()).collect(), input_bytes)
+    }
+}
+
+/// Nothing does.
+#[cfg(not(feature = "tls"))]
+struct Encryption;
+
+#[cfg(not(feature = "tls"))]
+impl Encryption {
+    fn of(_builder: &Builder) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+
+    fn wire(&self, reactor: TcpReactor, _listeners: Vec<Listener>, _input_bytes: usize) -> Wire {
+        reactor
+    }
+}
+
+/// What may have arrived from one client and not been executed.
+fn input_bytes(builder: &Builder) -> usize {
+    builder.limits.request.max_request_bytes.saturating_add(tcp::Limits::default().input_bytes)
+}
+
+/// A reactor that listens everywhere, and its listeners that speak TLS. The first one learns which ports the kernel
+/// chose, and puts them into `addresses`.
 fn listening(
     builder: &Builder,
-    addresses: &mut [SocketAddr],
+    addresses: &mut Addresses,
     shared: bool,
-) -> Result<TcpReactor, StartError> {
+) -> Result<(TcpReactor, Vec<Listener>), StartError> {
     let mut limits = tcp::Limits::default();
     limits.connections = builder.limits.clients + CONNECTIONS_TO_REFUSE;
-    limits.input_bytes = builder.limits.request.max_request_bytes.saturating_add(limits.input_bytes);
+    limits.input_bytes = input_bytes(builder);
     // One answer can have any length; how many wait is bounded by us.
     limits.output_bytes = usize::MAX;
     let mut reactor = TcpReactor::new(builder.backend, limits).map_err(|error| match builder.backend {
@@ -214,10 +278,13 @@ fn listening(
     })?;
     let mut options = ListenOptions::default();
     options.share_port = shared;
-    for address in addresses {
+    let mut listen = |address: &mut SocketAddr| {
         let listener =
             reactor.listen(*address, &options).map_err(|error| StartError::listen(*address, error))?;
         *address = reactor.local_address(listener);
-    }
-    Ok(reactor)
+        Ok::<_, StartError>(listener)
+    };
+    addresses.plain.iter_mut().try_for_each(|address| listen(address).map(drop))?;
+    let tls = addresses.tls.iter_mut().map(listen).collect::<Result<_, _>>()?;
+    Ok((reactor, tls))
 }

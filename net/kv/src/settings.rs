@@ -12,6 +12,8 @@ use crate::{AofSettings, Limits, Server, StartError};
 /// What a server is made from: see [`Server::builder`]. Each method changes one thing and leaves the rest.
 pub struct Builder {
     pub(crate) addresses: Vec<SocketAddr>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Vec<(SocketAddr, crate::TlsSettings)>,
     pub(crate) threads: usize,
     pub(crate) backend: Backend,
     pub(crate) limits: Limits,
@@ -27,6 +29,8 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
+            #[cfg(feature = "tls")]
+            tls: Vec::new(),
             threads: 1,
             backend: Backend::Auto,
             limits: Limits::default(),
@@ -41,11 +45,19 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Listens at this address too. Without any it is 127.0.0.1:6379. Port 0 lets the kernel choose: see
+    /// Listens at this address too. Without any address it is 127.0.0.1:6379. Port 0 lets the kernel choose: see
     /// [`Server::addresses`].
     #[must_use]
     pub fn bind(mut self, address: impl Into<SocketAddr>) -> Self {
         self.addresses.push(address.into());
+        self
+    }
+
+    /// Listens at this address too, for clients that speak TLS, and for nobody else. See [`Server::tls_addresses`].
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, address: impl Into<SocketAddr>, settings: crate::TlsSettings) -> Self {
+        self.tls.push((address.into(), settings));
         self
     }
 

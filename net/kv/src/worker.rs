@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netdyno_io::tcp::{Event, Key, TcpReactor};
+use netdyno_io::tcp::{Event, Key};
 use netdyno_kv_core::{Now, Output, Wish};
 use netdyno_resp::RequestParser;
 
@@ -19,11 +19,16 @@ use crate::clients::Clients;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
 use crate::shared::{Core, Owner, Shared};
+#[cfg(feature = "tls")]
+pub(crate) use crate::tls::Wire;
+/// What clients are reached by: without TLS the sockets themselves.
+#[cfg(not(feature = "tls"))]
+pub(crate) use netdyno_io::tcp::TcpReactor as Wire;
 
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     index: usize,
-    reactor: TcpReactor,
+    wire: Wire,
     clients: Clients,
     scratch: Scratch,
     happened: Happened,
@@ -33,6 +38,8 @@ pub(crate) struct Worker {
     to_wake: Vec<bool>,
     /// Clients that changed something in this turn: they have answers that may not go out before the file is synced.
     writers: Vec<Key>,
+    /// Clients that are to be closed once they have their answers: not before those may go out.
+    leaving: Vec<Key>,
     /// When the engine wants to be called, on the clock of the world.
     deadline_ms: Option<u64>,
     /// Where the search for idle clients goes on.
@@ -50,12 +57,12 @@ struct Happened {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, index: usize, reactor: TcpReactor) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, wire: Wire) -> Self {
         let to_wake = vec![false; shared.posts.len()];
         Self {
             shared,
             index,
-            reactor,
+            wire,
             clients: Clients::default(),
             scratch: Scratch::default(),
             happened: Happened::default(),
@@ -63,6 +70,7 @@ impl Worker {
             letters: Vec::new(),
             to_wake,
             writers: Vec::new(),
+            leaving: Vec::new(),
             deadline_ms: None,
             idle_at: 0,
         }
@@ -77,7 +85,7 @@ impl Worker {
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
-        self.reactor.wait(self.timeout())?;
+        self.wire.wait(self.timeout())?;
         self.note_events();
         self.look_at_stalled();
         let now = self.shared.clock.now();
@@ -94,10 +102,11 @@ impl Worker {
                 self.disown();
             }
             self.writers.clear();
+            self.leaving.drain(..).for_each(|key| self.wire.close(key, true));
             self.happened.woken = false;
             self.wake_others();
         }
-        self.reactor.flush()?;
+        self.wire.flush()?;
         Ok(())
     }
 
@@ -119,7 +128,7 @@ impl Worker {
 
     fn note_events(&mut self) {
         let happened = &mut self.happened;
-        while let Some(event) = self.reactor.next_event() {
+        while let Some(event) = self.wire.next_event() {
             match event {
                 Event::Accepted(key, peer) => happened.came_and_went.push((key, Some(peer))),
                 Event::Received(key) => happened.received.push(key),
@@ -202,8 +211,8 @@ impl Worker {
         let admitted = refusals::enters(protected, peer.ip());
         let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
         if let Err(refusal) = admitted {
-            self.reactor.output(key).extend_from_slice(refusal);
-            return self.reactor.close(key, true);
+            self.wire.output(key).extend_from_slice(refusal);
+            return self.wire.close(key, true);
         }
         let session = core.engine.open(now, &peer.to_string());
         core.owners.insert(session, Owner { thread: self.index, key });
@@ -214,13 +223,13 @@ impl Worker {
     /// A client's turn.
     fn serve(&mut self, core: &mut Core, now: Now, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
-        if self.reactor.pending_output(key) > self.shared.limits.unread_answer_bytes {
+        if self.wire.pending_output(key) > self.shared.limits.unread_answer_bytes {
             return self.stall(key);
         }
         let logged = core.engine.take_log().len();
-        let (input, output) = self.reactor.buffers(key);
+        let (input, output) = self.wire.buffers(key);
         let (consumed, end) = client.serve(&mut core.engine, now, (input, output), &mut self.scratch);
-        self.reactor.consume(key, consumed);
+        self.wire.consume(key, consumed);
         if core.engine.take_log().len() > logged {
             self.writers.push(key);
         }
@@ -241,11 +250,11 @@ impl Worker {
 
     /// Its commands wait: with enough of them nothing more is read from it.
     fn hold_back(&mut self, key: Key) {
-        if self.reactor.input(key).len() > WAITING_INPUT_BYTES
+        if self.wire.input(key).len() > WAITING_INPUT_BYTES
             && let Some(client) = self.clients.get_mut(key)
             && !std::mem::replace(&mut client.paused, true)
         {
-            self.reactor.pause(key);
+            self.wire.pause(key);
         }
     }
 
@@ -253,7 +262,7 @@ impl Worker {
     fn listen_again(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         if std::mem::take(&mut client.paused) {
-            self.reactor.resume(key);
+            self.wire.resume(key);
         }
         if client.ended {
             self.happened.ended.push(key);
@@ -265,7 +274,7 @@ impl Worker {
         if let Some(client) = self.clients.stall(key)
             && !std::mem::replace(&mut client.paused, true)
         {
-            self.reactor.pause(key);
+            self.wire.pause(key);
         }
     }
 
@@ -273,7 +282,7 @@ impl Worker {
     fn look_at_stalled(&mut self) {
         for _ in 0..STALLED_LOOKED_AT.min(self.clients.stalled()) {
             let Some(key) = self.clients.next_stalled() else { return };
-            if self.reactor.pending_output(key) > self.shared.limits.unread_answer_bytes / 2 {
+            if self.wire.pending_output(key) > self.shared.limits.unread_answer_bytes / 2 {
                 self.clients.stall(key);
             } else {
                 self.clients.queue(key);
@@ -311,7 +320,11 @@ impl Worker {
     }
 
     fn close(&mut self, core: &mut Core, key: Key, after_flush: bool) {
-        self.reactor.close(key, after_flush);
+        if after_flush {
+            self.leaving.push(key);
+        } else {
+            self.wire.close(key, false);
+        }
         self.forget(core, key);
     }
 
@@ -350,19 +363,19 @@ impl Worker {
         let Some(client) = self.clients.get_mut(key) else { return };
         match output {
             Output::Bytes(bytes) => {
-                if self.reactor.pending_output(key) + bytes.len() > self.shared.limits.unread_message_bytes {
+                if self.wire.pending_output(key) + bytes.len() > self.shared.limits.unread_message_bytes {
                     return self.close(core, key, false);
                 }
-                self.reactor.output(key).extend_from_slice(&bytes);
+                self.wire.output(key).extend_from_slice(&bytes);
                 client.told = true;
             }
             Output::Resume(bytes) => {
                 client.blocked = false;
-                self.reactor.output(key).extend_from_slice(&bytes);
+                self.wire.output(key).extend_from_slice(&bytes);
                 self.clients.queue(key);
             }
             Output::Close(bytes) => {
-                self.reactor.output(key).extend_from_slice(&bytes);
+                self.wire.output(key).extend_from_slice(&bytes);
                 self.close(core, key, true);
             }
         }
@@ -371,7 +384,7 @@ impl Worker {
     /// What these clients changed could not be made durable: they get no answer, which they could take for a promise.
     fn disown(&mut self) {
         for key in self.writers.drain(..) {
-            self.reactor.close(key, false);
+            self.wire.close(key, false);
         }
     }
 

@@ -17,8 +17,8 @@
 //! - A sync that fails is not tried again: the kernel may have thrown away what it could not write. Changes are
 //!   refused until the server is started again.
 //! - At the start the file is executed. A command that is not whole at its end, or a transaction without its end, is
-//!   cut off: nobody had an answer to it. Zeros at its end are, too, which some file systems leave. Anything else
-//!   that is no command stops the start, and is left as it is.
+//!   cut off: nobody had an answer to it. Zeros at its end are, too, which some file systems leave, also within the
+//!   last command. Anything else that is no command stops the start, and is left as it is.
 //! - No deadline passes while the file is executed, so that a key that outlived its commands is not made anew without
 //!   one.
 //! - A rewrite puts the keys, part by part, and meanwhile all changes, into a new file, which then takes the place of

@@ -53,17 +53,20 @@ pub(super) fn replay(file: &mut LogFile, engine: &mut Engine) -> Result<Replayed
     Ok(done)
 }
 
+/// None: what was written was within bounds then.
+fn limits() -> RequestLimits {
+    let most = u32::MAX as usize;
+    RequestLimits {
+        max_request_bytes: most,
+        max_bulk_bytes: most,
+        max_arguments: most,
+        ..RequestLimits::default()
+    }
+}
+
 impl Replay<'_> {
     fn run(&mut self, file: &mut LogFile) -> Result<(), AofError> {
-        // What was written was within bounds then.
-        let most = u32::MAX as usize;
-        let limits = RequestLimits {
-            max_request_bytes: most,
-            max_bulk_bytes: most,
-            max_arguments: most,
-            ..RequestLimits::default()
-        };
-        let (mut parser, mut args) = (RequestParser::new(limits), Args::default());
+        let (mut parser, mut args) = (RequestParser::new(limits()), Args::default());
         let (mut input, mut at) = (Vec::new(), 0);
         loop {
             let rest = &input[at..];
@@ -73,7 +76,12 @@ impl Replay<'_> {
                 return Err(self.damaged(file, "no command begins there".into()));
             }
             let progress = if zeros { Ok(Progress::Partial(1)) } else { parser.parse(rest, &mut args) };
-            match progress.map_err(|error| self.damaged(file, error.to_string()))? {
+            let progress = match progress {
+                // Nothing comes after the zeros.
+                Err(_) if self.is_torn_before_zeros(file, rest)? => return Ok(()),
+                progress => progress.map_err(|error| self.damaged(file, error.to_string()))?,
+            };
+            match progress {
                 Progress::Complete(bytes) => {
                     self.execute(&args.iter(rest).collect::<Vec<_>>());
                     at += bytes;
@@ -95,6 +103,24 @@ impl Replay<'_> {
                 }
             }
         }
+    }
+
+    /// Whether `rest` is the begin of a command and then zeros to the end of the file: some file systems leave the
+    /// length of what was written, without all of its blocks.
+    fn is_torn_before_zeros(&self, file: &mut LogFile, rest: &[u8]) -> Result<bool, AofError> {
+        let begin = rest.len() - rest.iter().rev().take_while(|byte| **byte == 0).count();
+        let partial = RequestParser::new(limits()).parse(&rest[..begin], &mut Args::default());
+        if begin == rest.len() || !matches!(partial, Ok(Progress::Partial(_))) {
+            return Ok(false);
+        }
+        let mut further = Vec::new();
+        while self.read(file, &mut further)? {
+            if further.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            further.clear();
+        }
+        Ok(true)
     }
 
     /// Whether there was more.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod kills;
+mod order;
 #[path = "../serving/support.rs"]
 mod support;
 
@@ -132,6 +134,11 @@ impl Program {
         Peer::at(self.address.parse().unwrap())
     }
 
+    /// Until it ends by itself.
+    fn wait(mut self) {
+        self.child.wait().unwrap();
+    }
+
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -221,6 +228,18 @@ fn what_was_answered_before_the_disk_was_full_survives() {
 }
 
 #[test]
+fn who_leaves_in_the_same_breath_is_told_nothing_that_is_not_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = Program::start_with_little_room(directory.path(), "always", 64);
+    let mut peer = program.connect();
+    let value = vec![b'x'; 100_000];
+    peer.send(&[command(&[b"SET", b"k", &value]), command(&[b"QUIT"])].concat());
+    peer.expect_end();
+    let mut peer = program.connect();
+    assert!(ask(&mut peer, &["SET", "a", "b"]).starts_with("-MISCONF"));
+}
+
+#[test]
 fn a_torn_end_is_cut_off_wherever_it_is_torn() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path(), Fsync::No);
@@ -239,7 +258,7 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
     let text = String::from_utf8(whole.clone()).unwrap();
     let multi = text.find("*1\r\n$5\r\nMULTI").unwrap();
     let exec = text.find("EXEC\r\n").unwrap() + 6;
-    for (length, zeros) in (0..=whole.len()).map(|length| (length, 0)).chain([(whole.len(), 5000)]) {
+    for (length, zeros) in (0..=whole.len()).flat_map(|length| [(length, 0), (length, 5000)]) {
         let mut torn = whole[..length].to_vec();
         torn.resize(length + zeros, 0);
         fs::write(&path, &torn).unwrap();

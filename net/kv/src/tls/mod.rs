@@ -1,0 +1,154 @@
+//! TLS: certificates and keys from files, and the layer between the sockets and the commands.
+
+mod session;
+mod wire;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+pub(crate) use wire::Wire;
+
+/// How a port speaks TLS (1.2 and 1.3): see [`Builder::tls`](crate::Builder::tls). The files are in PEM, and are read
+/// once, at the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsSettings {
+    /// The server's certificate, and those between it and the authority (`tls-cert-file`).
+    pub cert_file: PathBuf,
+    /// Its private key (`tls-key-file`).
+    pub key_file: PathBuf,
+    /// Certificates of the authorities whose clients are served (`tls-ca-cert-file`).
+    pub ca_cert_file: Option<PathBuf>,
+    /// Whether clients have to show a certificate (`tls-auth-clients`).
+    pub auth_clients: AuthClients,
+}
+
+/// Whether clients have to show a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuthClients {
+    /// They have to, from one of the authorities.
+    #[default]
+    Yes,
+    /// They are not asked.
+    No,
+    /// They may, and then it has to be right.
+    Optional,
+}
+
+/// Why a port cannot speak TLS.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}: {option} needs a file in PEM that this user may read", path.display())]
+    Read {
+        /// What names the file on the command line.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A file has not what is looked for.
+    #[error("{} has no {what} in PEM ({reason}): {option} needs one", path.display())]
+    Content {
+        /// What names the file on the command line.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is looked for.
+        what: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Certificate and key do not go together, or are of a kind that cannot be used.
+    #[error("{} and {} cannot be used together: {reason}: give a certificate and the key that it was made for (--tls-cert-file, --tls-key-file)", cert_file.display(), key_file.display())]
+    Pair {
+        /// The certificate.
+        cert_file: PathBuf,
+        /// The key.
+        key_file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Clients are to show certificates, of nobody.
+    #[error(
+        "clients have to show a certificate, and no authority is named: give --tls-ca-cert-file, or --tls-auth-clients no"
+    )]
+    NoAuthority,
+}
+
+const CERTIFICATE: (&str, &str) = ("--tls-cert-file", "certificate");
+const AUTHORITY: (&str, &str) = ("--tls-ca-cert-file", "certificate");
+const KEY: (&str, &str) = ("--tls-key-file", "private key");
+
+impl TlsSettings {
+    /// With this certificate and key. Clients have to show certificates: name the authority, or change
+    /// [`auth_clients`](Self::auth_clients).
+    pub fn new(cert_file: impl Into<PathBuf>, key_file: impl Into<PathBuf>) -> Self {
+        let (cert_file, key_file) = (cert_file.into(), key_file.into());
+        Self { cert_file, key_file, ca_cert_file: None, auth_clients: AuthClients::default() }
+    }
+
+    pub(crate) fn load(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        let chain = certificates(CERTIFICATE, &self.cert_file)?;
+        let key = PrivateKeyDer::from_pem_slice(&read(KEY.0, &self.key_file)?)
+            .map_err(|error| content(KEY, &self.key_file, &error))?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let pair = |error: rustls::Error| TlsError::Pair {
+            cert_file: self.cert_file.clone(),
+            key_file: self.key_file.clone(),
+            reason: error.to_string(),
+        };
+        let builder = ServerConfig::builder_with_provider(provider.clone());
+        let builder = builder.with_safe_default_protocol_versions().map_err(pair)?;
+        let builder = match self.auth_clients {
+            AuthClients::No => builder.with_no_client_auth(),
+            AuthClients::Yes | AuthClients::Optional => {
+                let path = self.ca_cert_file.as_deref().ok_or(TlsError::NoAuthority)?;
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots(path)?, provider);
+                let optional = self.auth_clients == AuthClients::Optional;
+                let verifier = if optional { verifier.allow_unauthenticated() } else { verifier };
+                let verifier = verifier.build().map_err(|error| content(AUTHORITY, path, &error))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        Ok(Arc::new(builder.with_single_cert(chain, key).map_err(pair)?))
+    }
+}
+
+fn roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(AUTHORITY, path)? {
+        roots.add(certificate).map_err(|error| content(AUTHORITY, path, &error))?;
+    }
+    Ok(Arc::new(roots))
+}
+
+fn certificates(
+    kind: (&'static str, &'static str),
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(kind.0, path)?).collect();
+    let found = found.map_err(|error| content(kind, path, &error))?;
+    if found.is_empty() { Err(content(kind, path, &"there is none")) } else { Ok(found) }
+}
+
+fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Read { option, path: path.into(), source })
+}
+
+fn content(
+    (option, what): (&'static str, &'static str),
+    path: &Path,
+    reason: &dyn std::fmt::Display,
+) -> TlsError {
+    TlsError::Content { option, path: path.into(), what, reason: reason.to_string() }
+}
