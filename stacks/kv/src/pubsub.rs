@@ -78,19 +78,25 @@ impl PubSub {
         }
     }
 
-    /// Sends a message to all that listen; tells how many. What is for `own`, the session whose command it is, goes into its
-    /// reply.
+    /// Sends a message to all that listen to a channel, or to a pattern that it matches; or, of a shard channel, to it. Tells how many. What
+    /// is for `own`, the session whose command it is, goes into its reply.
     pub(crate) fn publish(
         &self,
         sessions: &mut Sessions,
+        shard: bool,
         channel: &[u8],
         message: &[u8],
         mut own: Option<(SessionId, &mut Reply<'_>)>,
     ) -> usize {
+        let (listeners, word) =
+            if shard { (&self.shards, &b"smessage"[..]) } else { (&self.channels, &b"message"[..]) };
         let mut count = 0;
-        if let Some(listeners) = self.channels.get(channel) {
+        if let Some(listeners) = listeners.get(channel) {
             count += listeners.len();
-            deliver(sessions, listeners, &mut own, &[b"message", channel, message]);
+            deliver(sessions, listeners, &mut own, &[word, channel, message]);
+        }
+        if shard {
+            return count;
         }
         for (pattern, listeners) in &self.patterns {
             if glob::matches(pattern, channel) {
@@ -99,19 +105,6 @@ impl PubSub {
             }
         }
         count
-    }
-
-    /// The same for shard channels.
-    pub(crate) fn publish_shard(
-        &self,
-        sessions: &mut Sessions,
-        channel: &[u8],
-        message: &[u8],
-        mut own: Option<(SessionId, &mut Reply<'_>)>,
-    ) -> usize {
-        let Some(listeners) = self.shards.get(channel) else { return 0 };
-        deliver(sessions, listeners, &mut own, &[b"smessage", channel, message]);
-        listeners.len()
     }
 }
 

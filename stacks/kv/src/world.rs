@@ -50,11 +50,11 @@ impl World {
             if keys.notify.contains(Class::KEYSPACE) {
                 let mut channel = format!("__keyspace@{}__:", event.db).into_bytes();
                 channel.extend_from_slice(&event.key);
-                self.pubsub.publish(&mut self.sessions, &channel, event.name.as_bytes(), None);
+                self.pubsub.publish(&mut self.sessions, false, &channel, event.name.as_bytes(), None);
             }
             if keys.notify.contains(Class::KEYEVENT) {
                 let channel = format!("__keyevent@{}__:{}", event.db, event.name);
-                self.pubsub.publish(&mut self.sessions, channel.as_bytes(), &event.key, None);
+                self.pubsub.publish(&mut self.sessions, false, channel.as_bytes(), &event.key, None);
             }
         }
     }

@@ -106,9 +106,7 @@ fn copy(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let free = replace || !context.keys.exists(to);
     if free {
         context.keys.take(to);
-        context.keys.place(entry);
-        context.keys.changed_by(Class::GENERIC, "copy_to", to);
-        context.keys.signal(to);
+        arrives(context, to, entry, "copy_to");
     }
     context.keys.db = own;
     context.reply.integer(i64::from(free));
@@ -129,13 +127,18 @@ fn move_to(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if let Some(entry) = entry {
         context.keys.changed_by(Class::GENERIC, "move_from", key);
         context.keys.db = db;
-        context.keys.place(entry);
-        context.keys.changed_by(Class::GENERIC, "move_to", key);
-        context.keys.signal(key);
+        arrives(context, key, entry, "move_to");
         context.keys.db = own;
     }
     context.reply.integer(i64::from(moved));
     Ok(())
+}
+
+/// An entry from another place comes under a free key, and whoever waits for it or listens is told.
+fn arrives(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static str) {
+    context.keys.place(entry);
+    context.keys.changed_by(Class::GENERIC, event, key);
+    context.keys.signal(key);
 }
 
 /// The encoding that Redis would have, of a string; of others, what ours is nearest to.

@@ -79,10 +79,7 @@ fn unsubscribe(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<
 fn publish(context: &mut Context<'_>, args: &[&[u8]], shard: bool) -> Result<(), Error> {
     let world = &mut *context.world;
     let own = Some((context.id, &mut context.reply));
-    let count = match shard {
-        true => world.pubsub.publish_shard(&mut world.sessions, args[1], args[2], own),
-        false => world.pubsub.publish(&mut world.sessions, args[1], args[2], own),
-    };
+    let count = world.pubsub.publish(&mut world.sessions, shard, args[1], args[2], own);
     context.reply.integer(count as i64);
     Ok(())
 }

@@ -120,13 +120,18 @@ fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Erro
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let too_many = Error::fixed("ERR Number of keys can't be greater than number of args");
     let (keys, rest) = args[2..].split_at_checked(count).ok_or(too_many)?;
-    let limit = match rest {
-        [] => 0,
+    Ok((keys, most(rest)?))
+}
+
+/// The LIMIT that may follow the keys of SINTERCARD and ZINTERCARD; 0, and none, is without end.
+pub(super) fn most(rest: &[&[u8]]) -> Result<usize, Error> {
+    match rest {
+        [] => Ok(usize::MAX),
         [word, text] if is(word, "limit") => {
             let limit = number::integer(text).and_then(|n| usize::try_from(n).ok());
-            limit.ok_or(Error::fixed("ERR LIMIT can't be negative"))?
+            let limit = limit.ok_or(Error::fixed("ERR LIMIT can't be negative"))?;
+            Ok(if limit == 0 { usize::MAX } else { limit })
         }
-        _ => return Err(Error::SYNTAX),
-    };
-    Ok((keys, if limit == 0 { usize::MAX } else { limit }))
+        _ => Err(Error::SYNTAX),
+    }
 }

@@ -1,6 +1,6 @@
 //! Sorted sets of sorted sets: ZUNION, ZINTER, ZDIFF, what stores them, and ZINTERCARD. Sets count as scores of 1.
 
-use super::set_algebra::Operation;
+use super::set_algebra::{Operation, most};
 use super::zset::reply_members;
 use super::zset_range::save;
 use super::{Command, Context, Flags, Group, Keys, Split, is};
@@ -198,15 +198,7 @@ fn run(
 fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (keys, rest) = inputs(args, "zintercard")?;
     check_types(context, keys)?;
-    let limit = match rest {
-        [] => 0,
-        [word, text] if is(word, "limit") => {
-            let limit = number::integer(text).and_then(|n| usize::try_from(n).ok());
-            limit.ok_or(Error::fixed("ERR LIMIT can't be negative"))?
-        }
-        _ => return Err(Error::SYNTAX),
-    };
-    let most = if limit == 0 { usize::MAX } else { limit };
+    let most = most(rest)?;
     let sources = sources(context, keys)?;
     let smallest = sources.iter().min_by_key(|source| source.len()).copied().unwrap_or(Source::Nothing);
     let mut count = 0;
