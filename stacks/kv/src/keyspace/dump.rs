@@ -85,13 +85,7 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     write_command(out, &[b"DEL", key]);
     match entry.value() {
         Some(Value::List(list)) => {
-            write_elements(
-                out,
-                b"RPUSH",
-                key,
-                list.len(),
-                list.iter().map(|element| [Some(element.as_slice()), None]),
-            );
+            write_elements(out, b"RPUSH", key, list.len(), list.iter().map(|element| [Some(element), None]));
         }
         Some(Value::Set(set)) => {
             write_elements(
@@ -118,7 +112,7 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
                     reply.bulk(key);
                 }
                 reply.bulk_double(scored.score);
-                reply.bulk(scored.member());
+                reply.bulk(scored.member);
             }
         }
         Some(Value::Text(_)) | None => {}

@@ -2,8 +2,7 @@
 
 use super::entry::Content;
 use super::hasher::Hasher;
-use super::sequence::Sequence;
-use super::short::Short;
+use super::list::List;
 use super::table::TextTable;
 use super::zset::Zset;
 
@@ -23,9 +22,6 @@ pub(crate) enum Value {
     Set(Set),
     Zset(Zset),
 }
-
-/// A list's elements.
-pub(crate) type List = Sequence<Short>;
 
 /// Fields and their values.
 #[derive(Debug, Clone)]
@@ -116,7 +112,7 @@ macro_rules! kind {
     };
 }
 
-kind!(List, List, |_| Sequence::new());
+kind!(List, List, |_| List::new());
 kind!(Hash, Hash, |hasher| Hash(TextTable::new(hasher)));
 kind!(Set, Set, |hasher| Set(TextTable::new(hasher)));
 kind!(Zset, Zset, Zset::new);
