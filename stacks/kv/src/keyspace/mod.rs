@@ -5,11 +5,14 @@ mod deadlines;
 mod dump;
 mod entry;
 mod evict;
+mod hash;
 mod hasher;
 mod log;
 mod notify;
+mod ordered;
 mod segment;
 mod sequence;
+mod set;
 mod short;
 mod table;
 mod value;
@@ -22,14 +25,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
 pub(crate) use dump::Dump;
-pub(crate) use entry::TextEntry;
+pub(crate) use hash::{Hash, Small};
 pub(crate) use hasher::Hasher;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
+pub(crate) use set::{Member, Set};
 pub(crate) use short::Short;
-pub(crate) use table::{Position, TextTable};
+pub(crate) use table::Position;
 use value::Table;
-pub(crate) use value::{Entry, Hash, Kind, List, Set, Value};
+pub(crate) use value::{Entry, Kind, List, Value};
 pub(crate) use watch::Watch;
 pub(crate) use zset::{Scored, Zset};
 
@@ -99,6 +103,8 @@ pub(crate) struct Keyspace {
     pub(crate) policy: Policy,
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
+    /// Which hashes and sets keep an order.
+    pub(crate) small: Small,
     pub(crate) active_expiry: bool,
     pub(crate) dump: Option<Dump>,
 }
@@ -126,6 +132,7 @@ impl Keyspace {
             policy: Policy::default(),
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
+            small: Small::default(),
             active_expiry: true,
             dump: None,
         }
