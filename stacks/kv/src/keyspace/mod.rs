@@ -5,6 +5,7 @@ mod deadlines;
 mod dump;
 mod entry;
 mod evict;
+mod hash;
 mod hasher;
 mod list;
 mod log;
@@ -12,6 +13,7 @@ mod notify;
 mod packed;
 mod segment;
 mod sequence;
+mod set;
 mod short;
 mod table;
 mod value;
@@ -24,17 +26,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
 pub(crate) use dump::Dump;
-pub(crate) use entry::TextEntry;
+pub(crate) use hash::{Hash, Small};
 pub(crate) use hasher::Hasher;
 pub(crate) use list::List;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
+pub(crate) use set::{Member, Set};
 pub(crate) use short::Short;
-pub(crate) use table::{Position, TextTable};
+pub(crate) use table::Position;
 use value::Table;
-pub(crate) use value::{Entry, Hash, Kind, Set, Value};
+pub(crate) use value::{Entry, Kind, Value};
 pub(crate) use watch::Watch;
-pub(crate) use zset::{Member, Scored, Zset};
+pub(crate) use zset::{Ranked, Scored, Zset};
 
 use crate::error::Error;
 use crate::now::Now;
@@ -102,6 +105,8 @@ pub(crate) struct Keyspace {
     pub(crate) policy: Policy,
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
+    /// Which hashes and sets keep an order.
+    pub(crate) small: Small,
     pub(crate) active_expiry: bool,
     pub(crate) dump: Option<Dump>,
 }
@@ -129,6 +134,7 @@ impl Keyspace {
             policy: Policy::default(),
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
+            small: Small::default(),
             active_expiry: true,
             dump: None,
         }

@@ -290,10 +290,6 @@ impl<C: Chunk> Sequence<C> {
         head.chain(chunks.chain(blocks).flat_map(|c| c.iter_back_from(c.len())))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = C::Element<'_>> {
-        self.iter_from(0)
-    }
-
     /// The position of the first element for which `before` is false, in a sequence that is ordered by it.
     pub(crate) fn partition_point(&self, before: impl Fn(C::Element<'_>) -> bool) -> usize {
         let first = |block: &Block<C>| block.chunks.front().and_then(|c| c.get(0)).is_some_and(&before);
@@ -379,7 +375,7 @@ mod tests {
             }
             assert_eq!(sequence.len(), model.len());
             if step % 2500 == 0 || model.len() < 3 {
-                assert!(sequence.iter().map(&text).eq(model.iter().cloned()));
+                assert!(sequence.iter_from(0).map(&text).eq(model.iter().cloned()));
                 let rest = model[at.min(model.len())..].iter().cloned();
                 assert!(sequence.iter_from(at).map(&text).eq(rest));
                 if at < model.len() {

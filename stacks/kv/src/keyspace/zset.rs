@@ -37,18 +37,18 @@ impl<'a> Scored<'a> {
 
 /// A member that was taken out, or stands in a large set.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct Ranked {
     pub(crate) score: f64,
     text: Short,
 }
 
-impl Member {
+impl Ranked {
     pub(crate) fn as_scored(&self) -> Scored<'_> {
         Scored { member: self.text.as_slice(), score: self.score }
     }
 }
 
-impl Weigh for Member {
+impl Weigh for Ranked {
     fn heap_bytes(&self) -> usize {
         self.text.heap_bytes()
     }
@@ -64,7 +64,7 @@ pub(crate) enum Zset {
 #[derive(Debug, Clone)]
 pub(crate) struct Large {
     scores: TextTable,
-    order: Sequence<VecDeque<Member>>,
+    order: Sequence<VecDeque<Ranked>>,
 }
 
 fn score_of(value: Option<&[u8]>) -> Option<f64> {
@@ -90,6 +90,11 @@ impl Zset {
                 size_of::<Large>() + large.scores.memory_bytes() + large.order.memory_bytes()
             }
         }
+    }
+
+    /// Whether there are no more members than this, none longer than so many bytes.
+    pub(crate) fn is_within(&self, members: usize, bytes: usize) -> bool {
+        self.len() <= members && self.iter().all(|scored| scored.member.len() <= bytes)
     }
 
     pub(crate) fn score(&self, member: &[u8]) -> Option<f64> {
@@ -130,11 +135,11 @@ impl Zset {
     }
 
     /// Takes out what stands at a rank.
-    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Member> {
+    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Ranked> {
         match self {
             Self::Small(members, _) => {
                 let Scored { member, score } = members.get(rank).map(Scored::unpack)?;
-                let taken = Member { score, text: Short::new(member) };
+                let taken = Ranked { score, text: Short::new(member) };
                 members.remove(rank, 1);
                 Some(taken)
             }
@@ -162,7 +167,7 @@ impl Zset {
     pub(crate) fn at(&self, rank: usize) -> Option<Scored<'_>> {
         match self {
             Self::Small(members, _) => members.get(rank).map(Scored::unpack),
-            Self::Large(large) => large.order.get(rank).map(Member::as_scored),
+            Self::Large(large) => large.order.get(rank).map(Ranked::as_scored),
         }
     }
 
@@ -173,7 +178,7 @@ impl Zset {
     pub(crate) fn iter_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |members| members.iter_from(rank)).map(Scored::unpack);
-        let large = large.into_iter().flat_map(move |order| order.iter_from(rank)).map(Member::as_scored);
+        let large = large.into_iter().flat_map(move |order| order.iter_from(rank)).map(Ranked::as_scored);
         small.chain(large)
     }
 
@@ -182,7 +187,7 @@ impl Zset {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |members| members.iter_until(rank + 1).rev());
         let large = large.into_iter().flat_map(move |order| order.iter_back_from(rank));
-        small.map(Scored::unpack).chain(large.map(Member::as_scored))
+        small.map(Scored::unpack).chain(large.map(Ranked::as_scored))
     }
 
     /// The rank of the first member for which `before` is false.
@@ -214,7 +219,7 @@ impl Zset {
         self.partition_point(|scored| scored.is_before(score, member))
     }
 
-    fn parts(&self) -> (Option<&Packed>, Option<&Sequence<VecDeque<Member>>>) {
+    fn parts(&self) -> (Option<&Packed>, Option<&Sequence<VecDeque<Ranked>>>) {
         match self {
             Self::Small(members, _) => (Some(members), None),
             Self::Large(large) => (None, Some(&large.order)),
@@ -225,7 +230,7 @@ impl Zset {
 impl Large {
     fn insert(&mut self, rank: usize, scored: Scored<'_>) {
         self.scores.set(scored.member, &scored.score.to_le_bytes());
-        self.order.insert(rank, Member { score: scored.score, text: Short::new(scored.member) });
+        self.order.insert(rank, Ranked { score: scored.score, text: Short::new(scored.member) });
     }
 
     /// The highest of all.
