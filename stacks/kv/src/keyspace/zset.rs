@@ -106,26 +106,32 @@ impl Zset {
 
     /// Sets a member's score, and tells the one that it had.
     pub(crate) fn insert(&mut self, member: &[u8], score: f64) -> Option<f64> {
-        let old = self.score(member);
-        if let Some(old) = old {
-            if old == score {
-                return Some(old);
-            }
-            self.remove(member);
+        let old = self.rank(member);
+        if let Some((_, same)) = old.filter(|(_, old)| *old == score) {
+            return Some(same);
         }
         if let Self::Small(members, hasher) = self
             && (members.len() >= ZSET_SMALL_MEMBERS || member.len() > ZSET_SMALL_BYTES)
         {
             let mut large = Large { scores: TextTable::new(hasher.clone()), order: Sequence::new() };
-            members.iter().map(Scored::unpack).for_each(|scored| large.push(scored));
+            for scored in members.iter().map(Scored::unpack) {
+                large.insert(large.order.len(), scored);
+            }
             *self = Self::Large(Box::new(large));
+        }
+        if let Some((rank, _)) = old {
+            // Its score in a large set's table stays, to be overwritten.
+            match self {
+                Self::Small(members, _) => members.remove(rank, 1),
+                Self::Large(large) => drop(large.order.remove(rank)),
+            }
         }
         let at = self.position(score, member);
         match self {
             Self::Small(members, _) => members.insert_parts(at, &[&score.to_le_bytes(), member]),
             Self::Large(large) => large.insert(at, Scored { member, score }),
         }
-        old
+        old.map(|(_, score)| score)
     }
 
     pub(crate) fn remove(&mut self, member: &[u8]) -> Option<f64> {
@@ -231,11 +237,6 @@ impl Large {
     fn insert(&mut self, rank: usize, scored: Scored<'_>) {
         self.scores.set(scored.member, &scored.score.to_le_bytes());
         self.order.insert(rank, Ranked { score: scored.score, text: Short::new(scored.member) });
-    }
-
-    /// The highest of all.
-    fn push(&mut self, scored: Scored<'_>) {
-        self.insert(self.order.len(), scored);
     }
 }
 
