@@ -11,6 +11,38 @@
 //! - What it fails with is told to clients as `MISCONF`: changes are refused, reads go on. The changes that could not be kept are
 //!   tried again with those that came since, once a second; clients that made them are closed without an answer.
 //! - At the start all that [`Storage::load`] hands over is executed before anybody can connect.
+//!
+//! ```
+//! use netdyno_kv::Server;
+//! use netdyno_kv::storage::{Loader, Storage, StorageError};
+//! use std::fs::File;
+//! use std::io::{Read, Write};
+//!
+//! struct Lines(File);
+//!
+//! impl Storage for Lines {
+//!     fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError> {
+//!         let mut kept = Vec::new();
+//!         self.0.read_to_end(&mut kept)?;
+//!         loader.load(&kept)
+//!     }
+//!
+//!     fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError> {
+//!         // After a write that fails halfway it would have to cut the file.
+//!         self.0.write_all(changes)?;
+//!         Ok(self.0.sync_data()?)
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("lines");
+//! let file = File::options().read(true).append(true).create(true).open(path)?;
+//! let server = Server::builder().bind(([127, 0, 0, 1], 0)).storage(Lines(file)).start()?;
+//! # server.stop()?;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::error::Error;
 use std::io;
