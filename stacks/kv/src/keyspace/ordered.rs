@@ -1,7 +1,7 @@
 //! A few entries in the order in which they came, found by their hashes: what small hashes and sets stand in.
 //!
-//! One byte of each hash stands apart. To find an entry these bytes are looked through, many at a step, and only entries whose
-//! byte fits are compared. What is removed leaves a gap, so that nothing moves; more gaps than entries are closed.
+//! Two bytes of each hash stand apart. To find an entry these are looked through, many at a step, and only entries whose bytes fit
+//! are compared. What is removed leaves a gap if much stands behind it; gaps are closed before there is more room.
 
 use super::entry::TextEntry;
 use super::hasher::Hasher;
@@ -14,8 +14,8 @@ use crate::random::Random;
 #[derive(Debug)]
 pub(crate) struct Ordered {
     hasher: Hasher,
-    /// Of each entry, a byte of its hash; [`GAP`] where one was removed.
-    tags: Vec<u8>,
+    /// Of each entry, a part of its hash; [`GAP`] where one was removed.
+    tags: Vec<u16>,
     entries: Vec<TextEntry>,
     len: usize,
     /// Bytes that the entries hold.
@@ -23,10 +23,19 @@ pub(crate) struct Ordered {
 }
 
 /// No entry's tag.
-const GAP: u8 = 0;
+const GAP: u16 = 0;
+/// Tags that are looked at together.
+const TOGETHER: usize = 16;
+/// Entries behind one that is removed: so many move up.
+const MOVED_MAX: usize = 32;
 
-fn tag(hash: u32) -> u8 {
-    (hash as u8).max(GAP + 1)
+fn tag(hash: u32) -> u16 {
+    (hash as u16).max(GAP + 1)
+}
+
+/// Places for so many entries, and for those to come.
+fn enough(entries: usize) -> usize {
+    entries + entries / 8 + 2
 }
 
 impl Ordered {
@@ -45,7 +54,7 @@ impl Ordered {
     /// Bytes of memory, about.
     pub(crate) fn memory_bytes(&self) -> usize {
         let entries = self.entries.capacity() * size_of::<TextEntry>();
-        self.heap + entries + allocation_bytes(self.tags.capacity())
+        self.heap + entries + allocation_bytes(self.tags.capacity() * size_of::<u16>())
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<&TextEntry> {
@@ -65,9 +74,7 @@ impl Ordered {
         let entry = TextEntry::text(hash, key, value);
         self.heap += entry.heap_bytes();
         if self.entries.len() == self.entries.capacity() {
-            let more = self.entries.len() / 8 + 2;
-            self.entries.reserve_exact(more);
-            self.tags.reserve_exact(more);
+            self.make_room();
         }
         self.entries.push(entry);
         self.tags.push(tag(hash));
@@ -77,14 +84,19 @@ impl Ordered {
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> bool {
         let Some(at) = self.find(self.hasher.hash(key), key) else { return false };
-        self.tags[at] = GAP;
-        self.heap -= std::mem::take(&mut self.entries[at]).heap_bytes();
+        let removed = if self.entries.len() - at <= MOVED_MAX {
+            self.tags.remove(at);
+            self.entries.remove(at)
+        } else {
+            self.tags[at] = GAP;
+            std::mem::take(&mut self.entries[at])
+        };
+        self.heap -= removed.heap_bytes();
         self.len -= 1;
-        if self.len * 2 < self.entries.len() {
-            self.entries.retain(|entry| !entry.is_vacant());
-            self.tags.retain(|tag| *tag != GAP);
-            self.entries.shrink_to(self.len + self.len / 8 + 2);
-            self.tags.shrink_to(self.len + self.len / 8 + 2);
+        if self.len * 2 < self.entries.capacity() && self.entries.capacity() > MOVED_MAX {
+            self.close_gaps();
+            self.entries.shrink_to(enough(self.len));
+            self.tags.shrink_to(enough(self.len));
         }
         true
     }
@@ -111,8 +123,36 @@ impl Ordered {
     }
 
     fn find(&self, hash: u32, key: &[u8]) -> Option<usize> {
-        memchr::memchr_iter(tag(hash), &self.tags)
-            .find(|at| self.entries[*at].hash() == hash && self.entries[*at].key() == key)
+        let wanted = tag(hash);
+        let fits = |at: &usize| {
+            let entry = &self.entries[*at];
+            self.tags[*at] == wanted && entry.hash() == hash && entry.key() == key
+        };
+        let (chunks, rest) = self.tags.as_chunks::<TOGETHER>();
+        for (at, chunk) in chunks.iter().enumerate() {
+            // Without a branch for each of them.
+            if chunk.iter().fold(false, |any, tag| any | (*tag == wanted)) {
+                let found = (at * TOGETHER..(at + 1) * TOGETHER).find(fits);
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        (self.tags.len() - rest.len()..self.tags.len()).find(fits)
+    }
+
+    fn make_room(&mut self) {
+        let enough = enough(self.len);
+        if self.entries.len() >= enough {
+            return self.close_gaps();
+        }
+        self.entries.reserve_exact(enough - self.entries.len());
+        self.tags.reserve_exact(enough - self.tags.len());
+    }
+
+    fn close_gaps(&mut self) {
+        self.entries.retain(|entry| !entry.is_vacant());
+        self.tags.retain(|tag| *tag != GAP);
     }
 }
 
@@ -142,7 +182,7 @@ mod tests {
         assert_eq!(ordered.len(), model.len());
         assert_eq!(ordered.iter().map(TextEntry::heap_bytes).sum::<usize>(), ordered.heap);
         assert_eq!(ordered.tags.len(), ordered.entries.len());
-        assert!(ordered.entries.len() <= 2 * ordered.len());
+        assert!(ordered.entries.len() <= (2 * ordered.len()).max(MOVED_MAX));
     }
 
     #[test]
@@ -194,5 +234,24 @@ mod tests {
             }
         }
         assert!(size_of::<Ordered>() <= size_of::<TextTable>());
+    }
+
+    #[test]
+    fn no_more_memory_after_many_changes() {
+        let mut random = Random::new(3);
+        for length in [1, 5, 20, 33, 40, 64, 100, 300, 512] {
+            let hasher = Hasher::new(&mut random);
+            let (mut ordered, mut table) = (Ordered::new(hasher.clone()), TextTable::new(hasher));
+            let fields: Vec<_> = (0..length).map(|n| format!("field:{n}").into_bytes()).collect();
+            for field in &fields {
+                ordered.set(field, b"value");
+                table.set(field, b"value");
+            }
+            for _ in 0..4000 {
+                let field = &fields[random.below(length)];
+                assert!(ordered.remove(field) && ordered.set(field, b"other"));
+                assert!(ordered.memory_bytes() <= table.memory_bytes(), "{length} fields");
+            }
+        }
     }
 }

@@ -139,6 +139,18 @@ impl Set {
         integers.chain(texts.map(|entry| Member::Text(entry.key())))
     }
 
+    /// Visits all, more quickly than [`iter`](Self::iter).
+    pub(crate) fn each(&self, mut visit: impl FnMut(&[u8])) {
+        match self {
+            Self::Integers(integers) => {
+                let mut buffer = itoa::Buffer::new();
+                integers.sorted.iter().for_each(|number| visit(buffer.format(*number).as_bytes()));
+            }
+            Self::Small(members) => members.iter().for_each(|entry| visit(entry.key())),
+            Self::Large(members) => members.iter().for_each(|entry| visit(entry.key())),
+        }
+    }
+
     /// Any member, each as likely as the others.
     pub(crate) fn random(&self, random: &mut Random) -> Option<Member<'_>> {
         match self {
@@ -156,7 +168,7 @@ impl Set {
         match self {
             Self::Large(members) => members.scan(cursor, count, |entry| visit(entry.key())),
             _ => {
-                self.iter().for_each(|member| visit(member.as_slice()));
+                self.each(visit);
                 0
             }
         }
