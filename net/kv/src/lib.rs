@@ -37,8 +37,8 @@
 //! ```
 //!
 //! A turn of a thread: wait until something arrives; with the lock on the engine execute all that did, at most 1,024
-//! commands or 256 KiB of answers a client, the rest in the next turn; write the append-only file, and sync it where
-//! every answer promises that, once for all; then send. A client that does not take its answers is not read from any
+//! commands or 256 KiB of answers a client, the rest in the next turn; have what was changed kept, once for
+//! all; then send. A client that does not take its answers is not read from any
 //! more once a mebibyte of them waits.
 
 pub mod aof;

@@ -1,8 +1,9 @@
 //! Where changes are kept, and loaded from at the start: the append-only file ([`crate::aof`]), or what you write.
 //!
-//! The keys are in memory; a storage gets each change as the command that gives the same state when executed again. A turn's
-//! changes are committed together, before any of their answers leaves, by one thread at a time: whatever the number of clients
-//! and threads, a storage has nothing to lock.
+//! The keys are in memory; a storage gets what was changed, in one of two forms ([`Form`]): as commands that give the same state
+//! when executed again, or as the keys that were changed with what they have now. A turn's changes are committed together,
+//! before any of their answers leaves, by one thread at a time: whatever the number of clients and threads, a storage has
+//! nothing to lock.
 //!
 //! What a server promises with it:
 //!
@@ -10,6 +11,38 @@
 //! - What it fails with is told to clients as `MISCONF`: changes are refused, reads go on. The changes that could not be kept are
 //!   tried again with those that came since, once a second; clients that made them are closed without an answer.
 //! - At the start all that [`Storage::load`] hands over is executed before anybody can connect.
+//!
+//! ```
+//! use netdyno_kv::Server;
+//! use netdyno_kv::storage::{Loader, Storage, StorageError};
+//! use std::fs::File;
+//! use std::io::{Read, Write};
+//!
+//! struct Lines(File);
+//!
+//! impl Storage for Lines {
+//!     fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError> {
+//!         let mut kept = Vec::new();
+//!         self.0.read_to_end(&mut kept)?;
+//!         loader.load(&kept)
+//!     }
+//!
+//!     fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError> {
+//!         // After a write that fails halfway it would have to cut the file.
+//!         self.0.write_all(changes)?;
+//!         Ok(self.0.sync_data()?)
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("lines");
+//! let file = File::options().read(true).append(true).create(true).open(path)?;
+//! let server = Server::builder().bind(([127, 0, 0, 1], 0)).storage(Lines(file)).start()?;
+//! # server.stop()?;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::error::Error;
 use std::io;
@@ -32,14 +65,18 @@ pub trait Storage: Send {
     /// The server does not start.
     fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError>;
 
-    /// Keeps these changes, whole commands in RESP, behind those that it has: all of them, or none. [`commands`] takes them
-    /// apart. They are for database 0 until a `SELECT` says otherwise, and each batch goes on where the last one was; between
-    /// `MULTI` and `EXEC` they belong together. After an error it also is called without any, to see whether it works again.
+    /// Keeps these changes, in its [`form`](Self::form): all of them, or none. After an error it also is called without any, to
+    /// see whether it works again.
     ///
     /// # Errors
     ///
     /// None of them is kept; they come again.
     fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError>;
+
+    /// How it wants what was changed.
+    fn form(&self) -> Form {
+        Form::Commands
+    }
 
     /// What is to be done beside: asked for on each occasion, and done by a thread of its own.
     fn background(&mut self, occasion: Occasion) -> Option<Background> {
@@ -65,6 +102,20 @@ pub trait Storage: Send {
     fn name(&self) -> &'static str {
         "storage"
     }
+}
+
+/// How a storage wants what was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Form {
+    /// As whole commands in RESP, to be kept behind those of before: [`commands`] takes them apart. They are for the database of
+    /// the last `SELECT`, each batch goes on where the one before was, and between `MULTI` and `EXEC` they belong together.
+    #[default]
+    Commands,
+    /// As what there is now: [`changes`] takes it apart. What comes twice does no harm. A key is told as a whole, however little of
+    /// it was changed, and after `SWAPDB` both databases are. A command of your own must say where its keys are. There is no
+    /// [`Rewrite`].
+    Values,
 }
 
 /// A storage that can begin anew, with what the keys are now (`BGREWRITEAOF`).
@@ -165,6 +216,16 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Gives a key of a database what [`Change::Key`] told of it.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn load_value(&mut self, db: usize, value: &[u8]) -> Result<(), StorageError> {
+        self.execute(&[b"SELECT", db.to_string().as_bytes()]);
+        self.load(value)
+    }
+
     /// Executes a command.
     pub fn execute(&mut self, command: &[&[u8]]) {
         if command.is_empty() {
@@ -219,4 +280,35 @@ impl<'a> Iterator for Commands<'a> {
         // None of them is inline.
         Some(self.args.in_input(rest)?.collect())
     }
+}
+
+/// Something that was changed, and how it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A database lost all its keys, or all databases did. What there is in it now follows.
+    Emptied(Option<usize>),
+    /// A key of a database has this value, or none.
+    Key {
+        /// The database.
+        db: usize,
+        /// The key.
+        key: &'a [u8],
+        /// For [`Loader::load_value`]: commands in RESP that make it, whatever there was before.
+        value: Option<&'a [u8]>,
+    },
+}
+
+/// What stands in place of a number of a database.
+pub(crate) const EMPTIED: &[u8] = b"emptied";
+
+/// The changes in a batch for a storage of [`Form::Values`].
+pub fn changes(batch: &[u8]) -> impl Iterator<Item = Change<'_>> {
+    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse().ok();
+    commands(batch).filter_map(move |words| match *words {
+        [EMPTIED] => Some(Change::Emptied(None)),
+        [EMPTIED, db] => Some(Change::Emptied(Some(number(db)?))),
+        [db, key] => Some(Change::Key { db: number(db)?, key, value: None }),
+        [db, key, value] => Some(Change::Key { db: number(db)?, key, value: Some(value) }),
+        _ => None,
+    })
 }

@@ -12,11 +12,11 @@ use crate::storage::{Background, Loader, Occasion, Rewrite, Storage, StorageErro
 pub(crate) struct LogFile {
     settings: AofSettings,
     pub(crate) file: File,
-    pub(super) path: PathBuf,
+    path: PathBuf,
     /// Bytes of whole commands. What stands behind them is of a write that failed.
-    pub(super) length: u64,
+    length: u64,
     /// The length after the last rewrite.
-    pub(super) base: u64,
+    base: u64,
     /// Something was written and not synced yet.
     unsynced: bool,
     /// What is synced in the background is the new file.
@@ -66,7 +66,7 @@ impl LogFile {
     }
 
     /// Cuts off what stands behind the whole commands.
-    pub(super) fn cut(&mut self, length: u64) -> Result<(), AofError> {
+    fn cut(&mut self, length: u64) -> Result<(), AofError> {
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
         cut.map_err(|source| AofError::Io { action: "cut off the end of", path: self.path.clone(), source })?;
         (self.length, self.base) = (length, length);
@@ -131,7 +131,13 @@ impl LogFile {
 
 impl Storage for LogFile {
     fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError> {
-        Ok(replay::replay(self, loader)?)
+        let whole = replay::replay(&self.file, &self.path, loader)?;
+        loader.found.bytes = whole;
+        loader.found.cut_bytes = self.length - whole;
+        if whole < self.length {
+            self.cut(whole)?;
+        }
+        Ok(())
     }
 
     fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError> {

@@ -1,15 +1,18 @@
 //! Executes the file at the start.
 
+use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use netdyno_resp::{Args, Progress, RequestParser};
 
-use super::file::LogFile;
 use crate::AofError;
 use crate::limits::REPLAY_READ_BYTES;
 use crate::storage::{Loader, no_limits};
 
 struct Replay<'a, 'b> {
+    file: &'a File,
+    path: &'a Path,
     loader: &'a mut Loader<'b>,
     /// Bytes of whole commands so far.
     bytes: u64,
@@ -17,20 +20,15 @@ struct Replay<'a, 'b> {
     transaction: Option<u64>,
 }
 
-pub(super) fn replay(file: &mut LogFile, loader: &mut Loader<'_>) -> Result<(), AofError> {
-    let mut replay = Replay { loader, bytes: 0, transaction: None };
-    replay.run(file)?;
-    let whole = replay.transaction.unwrap_or(replay.bytes);
-    let found = &mut loader.found;
-    (found.bytes, found.cut_bytes) = (whole, file.length - whole);
-    if found.cut_bytes > 0 {
-        file.cut(whole)?;
-    }
-    Ok(())
+/// Gives the length of the whole commands.
+pub(super) fn replay(file: &File, path: &Path, loader: &mut Loader<'_>) -> Result<u64, AofError> {
+    let mut replay = Replay { file, path, loader, bytes: 0, transaction: None };
+    replay.run()?;
+    Ok(replay.transaction.unwrap_or(replay.bytes))
 }
 
 impl Replay<'_, '_> {
-    fn run(&mut self, file: &mut LogFile) -> Result<(), AofError> {
+    fn run(&mut self) -> Result<(), AofError> {
         let (mut parser, mut args) = (RequestParser::new(no_limits()), Args::default());
         let (mut input, mut at) = (Vec::new(), 0);
         loop {
@@ -38,13 +36,13 @@ impl Replay<'_, '_> {
             // No inline commands in here.
             let zeros = rest.first() == Some(&0);
             if rest.first().is_some_and(|first| *first != b'*') && !zeros {
-                return Err(self.damaged(file, "no command begins there".into()));
+                return Err(self.damaged("no command begins there".into()));
             }
             let progress = if zeros { Ok(Progress::Partial(1)) } else { parser.parse(rest, &mut args) };
             let progress = match progress {
                 // Nothing comes after the zeros.
-                Err(_) if self.is_torn_before_zeros(file, rest)? => return Ok(()),
-                progress => progress.map_err(|error| self.damaged(file, error.to_string()))?,
+                Err(_) if self.is_torn_before_zeros(rest)? => return Ok(()),
+                progress => progress.map_err(|error| self.damaged(error.to_string()))?,
             };
             match progress {
                 Progress::Complete(bytes) => {
@@ -53,7 +51,7 @@ impl Replay<'_, '_> {
                     self.bytes += bytes as u64;
                 }
                 Progress::Partial(_) if zeros && rest.iter().any(|byte| *byte != 0) => {
-                    return Err(self.damaged(file, "zeros, and something after them".into()));
+                    return Err(self.damaged("zeros, and something after them".into()));
                 }
                 Progress::Partial(_) => {
                     input.drain(..at);
@@ -62,7 +60,7 @@ impl Replay<'_, '_> {
                         input.clear();
                         input.push(0);
                     }
-                    if !self.read(file, &mut input)? {
+                    if !self.read(&mut input)? {
                         return Ok(());
                     }
                 }
@@ -72,14 +70,14 @@ impl Replay<'_, '_> {
 
     /// Whether `rest` is the begin of a command and then zeros to the end of the file: some file systems leave the
     /// length of what was written, without all of its blocks.
-    fn is_torn_before_zeros(&self, file: &mut LogFile, rest: &[u8]) -> Result<bool, AofError> {
+    fn is_torn_before_zeros(&self, rest: &[u8]) -> Result<bool, AofError> {
         let begin = rest.len() - rest.iter().rev().take_while(|byte| **byte == 0).count();
         let partial = RequestParser::new(no_limits()).parse(&rest[..begin], &mut Args::default());
         if begin == rest.len() || !matches!(partial, Ok(Progress::Partial(_))) {
             return Ok(false);
         }
         let mut further = Vec::new();
-        while self.read(file, &mut further)? {
+        while self.read(&mut further)? {
             if further.iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
@@ -89,9 +87,10 @@ impl Replay<'_, '_> {
     }
 
     /// Whether there was more.
-    fn read(&self, file: &mut LogFile, input: &mut Vec<u8>) -> Result<bool, AofError> {
-        let read = (&file.file).take(REPLAY_READ_BYTES).read_to_end(input);
-        let read = read.map_err(|source| AofError::Io { action: "read", path: file.path.clone(), source })?;
+    fn read(&self, input: &mut Vec<u8>) -> Result<bool, AofError> {
+        let read = self.file.take(REPLAY_READ_BYTES).read_to_end(input);
+        let read =
+            read.map_err(|source| AofError::Io { action: "read", path: self.path.to_owned(), source })?;
         Ok(read > 0)
     }
 
@@ -105,7 +104,7 @@ impl Replay<'_, '_> {
         self.loader.execute(args);
     }
 
-    fn damaged(&self, file: &LogFile, reason: String) -> AofError {
-        AofError::Damaged { path: file.path.clone(), offset: self.bytes, reason }
+    fn damaged(&self, reason: String) -> AofError {
+        AofError::Damaged { path: self.path.to_owned(), offset: self.bytes, reason }
     }
 }

@@ -7,6 +7,7 @@
 mod keeper;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use netdyno_kv_core::Engine;
 
 use crate::limits::{DUMPED_AT_ONCE_BYTES, KEPT_LOG_BYTES};
-use crate::storage::{Loader, Replayed, Storage, StorageError};
+use crate::storage::{Form, Loader, Replayed, Storage, StorageError};
+use values::Values;
 
 /// What was changed could not be made durable.
 #[derive(Debug)]
@@ -59,6 +61,8 @@ struct Pending {
     bytes: Vec<u8>,
     /// Bytes that were ever appended.
     position: u64,
+    /// The storage wants values.
+    values: Option<Values>,
     rewrite: Option<Rewrite>,
 }
 
@@ -83,9 +87,10 @@ impl<S: Storage + ?Sized> Journal<S> {
     /// Has the storage loaded.
     pub(crate) fn open(mut storage: Box<S>, engine: &mut Engine) -> Result<(Self, Replayed), StorageError> {
         let replayed = Loader::run(&mut *storage, engine)?;
-        let (rewrites, name) = (storage.rewrite().is_some(), storage.name());
+        let values = (storage.form() == Form::Values).then(Values::default);
+        let (rewrites, name) = (values.is_none() && storage.rewrite().is_some(), storage.name());
         let journal = Self {
-            pending: Mutex::default(),
+            pending: Mutex::new(Pending { values, ..Pending::default() }),
             storage: Mutex::new(Stored { unwritten: Vec::new(), storage }),
             rewrites,
             name,
@@ -117,7 +122,13 @@ impl<S: Storage + ?Sized> Journal<S> {
     /// One thread of a server (`leads`) also brings a rewrite forward.
     pub(crate) fn append(&self, engine: &mut Engine, leads: bool) -> u64 {
         let mut pending = lock(&self.pending);
-        pending.append(engine.take_log());
+        match &mut pending.values {
+            None => pending.append(engine.take_log()),
+            Some(values) => {
+                let mut batch = values.take(engine);
+                pending.append(&mut batch);
+            }
+        }
         if leads && (pending.rewrite.is_some() || self.rewrite_wanted.load(Ordering::Acquire)) {
             self.dump(&mut pending, engine);
         }

@@ -154,24 +154,27 @@ fn increment_float(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Erro
 fn all(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.map(hash.map_or(0, |hash| hash.len()));
-    for field in hash.into_iter().flat_map(|hash| hash.iter()) {
-        context.reply.bulk(field.name);
-        context.reply.bulk(field.value);
-    }
+    let reply = &mut context.reply;
+    hash.into_iter().for_each(|hash| {
+        hash.each(|field| {
+            reply.bulk(field.name);
+            reply.bulk(field.value);
+        });
+    });
     Ok(())
 }
 
 fn fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(hash.map_or(0, |hash| hash.len()));
-    hash.into_iter().flat_map(|hash| hash.iter()).for_each(|field| context.reply.bulk(field.name));
+    hash.into_iter().for_each(|hash| hash.each(|field| context.reply.bulk(field.name)));
     Ok(())
 }
 
 fn values(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(hash.map_or(0, |hash| hash.len()));
-    let values = hash.into_iter().flat_map(|hash| hash.iter());
-    values.for_each(|field| context.reply.bulk(field.value));
+    let reply = &mut context.reply;
+    hash.into_iter().for_each(|hash| hash.each(|field| reply.bulk(field.value)));
     Ok(())
 }

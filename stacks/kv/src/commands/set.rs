@@ -95,7 +95,7 @@ fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn members(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let set = context.keys.get::<Set>(args[1])?;
     context.reply.set(set.map_or(0, |set| set.len()));
-    set.into_iter().flat_map(|set| set.iter()).for_each(|member| context.reply.bulk(member.as_slice()));
+    set.into_iter().for_each(|set| set.each(|member| context.reply.bulk(member)));
     Ok(())
 }
 

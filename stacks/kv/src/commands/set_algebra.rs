@@ -54,8 +54,10 @@ fn compute(
         })
         .collect();
     match operation {
-        Operation::Union => sets.iter().flatten().flat_map(|set| set.iter()).for_each(|member| {
-            result.add(member.as_slice(), small);
+        Operation::Union => sets.iter().flatten().for_each(|set| {
+            set.each(|member| {
+                result.add(member, small);
+            });
         }),
         Operation::Diff => {
             let (first, others) =
@@ -84,7 +86,7 @@ fn compute(
 fn answer(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Result<(), Error> {
     let result = compute(context, &args[1..], operation, usize::MAX)?;
     context.reply.set(result.len());
-    result.iter().for_each(|member| context.reply.bulk(member.as_slice()));
+    result.each(|member| context.reply.bulk(member));
     Ok(())
 }
 

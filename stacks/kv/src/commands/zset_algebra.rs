@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
     fn each(self, mut visit: impl FnMut(&[u8], f64)) {
         match self {
             Self::Nothing => {}
-            Self::Set(set) => set.iter().for_each(|member| visit(member.as_slice(), 1.0)),
+            Self::Set(set) => set.each(|member| visit(member, 1.0)),
             Self::Zset(zset) => zset.iter().for_each(|scored| visit(scored.member, scored.score)),
         }
     }

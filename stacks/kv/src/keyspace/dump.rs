@@ -72,7 +72,7 @@ impl Keyspace {
 }
 
 /// Writes what makes this entry, whatever the key held before.
-fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
+pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     let key = entry.key();
     let mut digits = itoa::Buffer::new();
     if let Some(text) = entry.string() {

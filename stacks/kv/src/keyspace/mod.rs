@@ -16,6 +16,7 @@ mod sequence;
 mod set;
 mod short;
 mod table;
+mod tell;
 mod value;
 mod warm;
 mod watch;
