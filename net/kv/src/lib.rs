@@ -5,7 +5,7 @@
 //! | serve any number of clients in turns: all that arrived is read, executed, written down, then answered | replicate, cluster |
 //! | TLS 1.2 and 1.3, with certificates of clients where wanted (Cargo feature `tls`) | take new certificates without a restart |
 //! | several threads that read and write; commands are executed by one at a time, so that each is atomic | execute commands of several threads at once |
-//! | an append-only file with promises that are tested: see [`aof`] | snapshots in Redis' format |
+//! | an append-only file with promises that are tested: see [`aof`]; snapshots that Redis reads: see [`snapshots`] | streams, also in snapshots |
 //! | commands of your own, in ten lines | scripts, modules |
 //! | bounds on all that a client can make it hold ([`Limits`]), and the next client's turn whatever the others send | bound how many clients come from one address |
 //! | maxclients, protected mode, passwords and users, output limits, idle timeouts, as Redis has them | change the server's own parameters by CONFIG SET: what the commands need, yes; threads, file and bounds are set at the start |
@@ -51,16 +51,18 @@ mod refusals;
 mod server;
 mod settings;
 mod shared;
+pub mod snapshots;
 #[cfg(feature = "tls")]
 mod tls;
 mod worker;
 
 pub use aof::{AofSettings, Fsync, Replayed};
-pub use error::{AofError, RunError, StartError};
+pub use error::{AofError, RunError, SnapshotError, StartError};
 pub use limits::Limits;
 pub use netdyno_io::tcp::Backend;
 pub use netdyno_kv_core as core;
 pub use server::{Server, Stopper};
 pub use settings::Builder;
+pub use snapshots::SnapshotSettings;
 #[cfg(feature = "tls")]
 pub use tls::{AuthClients, TlsError, TlsSettings};

@@ -78,6 +78,9 @@ pub(crate) const KEPT_WORDS: usize = 1024;
 /// Keys that a turn puts into a new append-only file, bytes; one value's more comes on top.
 pub(crate) const DUMPED_AT_ONCE_BYTES: usize = 128 << 10;
 
+/// Bytes of a snapshot that wait to be written: with more, the next part is not asked for. What is changed meanwhile comes on top.
+pub(crate) const SNAPSHOT_QUEUE_BYTES: usize = 4 << 20;
+
 /// Bytes of changes whose room is kept for the next turn.
 pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
 

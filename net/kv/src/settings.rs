@@ -7,7 +7,7 @@ use netdyno_io::tcp::Backend;
 use netdyno_kv_core::{Command, Config};
 
 use crate::limits::THREADS;
-use crate::{AofSettings, Limits, Server, StartError};
+use crate::{AofSettings, Limits, Server, SnapshotSettings, StartError};
 
 /// What a server is made from: see [`Server::builder`]. Each method changes one thing and leaves the rest.
 pub struct Builder {
@@ -23,6 +23,7 @@ pub struct Builder {
     pub(crate) commands: Vec<Command>,
     pub(crate) seed: Option<u64>,
     pub(crate) aof: Option<AofSettings>,
+    pub(crate) snapshots: Option<SnapshotSettings>,
 }
 
 impl Default for Builder {
@@ -40,6 +41,7 @@ impl Default for Builder {
             commands: Vec::new(),
             seed: None,
             aof: None,
+            snapshots: None,
         }
     }
 }
@@ -117,6 +119,14 @@ impl Builder {
     #[must_use]
     pub fn append_only(mut self, settings: AofSettings) -> Self {
         self.aof = Some(settings);
+        self
+    }
+
+    /// Reads the snapshot that is there, unless there is an append-only file, and makes new ones: when a client asks for one,
+    /// and when the parameter `save` says so. See [`snapshots`](crate::snapshots).
+    #[must_use]
+    pub fn snapshots(mut self, settings: SnapshotSettings) -> Self {
+        self.snapshots = Some(settings);
         self
     }
 

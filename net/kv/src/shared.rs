@@ -11,6 +11,7 @@ use netdyno_kv_core::{Engine, Output, SessionId};
 use crate::Limits;
 use crate::aof::Aof;
 use crate::clock::Clock;
+use crate::snapshots::Snapshots;
 
 pub(crate) struct Shared {
     /// Taken once a turn, for all commands that arrived in it.
@@ -23,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
     pub(crate) aof: Option<Aof>,
+    pub(crate) snapshots: Option<Snapshots>,
     clients: AtomicUsize,
     stop: AtomicBool,
 }
@@ -54,10 +56,10 @@ pub(crate) struct Poisoned;
 impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
-        let SharedSettings { clock, limits, protected, idle_timeout_ms, aof } = settings;
+        let SharedSettings { clock, limits, protected, idle_timeout_ms, aof, snapshots } = settings;
         let core = Mutex::new(Core { engine, owners: HashMap::new() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { core, posts, clock, limits, protected, idle_timeout_ms, aof, clients, stop }
+        Self { core, posts, clock, limits, protected, idle_timeout_ms, aof, snapshots, clients, stop }
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Core>, Poisoned> {
@@ -99,6 +101,7 @@ pub(crate) struct SharedSettings {
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
     pub(crate) aof: Option<Aof>,
+    pub(crate) snapshots: Option<Snapshots>,
 }
 
 impl Post {

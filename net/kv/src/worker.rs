@@ -19,6 +19,7 @@ use crate::clients::Clients;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
 use crate::shared::{Core, Owner, Shared};
+use crate::snapshots::Snapshots;
 #[cfg(feature = "tls")]
 pub(crate) use crate::tls::Wire;
 /// What clients are reached by: without TLS the sockets themselves.
@@ -118,8 +119,7 @@ impl Worker {
         let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
         let engine = self.deadline_ms.map(until);
         let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
-        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
-        if rewriting {
+        if self.brings_forward() {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
@@ -144,8 +144,14 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
-        events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+        events || due || self.brings_forward() || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+    }
+
+    /// Whether there is something to do for the thread that leads: keys on their way into a file.
+    fn brings_forward(&self) -> bool {
+        let rewriting = || self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        let saving = || self.shared.snapshots.as_ref().is_some_and(Snapshots::is_wanted);
+        self.index == 0 && (rewriting() || saving())
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
@@ -172,20 +178,36 @@ impl Worker {
             }
         }
         self.happened.received = received;
-        if let Some(wish) = core.engine.take_wish() {
-            self.fulfil(wish);
-        }
         self.close_ended(core);
         self.close_idle(core, now);
         core.engine.tick(now);
+        while let Some(wish) = core.engine.take_wish() {
+            self.fulfil(core, now, wish);
+        }
+        if let Some(snapshots) = self.shared.snapshots.as_ref().filter(|_| self.index == 0) {
+            snapshots.advance(&mut core.engine, now);
+        }
         self.deliver(core);
         self.deadline_ms = core.engine.next_deadline();
     }
 
     /// What a command wants of us.
-    fn fulfil(&mut self, wish: Wish) {
+    fn fulfil(&mut self, core: &mut Core, now: Now, wish: Wish) {
+        let snapshots = self.shared.snapshots.as_ref();
         match wish {
-            Wish::Shutdown => self.shared.stop(),
+            Wish::Shutdown { save, force } => {
+                let saved = snapshots.filter(|_| save).map_or(Ok(()), |s| s.save_now(&mut core.engine, now));
+                if saved.is_err() && !force {
+                    return core.engine.refuse_shutdown();
+                }
+                snapshots.into_iter().for_each(Snapshots::set_ended);
+                self.shared.stop();
+            }
+            Wish::Snapshot => {
+                snapshots.into_iter().for_each(|snapshots| snapshots.begin(&core.engine));
+                // The thread that leads.
+                self.to_wake[0] = true;
+            }
             Wish::Rewrite => {
                 if self.shared.aof.as_ref().is_some_and(Aof::want_rewrite) {
                     // The thread that leads.

@@ -57,7 +57,7 @@ impl Engine {
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
         let mut commands = Commands::new();
         crate::host::add_commands(&mut commands);
-        let world = World {
+        let mut world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
             blocking: Blocking::default(),
@@ -66,10 +66,12 @@ impl Engine {
             totals: Totals::default(),
             pause: Pause::default(),
             host: crate::host::Host::default(),
+            saves: crate::saves::Saves::default(),
             started_ms: 0,
             info: BTreeMap::new(),
             run_id,
         };
+        world.saves.points = world.config.save_points();
         Self { keys, world, commands }
     }
 
@@ -156,6 +158,7 @@ impl Engine {
     pub fn tick(&mut self, now: Now) {
         self.keys.now = now;
         self.keys.expire_due(EXPIRED_PER_TICK);
+        self.save_if_due();
         while let Some(id) = self.world.blocking.due(now.unix_ms) {
             self.time_out(id);
         }
@@ -165,7 +168,7 @@ impl Engine {
 
     /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
     pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline()];
+        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline(), self.save_due_ms()];
         deadlines.into_iter().flatten().min()
     }
 
@@ -256,9 +259,9 @@ impl Engine {
             self.world.acl.check(&session.user, index, command, args)?;
         }
         if command.flags.contains(Flags::WRITE)
-            && let Some(text) = &self.world.host.refusal
+            && let Some(text) = self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
         {
-            return Err(Error::new(text.as_ref()));
+            return Err(Error::new(text));
         }
         if self.keys.memory_max > 0 {
             let room = self.keys.make_room();

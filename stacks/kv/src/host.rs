@@ -2,13 +2,21 @@
 
 use crate::command::{Command, Commands, Context, Flags, Group, Keys, is};
 use crate::error::Error;
+use crate::session::OnTimeout;
 use crate::{Engine, Now, SessionId};
 
 /// What a command wants of the program around the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     /// `SHUTDOWN`: to end.
-    Shutdown,
+    Shutdown {
+        /// With a snapshot first. If that fails the server goes on, and [`Engine::refuse_shutdown`] tells who asked.
+        save: bool,
+        /// It ends even then.
+        force: bool,
+    },
+    /// `SAVE`, `BGSAVE`, or a save point: a snapshot has begun, which is to be taken ([`Engine::snapshot`]).
+    Snapshot,
     /// `BGREWRITEAOF`: that the append-only file is rewritten.
     Rewrite,
 }
@@ -18,10 +26,19 @@ pub enum Wish {
 pub(crate) struct Host {
     /// Why nothing may be changed now.
     pub(crate) refusal: Option<Box<str>>,
-    wish: Option<Wish>,
+    wishes: Vec<Wish>,
     /// There is an append-only file.
     has_log: bool,
     rewriting: bool,
+}
+
+impl Host {
+    /// Once is enough.
+    pub(crate) fn wish(&mut self, wish: Wish) {
+        if !self.wishes.contains(&wish) {
+            self.wishes.push(wish);
+        }
+    }
 }
 
 impl Engine {
@@ -38,7 +55,8 @@ impl Engine {
     /// What a command wants of the program; asked after each command, or after several.
     #[inline]
     pub fn take_wish(&mut self) -> Option<Wish> {
-        self.world.host.wish.take()
+        let wishes = &mut self.world.host.wishes;
+        if wishes.is_empty() { None } else { Some(wishes.remove(0)) }
     }
 
     /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
@@ -78,21 +96,30 @@ fn rewrite(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     if !host.has_log {
         return Err(Error::fixed("ERR there is no append-only file: start the server with --appendonly yes"));
     }
-    if host.rewriting || host.wish == Some(Wish::Rewrite) {
+    if host.rewriting || host.wishes.contains(&Wish::Rewrite) {
         return Err(Error::fixed("ERR Background append only file rewriting already in progress"));
     }
-    host.wish = Some(Wish::Rewrite);
+    host.wish(Wish::Rewrite);
     context.reply.simple("Background append only file rewriting started");
     Ok(())
 }
 
-/// What is to be saved is in the append-only file: there is no other way to end.
 fn shutdown(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if !args[1..].iter().all(|arg| ["save", "nosave", "now", "force"].iter().any(|word| is(arg, word))) {
+    let word = |name: &str| args[1..].iter().any(|arg| is(arg, name));
+    if !args[1..].iter().all(|arg| ["save", "nosave", "now", "force"].iter().any(|word| is(arg, word)))
+        || word("save") && word("nosave")
+    {
         return Err(Error::SYNTAX);
     }
-    context.world.host.wish = Some(Wish::Shutdown);
-    // Redis says nothing: the connection ends.
-    context.close = true;
+    let saves = &mut context.world.saves;
+    let save = saves.kept && !word("nosave") && (word("save") || !saves.points.is_empty());
+    context.world.host.wish(Wish::Shutdown { save, force: word("force") });
+    if save {
+        saves.await_shutdown(context.id);
+        context.wait(args, &[], None, OnTimeout::Never);
+    } else {
+        // Redis says nothing: the connection ends.
+        context.close = true;
+    }
     Ok(())
 }

@@ -44,6 +44,8 @@ pub(crate) enum OnTimeout {
     NullArray,
     /// It was held back: the command runs now.
     Run,
+    /// It waits for something else, as long as that takes.
+    Never,
 }
 
 /// A command that waits for keys, or for time.

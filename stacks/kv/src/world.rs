@@ -7,7 +7,7 @@ use crate::blocking::Blocking;
 use crate::config::Config;
 use crate::keyspace::{Class, Keyspace};
 use crate::pubsub::PubSub;
-use crate::session::{SessionId, Sessions};
+use crate::session::{OnTimeout, SessionId, Sessions};
 
 /// How many commands ran, and how they ended.
 #[derive(Debug, Default, Clone)]
@@ -36,6 +36,7 @@ pub(crate) struct World {
     pub(crate) totals: Totals,
     pub(crate) pause: Pause,
     pub(crate) host: crate::host::Host,
+    pub(crate) saves: crate::saves::Saves,
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
@@ -70,6 +71,10 @@ impl World {
 
     /// Ends the wait of a session, by time or by CLIENT UNBLOCK; `error` in place of a null.
     pub(crate) fn unblock(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) -> bool {
+        let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_deref());
+        if blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Never) {
+            return false;
+        }
         if self.blocking.remove(keys, &mut self.sessions, id).is_none() {
             return false;
         }

@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Command, Context, Flags, Group, Keys, is};
+use crate::config::REDIS_VERSION;
 use crate::error::Error;
-
-/// The version whose behaviour is kept: what clients look at to know what they may use.
-pub(super) const REDIS_VERSION: &str = "7.0.15";
 
 pub(super) const COMMANDS: &[Command] =
     &[Command::new("info", -1, Flags::DANGEROUS, Keys::None, Group::Server, info)];
@@ -96,11 +94,11 @@ fn memory(context: &Context<'_>, text: &mut String) {
 }
 
 fn persistence(context: &Context<'_>, text: &mut String) {
+    *text += "loading:0\r\nasync_loading:0\r\n";
+    context.world.saves.tell(context.keys.dirty, context.keys.now, text);
     let _ = write!(
         text,
-        "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:{}\r\nrdb_bgsave_in_progress:0\r\naof_enabled:{}\r\n\
-         aof_rewrite_in_progress:{}\r\n",
-        context.keys.dirty,
+        "aof_enabled:{}\r\naof_rewrite_in_progress:{}\r\n",
         u8::from(context.keys.log.is_on()),
         u8::from(context.keys.dump.is_some()),
     );

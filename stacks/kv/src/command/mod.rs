@@ -22,6 +22,7 @@ mod lcs;
 mod list;
 mod list_move;
 mod pubsub;
+mod save;
 mod server;
 mod set;
 mod set_algebra;
@@ -328,6 +329,7 @@ const BUILT_IN: &[&[Command]] = &[
     list::COMMANDS,
     list_move::COMMANDS,
     pubsub::COMMANDS,
+    save::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,
     set_algebra::COMMANDS,

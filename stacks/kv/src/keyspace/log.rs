@@ -92,5 +92,7 @@ impl Log {
             write_command(&mut self.bytes, &[b"EXEC"]);
         }
         self.transaction = Transaction::None;
+        // Each command has been logged by itself.
+        self.replaced = true;
     }
 }

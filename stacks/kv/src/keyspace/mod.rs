@@ -11,6 +11,8 @@ mod notify;
 mod segment;
 mod sequence;
 mod short;
+mod snapshot;
+mod stored;
 mod table;
 mod value;
 mod warm;
@@ -26,6 +28,9 @@ pub(crate) use hasher::Hasher;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
 pub(crate) use short::Short;
+pub(crate) use snapshot::Snapshot;
+pub use stored::Loaded;
+pub(crate) use stored::{Coming, Filling, payload};
 pub(crate) use table::{Position, Table};
 pub(crate) use value::{Hash, Kind, List, Set, Value};
 pub(crate) use watch::Watch;
@@ -104,6 +109,7 @@ pub(crate) struct Keyspace {
     pub(crate) samples: usize,
     pub(crate) active_expiry: bool,
     pub(crate) dump: Option<Dump>,
+    pub(crate) snapshot: Option<Box<Snapshot>>,
 }
 
 impl Keyspace {
@@ -131,6 +137,7 @@ impl Keyspace {
             samples: crate::limits::EVICTION_SAMPLES,
             active_expiry: true,
             dump: None,
+            snapshot: None,
         }
     }
 
@@ -213,6 +220,7 @@ impl Keyspace {
         edit: impl FnOnce(&mut Entry) -> R,
     ) -> Result<Option<R>, Error> {
         let Some(position) = self.position(key) else { return Ok(None) };
+        self.keep(key);
         let (policy, now) = (self.policy, self.now);
         let table = &mut self.databases[self.db].table;
         if table.at(position).string().is_none() {
@@ -229,6 +237,7 @@ impl Keyspace {
         create: bool,
         edit: impl FnOnce(&mut K) -> R,
     ) -> Result<Option<R>, Error> {
+        self.keep(key);
         let (policy, now) = (self.policy, self.now);
         let position = match self.position(key) {
             Some(position) => position,
@@ -261,6 +270,7 @@ impl Keyspace {
 
     /// Sets a string, whatever was there.
     pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
+        self.keep(key);
         let (policy, now, db) = (self.policy, self.now, self.db);
         let database = &mut self.databases[db];
         let hash = database.table.hash(key);
@@ -305,6 +315,7 @@ impl Keyspace {
 
     /// Puts in an entry whose key is not there.
     pub(crate) fn place(&mut self, mut entry: Entry) {
+        self.keep(entry.key());
         self.policy.made(&mut entry, self.now);
         let database = &mut self.databases[self.db];
         if let Some(at) = entry.deadline() {
@@ -330,6 +341,10 @@ impl Keyspace {
     }
 
     fn take_at(&mut self, position: Position) -> Entry {
+        if self.snapshot.is_some() {
+            let key: Box<[u8]> = self.databases[self.db].table.at(position).key().into();
+            self.keep(&key);
+        }
         let database = &mut self.databases[self.db];
         let entry = database.table.take(position);
         if let Some(at) = entry.deadline() {
@@ -341,6 +356,7 @@ impl Keyspace {
     /// Sets or clears a key's deadline; `false` if there is no such key.
     pub(crate) fn set_deadline(&mut self, key: &[u8], deadline: Option<u64>) -> bool {
         let Some(position) = self.position(key) else { return false };
+        self.keep(key);
         let database = &mut self.databases[self.db];
         let (hash, old) = (database.table.at(position).hash(), database.table.at(position).deadline());
         database.table.change(position, |entry| entry.set_deadline(deadline));
@@ -383,7 +399,8 @@ impl Keyspace {
                 let database = &self.databases[at];
                 self.watch.touch_all(at, |key| database.table.contains(key));
                 removed += database.table.len();
-                self.databases[at] = Database::new(&self.hasher);
+                let held = std::mem::replace(&mut self.databases[at], Database::new(&self.hasher));
+                self.keep_database(at, held);
             }
         }
         removed
@@ -396,6 +413,7 @@ impl Keyspace {
             self.watch.touch_all(at, |key| left.contains(key) || right.contains(key));
         }
         self.databases.swap(a, b);
+        self.keep_exchanged(a, b);
         if self.dump.is_some() {
             self.begin_dump();
         }
