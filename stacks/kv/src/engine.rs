@@ -6,38 +6,21 @@ use netdyno_resp::{Protocol, Reply};
 
 use crate::acl::Acl;
 use crate::blocking::Blocking;
-use crate::command::{Command, Commands, call};
+use crate::call::{call, try_again};
+use crate::command::{Command, Commands};
+use crate::commands;
 use crate::config::Config;
 use crate::error::Error;
+use crate::host::{Host, Wish};
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
+use crate::now::Now;
 use crate::pubsub::PubSub;
 use crate::random::Random;
-use crate::session::{Blocked, OnTimeout, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::saves::Saves;
+use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
-use crate::{Flags, Now};
-
-/// What a connection does after a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The next one.
-    Continue,
-    /// It ends once its output is sent.
-    Close,
-    /// It waits: its next command is executed after [`Output::Resume`].
-    Blocked,
-}
-
-/// What [`Engine::poll_output`] has for a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// To be sent: messages of channels.
-    Bytes(Vec<u8>),
-    /// To be sent; the blocked command is done with, the next one can be executed.
-    Resume(Vec<u8>),
-    /// To be sent, and then the connection ends.
-    Close(Vec<u8>),
-}
 
 /// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
 #[derive(Debug)]
@@ -55,8 +38,7 @@ impl Engine {
         let mut keys = Keyspace::new(config.databases(), seed);
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
-        let mut commands = Commands::new();
-        crate::host::add_commands(&mut commands);
+        let commands = commands::all();
         let mut world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
@@ -65,8 +47,8 @@ impl Engine {
             config,
             totals: Totals::default(),
             pause: Pause::default(),
-            host: crate::host::Host::default(),
-            saves: crate::saves::Saves::default(),
+            host: Host::default(),
+            saves: Saves::default(),
             started_ms: 0,
             info: BTreeMap::new(),
             run_id,
@@ -158,7 +140,7 @@ impl Engine {
     pub fn tick(&mut self, now: Now) {
         self.keys.now = now;
         self.keys.expire_due(EXPIRED_PER_TICK);
-        self.save_if_due();
+        self.world.save_if_due(&mut self.keys);
         while let Some(id) = self.world.blocking.due(now.unix_ms) {
             self.time_out(id);
         }
@@ -168,7 +150,7 @@ impl Engine {
 
     /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
     pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline(), self.save_due_ms()];
+        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline(), self.world.saves.due_ms(self.keys.dirty)];
         deadlines.into_iter().flatten().min()
     }
 
@@ -198,6 +180,46 @@ impl Engine {
     /// each part, what was logged until then.
     pub fn dump(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
         self.keys.dump(budget, out)
+    }
+
+    /// Refuses commands that change something, with this error, until told otherwise.
+    pub fn refuse_writes(&mut self, error: Option<String>) {
+        self.world.host.refusal = error.map(String::into_boxed_str);
+    }
+
+    /// Whether there is an append-only file, and whether it is being rewritten.
+    pub fn set_log_state(&mut self, exists: bool, rewriting: bool) {
+        (self.world.host.has_log, self.world.host.rewriting) = (exists, rewriting);
+    }
+
+    /// What a command wants of the program; asked after each command, or after several.
+    #[inline]
+    pub fn take_wish(&mut self) -> Option<Wish> {
+        self.world.host.take_wish()
+    }
+
+    /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
+    /// fetched from memory side by side, not one after the other. Nothing changes but the time that the commands take.
+    #[inline]
+    pub fn warm(&self, id: SessionId, key: &[u8]) {
+        if let Some(session) = self.world.sessions.get(id) {
+            self.keys.warm(session.db, key);
+        }
+    }
+
+    /// Whether there are so many keys that [`warm`](Self::warm) is worthwhile.
+    #[inline]
+    pub fn wants_warmth(&self, id: SessionId) -> bool {
+        self.world.sessions.get(id).is_some_and(|session| self.keys.wants_warmth(session.db))
+    }
+
+    /// A session of the program's own, which may do everything: to execute an append-only file.
+    pub fn open_trusted(&mut self, now: Now) -> SessionId {
+        let id = self.open(now, "");
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            (session.authenticated, session.unrestricted) = (true, true);
+        }
+        id
     }
 
     /// Keys in all databases, those included whose time is over and that nobody has asked for since.
@@ -251,25 +273,25 @@ impl Engine {
     fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
         let command = self.commands.get(index);
         let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
-        session.last_command = (command.name, command.check(args)?);
-        if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
+        session.last_command = (command.spec.name, command.check(args)?);
+        if !session.authenticated && !command.spec.flags.contains(Flags::NO_AUTH) {
             return Err(Error::fixed("NOAUTH Authentication required."));
         }
-        if !session.unrestricted && !command.flags.contains(Flags::NO_AUTH) {
-            self.world.acl.check(&session.user, index, command, args)?;
+        if !session.unrestricted && !command.spec.flags.contains(Flags::NO_AUTH) {
+            self.world.acl.check(&session.user, index, &command.spec, args)?;
         }
-        if command.flags.contains(Flags::WRITE)
+        if command.spec.flags.contains(Flags::WRITE)
             && let Some(text) = self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
         {
             return Err(Error::new(text));
         }
         if self.keys.memory_max > 0 {
             let room = self.keys.make_room();
-            if !room && command.flags.contains(Flags::DENY_OOM) {
+            if !room && command.spec.flags.contains(Flags::DENY_OOM) {
                 return Err(Error::OUT_OF_MEMORY);
             }
             let queued = session.transaction.as_ref().is_some_and(|transaction| transaction.needs_memory);
-            if !room && queued && command.name == "exec" {
+            if !room && queued && command.spec.name == "exec" {
                 session.transaction = None;
                 let watched = std::mem::take(&mut session.watched);
                 self.keys.watch.forget(id, &watched);
@@ -280,25 +302,25 @@ impl Engine {
                 )));
             }
         }
-        if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
+        if session.only_listens() && !command.spec.flags.contains(Flags::LISTENER) {
             return Err(Error::new(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
                  context",
-                command.name
+                command.spec.name
             )));
         }
         if let Some(transaction) = &mut session.transaction
-            && !command.ends_transaction()
+            && !command.spec.ends_transaction()
         {
-            if command.flags.contains(Flags::NO_MULTI) {
+            if command.spec.flags.contains(Flags::NO_MULTI) {
                 return Err(Error::fixed("ERR Command not allowed inside a transaction"));
             }
-            transaction.needs_memory |= command.flags.contains(Flags::DENY_OOM);
-            return crate::command::Context::queue(transaction, args).map(|()| Admitted::Queued);
+            transaction.needs_memory |= command.spec.flags.contains(Flags::DENY_OOM);
+            return transaction.queue(args).map(|()| Admitted::Queued);
         }
         let pause = self.world.pause;
-        let concerned = pause.all || command.flags.contains(Flags::WRITE) || command.name == "exec";
-        if pause.until_ms > self.keys.now.unix_ms && concerned && command.name != "client" {
+        let concerned = pause.all || command.spec.flags.contains(Flags::WRITE) || command.spec.name == "exec";
+        if pause.until_ms > self.keys.now.unix_ms && concerned && command.spec.name != "client" {
             let blocked = Blocked {
                 args: owned(args),
                 db: session.db,
@@ -341,13 +363,7 @@ impl Engine {
             }
             for key in std::mem::take(&mut self.keys.ready) {
                 for id in self.world.blocking.queue(&key) {
-                    if !crate::command::Context::try_again(
-                        &mut self.keys,
-                        &mut self.world,
-                        &self.commands,
-                        id,
-                        &key,
-                    ) {
+                    if !try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
                         break;
                     }
                 }

@@ -1,19 +1,12 @@
 //! Snapshots: when one is made, who waits for it, how the last one went.
-//!
-//! A snapshot has the keys as they were when it began. The program takes it part by part ([`Engine::snapshot`]), puts it where it
-//! belongs, and says how that went ([`Engine::snapshot_ended`]).
 
 use std::fmt::Write as _;
 
-use netdyno_resp::Reply;
-
 use crate::config::{Config, SavePoint};
-use crate::keyspace::{Coming, Filling, Keyspace, Loaded};
+use crate::keyspace::Loaded;
 use crate::limits::SAVE_AGAIN_MS;
-use crate::rdb::Reader;
-use crate::session::{OnTimeout, SessionId};
-use crate::world::World;
-use crate::{Engine, Now, RdbError, Wish};
+use crate::now::Now;
+use crate::session::SessionId;
 
 /// What is known of snapshots.
 #[derive(Debug, Default)]
@@ -32,7 +25,7 @@ pub(crate) struct Saves {
     failed: Option<Box<str>>,
     took_ms: Option<u64>,
     count: u64,
-    loaded: Loaded,
+    pub(crate) loaded: Loaded,
     /// Sessions that wait for the one that runs.
     waiting: Vec<SessionId>,
     /// Sessions that wait for the server's end.
@@ -46,6 +39,26 @@ struct Running {
 }
 
 impl Saves {
+    /// One begins, with so many changes until now.
+    pub(crate) fn begin(&mut self, now: Now, changes: u64) {
+        self.tried_ms = now.unix_ms;
+        self.running = Some(Running { began_ms: now.unix_ms, changes });
+    }
+
+    /// The one that ran has ended. Gives who waits for it; nobody if none ran.
+    pub(crate) fn end(&mut self, now: Now, result: Result<(), &str>) -> Vec<SessionId> {
+        let Some(running) = self.running.take() else { return Vec::new() };
+        self.failed = result.err().map(|why| {
+            format!("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk: {why}").into()
+        });
+        self.took_ms = Some(now.unix_ms.saturating_sub(running.began_ms));
+        if result.is_ok() {
+            (self.last_ms, self.saved) = (now.unix_ms, running.changes);
+            self.count += 1;
+        }
+        std::mem::take(&mut self.waiting)
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
@@ -58,8 +71,13 @@ impl Saves {
         self.ending.push(id);
     }
 
+    /// Who waits for the server's end.
+    pub(crate) fn ending(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.ending)
+    }
+
     /// When one is to be made by itself, with so many changes until now.
-    fn due_ms(&self, changes: u64) -> Option<u64> {
+    pub(crate) fn due_ms(&self, changes: u64) -> Option<u64> {
         if !self.kept || self.running.is_some() {
             return None;
         }
@@ -93,164 +111,5 @@ impl Saves {
             self.loaded.expired,
             self.loaded.keys,
         );
-    }
-}
-
-impl World {
-    /// A snapshot begins, of the keys as they are now.
-    pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
-        let (made_s, used) = ((keys.now.unix_ms / 1000).to_string(), keys.memory_bytes().to_string());
-        let about = [
-            ("redis-ver", crate::config::REDIS_VERSION),
-            ("redis-bits", "64"),
-            ("ctime", &made_s),
-            ("used-mem", &used),
-            ("aof-base", "0"),
-        ];
-        keys.begin_snapshot(self.config.get("rdbcompression") == Some("yes"), &about);
-        self.saves.tried_ms = keys.now.unix_ms;
-        self.saves.running = Some(Running { began_ms: keys.now.unix_ms, changes: keys.dirty });
-    }
-
-    fn answer(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
-        let waits = |blocked: &crate::session::Blocked| blocked.on_timeout == OnTimeout::Never;
-        if !self.sessions.get(id).and_then(|s| s.blocked.as_deref()).is_some_and(waits) {
-            return;
-        }
-        self.blocking.remove(keys, &mut self.sessions, id);
-        let protocol = self.sessions.get(id).map(|session| session.protocol).unwrap_or_default();
-        let mut out = Vec::new();
-        let mut reply = Reply::new(&mut out, protocol);
-        match error {
-            Some(text) => reply.error(text),
-            None => reply.ok(),
-        }
-        self.sessions.resume(id, &out);
-    }
-}
-
-impl Engine {
-    /// From now on SAVE and its kin work: the program keeps snapshots.
-    pub fn keep_snapshots(&mut self, now: Now) {
-        (self.world.saves.kept, self.world.saves.last_ms) = (true, now.unix_ms);
-    }
-
-    /// Begins a snapshot of the keys as they are now, for the end of the program; one that runs is dropped.
-    pub fn begin_snapshot(&mut self, now: Now) {
-        self.keys.now = now;
-        self.world.begin_save(&mut self.keys);
-    }
-
-    /// Appends the next part of the snapshot that runs, in the RDB format: about `budget` bytes, one value's more at the most, and
-    /// what was changed since the last part, as it was before. `true` at its end; nothing is appended if none runs.
-    pub fn snapshot(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
-        self.keys.snapshot_part(budget, out)
-    }
-
-    /// The snapshot that ran is where it belongs, or why it is not, in words that begin small. Whoever waits for it is told.
-    pub fn snapshot_ended(&mut self, now: Now, result: Result<(), &str>) {
-        self.keys.drop_snapshot();
-        let saves = &mut self.world.saves;
-        let Some(running) = saves.running.take() else { return };
-        saves.failed = result.err().map(|why| {
-            format!("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk: {why}").into()
-        });
-        saves.took_ms = Some(now.unix_ms.saturating_sub(running.began_ms));
-        if result.is_ok() {
-            (saves.last_ms, saves.saved) = (now.unix_ms, running.changes);
-            saves.count += 1;
-        }
-        let error = result.err().map(|why| format!("ERR {why}"));
-        for id in std::mem::take(&mut saves.waiting) {
-            self.world.answer(&mut self.keys, id, error.as_deref());
-        }
-    }
-
-    /// The server does not end, since what it has could not be saved: whoever asked for it is told.
-    pub fn refuse_shutdown(&mut self) {
-        for id in std::mem::take(&mut self.world.saves.ending) {
-            self.world.answer(&mut self.keys, id, Some("ERR Errors trying to SHUTDOWN. Check logs."));
-        }
-    }
-
-    /// Whether the configuration wants a snapshot when the server ends (`save`).
-    pub fn saves_at_end(&self) -> bool {
-        self.world.saves.kept && !self.world.saves.points.is_empty()
-    }
-
-    pub(crate) fn save_if_due(&mut self) {
-        let due = self.world.saves.due_ms(self.keys.dirty);
-        if due.is_some_and(|at| at <= self.keys.now.unix_ms) {
-            self.world.begin_save(&mut self.keys);
-            self.world.host.wish(Wish::Snapshot);
-        }
-    }
-
-    pub(crate) fn save_due_ms(&self) -> Option<u64> {
-        self.world.saves.due_ms(self.keys.dirty)
-    }
-}
-
-/// Reads a snapshot into an engine, in pieces of any size.
-///
-/// ```
-/// use netdyno_kv_core::{Config, Engine, Loader, Now};
-///
-/// let now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
-/// let mut engine = Engine::new(Config::default(), 7);
-/// let mut loader = Loader::new();
-/// // An empty one, of Redis 2.4, which had no checksums.
-/// assert_eq!(loader.feed(&mut engine, now, b"REDIS0002")?, 9);
-/// assert_eq!(loader.feed(&mut engine, now, b"\xffmore")?, 1);
-/// assert_eq!(loader.finish(&mut engine)?.keys, 0);
-/// # Ok::<(), netdyno_kv_core::RdbError>(())
-/// ```
-#[derive(Debug)]
-pub struct Loader {
-    reader: Reader,
-    coming: Coming,
-    loaded: Loaded,
-}
-
-impl Default for Loader {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Loader {
-    /// For a snapshot from its beginning.
-    pub fn new() -> Self {
-        Self { reader: Reader::new(), coming: Coming::default(), loaded: Loaded::default() }
-    }
-
-    /// Reads on. Gives how many of the bytes belong to the snapshot: fewer than there are once it has come to its end.
-    ///
-    /// # Errors
-    ///
-    /// It is damaged, or has what cannot be kept here. What was read before stays in the engine.
-    pub fn feed(&mut self, engine: &mut Engine, now: Now, bytes: &[u8]) -> Result<usize, RdbError> {
-        engine.keys.now = now;
-        let mut filling =
-            Filling { keys: &mut engine.keys, coming: &mut self.coming, loaded: &mut self.loaded };
-        self.reader.feed(bytes, &mut filling)
-    }
-
-    /// Whether it has come to its end, and its checksum was right.
-    pub fn is_done(&self) -> bool {
-        self.reader.is_done()
-    }
-
-    /// What it had.
-    ///
-    /// # Errors
-    ///
-    /// It has not come to its end.
-    pub fn finish(self, engine: &mut Engine) -> Result<Loaded, RdbError> {
-        if !self.is_done() {
-            return Err(self.reader.cut_off());
-        }
-        engine.world.saves.loaded = self.loaded;
-        Ok(self.loaded)
     }
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
+use crate::host::Wish;
 use crate::keyspace::{Class, Keyspace};
 use crate::pubsub::PubSub;
-use crate::session::{OnTimeout, SessionId, Sessions};
+use crate::saves::Saves;
+use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
 /// How many commands ran, and how they ended.
 #[derive(Debug, Default, Clone)]
@@ -36,7 +38,7 @@ pub(crate) struct World {
     pub(crate) totals: Totals,
     pub(crate) pause: Pause,
     pub(crate) host: crate::host::Host,
-    pub(crate) saves: crate::saves::Saves,
+    pub(crate) saves: Saves,
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
@@ -88,5 +90,46 @@ impl World {
         }
         self.sessions.resume(id, &out);
         true
+    }
+}
+
+impl World {
+    /// A snapshot begins, of the keys as they are now.
+    pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
+        let (made_s, used) = ((keys.now.unix_ms / 1000).to_string(), keys.memory_bytes().to_string());
+        let about = [
+            ("redis-ver", crate::config::REDIS_VERSION),
+            ("redis-bits", "64"),
+            ("ctime", &made_s),
+            ("used-mem", &used),
+            ("aof-base", "0"),
+        ];
+        keys.begin_snapshot(self.config.get("rdbcompression") == Some("yes"), &about);
+        self.saves.begin(keys.now, keys.dirty);
+    }
+
+    /// One begins by itself, if it is time.
+    pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
+        if self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
+            self.begin_save(keys);
+            self.host.wish(Wish::Snapshot);
+        }
+    }
+
+    /// Answers a session that waits for the program to do something.
+    pub(crate) fn answer(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
+        let waits = |blocked: &Blocked| blocked.on_timeout == OnTimeout::Never;
+        if !self.sessions.get(id).and_then(|s| s.blocked.as_deref()).is_some_and(waits) {
+            return;
+        }
+        self.blocking.remove(keys, &mut self.sessions, id);
+        let protocol = self.sessions.get(id).map(|session| session.protocol).unwrap_or_default();
+        let mut out = Vec::new();
+        let mut reply = netdyno_resp::Reply::new(&mut out, protocol);
+        match error {
+            Some(text) => reply.error(text),
+            None => reply.ok(),
+        }
+        self.sessions.resume(id, &out);
     }
 }

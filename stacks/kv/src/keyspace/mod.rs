@@ -17,13 +17,14 @@ mod table;
 mod value;
 mod warm;
 mod watch;
+mod weight;
 mod zset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
 pub(crate) use dump::Dump;
-pub(crate) use entry::Entry;
+pub(crate) use entry::TextEntry;
 pub(crate) use hasher::Hasher;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
@@ -31,19 +32,15 @@ pub(crate) use short::Short;
 pub(crate) use snapshot::Snapshot;
 pub use stored::Loaded;
 pub(crate) use stored::{Coming, Filling, payload};
-pub(crate) use table::{Position, Table};
-pub(crate) use value::{Hash, Kind, List, Set, Value};
+pub(crate) use table::{Position, TextTable};
+use value::Table;
+pub(crate) use value::{Entry, Hash, Kind, List, Set, Value};
 pub(crate) use watch::Watch;
 pub(crate) use zset::{Scored, Zset};
 
-use crate::Now;
 use crate::error::Error;
+use crate::now::Now;
 use crate::random::Random;
-
-/// What an allocation of so many bytes takes, about: a word of the allocator's, in steps of 16, at least 32.
-fn allocation_bytes(bytes: usize) -> usize {
-    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
-}
 
 /// What a place among the deadlines takes, about.
 const DEADLINE_BYTES: usize = 24;

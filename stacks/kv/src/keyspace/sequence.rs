@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::short::Weigh;
+use super::weight::Weigh;
 use crate::limits::CHUNK_MAX;
 
 #[derive(Debug, Clone)]

@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use super::stored::{kind, write_value};
-use super::{Database, Entry, Keyspace};
+use super::value::Entry;
+use super::{Database, Keyspace};
 use crate::rdb::{About, Writer};
 
 /// Entries after which the size of what was written is looked at.

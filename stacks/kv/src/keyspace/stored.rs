@@ -2,10 +2,10 @@
 
 use super::hasher::Hasher;
 use super::short::Short;
-use super::value::{Hash, Kind as _, List, Set, Value};
+use super::value::{Entry, Hash, Kind as _, List, Set, Value};
 use super::zset::Zset;
-use super::{Entry, Keyspace};
-use crate::Now;
+use super::Keyspace;
+use crate::now::Now;
 use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
 
 /// What a snapshot that was read had.

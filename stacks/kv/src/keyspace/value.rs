@@ -1,18 +1,17 @@
 //! What a key can hold beside a short string.
 
+use super::entry::Content;
 use super::hasher::Hasher;
 use super::sequence::Sequence;
 use super::short::Short;
-use super::table::Table;
+use super::table::TextTable;
 use super::zset::Zset;
 
-/// A value that has a place of its own, with its key and deadline.
-#[derive(Debug)]
-pub(crate) struct Object {
-    pub(crate) key: Box<[u8]>,
-    pub(crate) deadline: Option<u64>,
-    pub(crate) value: Value,
-}
+/// An entry of a database.
+pub(crate) type Entry = super::entry::Entry<Value>;
+
+/// The keys of a database.
+pub(crate) type Table = super::table::Table<Value>;
 
 /// The types that are no short strings.
 #[derive(Debug, Clone)]
@@ -30,23 +29,13 @@ pub(crate) type List = Sequence<Short>;
 
 /// Fields and their values.
 #[derive(Debug, Clone)]
-pub(crate) struct Hash(pub(crate) Table);
+pub(crate) struct Hash(pub(crate) TextTable);
 
 /// Members.
 #[derive(Debug, Clone)]
-pub(crate) struct Set(pub(crate) Table);
+pub(crate) struct Set(pub(crate) TextTable);
 
 impl Value {
-    pub(crate) fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Text(text) => text.capacity(),
-            Self::List(list) => list.memory_bytes(),
-            Self::Hash(hash) => hash.0.memory_bytes(),
-            Self::Set(set) => set.0.memory_bytes(),
-            Self::Zset(zset) => zset.memory_bytes(),
-        }
-    }
-
     /// As `TYPE` names it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
@@ -79,6 +68,30 @@ impl Value {
     }
 }
 
+impl Content for Value {
+    fn of_text(text: Vec<u8>) -> Self {
+        Self::Text(text)
+    }
+
+    fn text(&self) -> Option<&[u8]> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn text_mut(&mut self) -> Option<&mut Vec<u8>> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.capacity(),
+            Self::List(list) => list.memory_bytes(),
+            Self::Hash(hash) => hash.0.memory_bytes(),
+            Self::Set(set) => set.0.memory_bytes(),
+            Self::Zset(zset) => zset.memory_bytes(),
+        }
+    }
+}
+
 /// A type of value that commands ask for.
 pub(crate) trait Kind: Sized {
     fn empty(hasher: Hasher) -> Value;
@@ -104,6 +117,6 @@ macro_rules! kind {
 }
 
 kind!(List, List, |_| Sequence::new());
-kind!(Hash, Hash, |hasher| Hash(Table::new(hasher)));
-kind!(Set, Set, |hasher| Set(Table::new(hasher)));
+kind!(Hash, Hash, |hasher| Hash(TextTable::new(hasher)));
+kind!(Set, Set, |hasher| Set(TextTable::new(hasher)));
 kind!(Zset, Zset, Zset::new);

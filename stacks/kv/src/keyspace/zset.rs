@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 
 use super::hasher::Hasher;
 use super::sequence::Sequence;
-use super::short::{Short, Weigh};
-use super::table::Table;
+use super::short::Short;
+use super::table::TextTable;
+use super::weight::Weigh;
 use crate::random::Random;
 
 /// A member in its place.
@@ -34,7 +35,7 @@ impl Weigh for Scored {
 /// Members with scores. Never holds a NaN: whoever computes scores refuses it first.
 #[derive(Debug, Clone)]
 pub(crate) struct Zset {
-    scores: Table,
+    scores: TextTable,
     order: Sequence<Scored>,
 }
 
@@ -44,7 +45,7 @@ fn score_of(value: Option<&[u8]>) -> Option<f64> {
 
 impl Zset {
     pub(crate) fn new(hasher: Hasher) -> Self {
-        Self { scores: Table::new(hasher), order: Sequence::new() }
+        Self { scores: TextTable::new(hasher), order: Sequence::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
