@@ -1,6 +1,6 @@
 //! The command line, as typed and as meant.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -97,6 +97,18 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SECONDS CHANGES", num_args = 1..)]
     save: Vec<String>,
 
+    /// Have the keys of this server, and follow what it changes: its address in digits, and its port
+    #[arg(long, value_names = ["ADDRESS", "PORT"], num_args = 2)]
+    replicaof: Vec<String>,
+
+    /// Password that its clients have to give
+    #[arg(long, value_name = "PASSWORD")]
+    masterauth: Option<String>,
+
+    /// User of that password, if it is not the default one's
+    #[arg(long, value_name = "USER")]
+    masteruser: Option<String>,
+
     /// Whether CONFIG SET may change where files are written
     #[arg(long, value_enum, default_value_t = YesNo::No)]
     enable_protected_configs: YesNo,
@@ -185,6 +197,11 @@ impl Cli {
         let mut snapshots = SnapshotSettings::new(&self.dir);
         snapshots.file_name.clone_from(&self.dbfilename);
         builder = builder.snapshots(snapshots);
+        if let [address, port] = &self.replicaof[..] {
+            let primary = format!("{address}:{port}").replace("localhost", "127.0.0.1").parse::<SocketAddr>();
+            let wrong = || core::Error::new("--replicaof: must be an address in digits and a port, as in 127.0.0.1 6379");
+            builder = builder.replica_of(primary.map_err(|_| wrong())?);
+        }
         for address in &self.bind {
             if self.port > 0 || self.tls_port.is_none() {
                 builder = builder.bind((*address, self.port));
@@ -245,6 +262,9 @@ impl Cli {
             .with("appendonly", yes_no(self.appendonly))?
             .with("appendfilename", &self.appendfilename)?
             .with("appendfsync", fsync)?
+            .with("replicaof", &self.replicaof.join(" "))?
+            .with("masterauth", self.masterauth.as_deref().unwrap_or_default())?
+            .with("masteruser", self.masteruser.as_deref().unwrap_or_default())?
             .with("save", &self.save.join(" "))?
             .with("enable-protected-configs", yes_no(self.enable_protected_configs))?
             .with("dir", &self.dir.to_string_lossy())

@@ -48,6 +48,7 @@ mod clock;
 mod error;
 mod limits;
 mod refusals;
+mod replica;
 mod server;
 mod settings;
 mod shared;

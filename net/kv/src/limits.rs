@@ -81,6 +81,18 @@ pub(crate) const DUMPED_AT_ONCE_BYTES: usize = 128 << 10;
 /// Bytes of a snapshot that wait to be written: with more, the next part is not asked for. What is changed meanwhile comes on top.
 pub(crate) const SNAPSHOT_QUEUE_BYTES: usize = 4 << 20;
 
+/// What a primary sends is taken in parts of this size, bytes; one command more comes on top.
+pub(crate) const APPLIED_AT_ONCE_BYTES: usize = 1 << 20;
+
+/// The longest line that a primary answers with, bytes.
+pub(crate) const LINK_LINE_BYTES: usize = 16 << 10;
+
+/// How often a replica tells its primary how far it is, microseconds.
+pub(crate) const ACKNOWLEDGED_EACH_US: u64 = 1_000_000;
+
+/// How often a link to a primary is tried, microseconds.
+pub(crate) const LINK_RETRIED_EACH_US: u64 = 1_000_000;
+
 /// Bytes of changes whose room is kept for the next turn.
 pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
 

@@ -69,6 +69,9 @@ impl Server {
             }
             engine.keep_snapshots(clock.now());
         }
+        if builder.primary.is_some() {
+            engine.follow(builder.primary);
+        }
         let settings = SharedSettings {
             clock,
             limits: builder.limits,

@@ -24,6 +24,7 @@ pub struct Builder {
     pub(crate) seed: Option<u64>,
     pub(crate) aof: Option<AofSettings>,
     pub(crate) snapshots: Option<SnapshotSettings>,
+    pub(crate) primary: Option<SocketAddr>,
 }
 
 impl Default for Builder {
@@ -42,6 +43,7 @@ impl Default for Builder {
             seed: None,
             aof: None,
             snapshots: None,
+            primary: None,
         }
     }
 }
@@ -127,6 +129,14 @@ impl Builder {
     #[must_use]
     pub fn snapshots(mut self, settings: SnapshotSettings) -> Self {
         self.snapshots = Some(settings);
+        self
+    }
+
+    /// Has the keys of this server, and follows what it changes; clients only read, until `REPLICAOF NO ONE`. The parameters
+    /// `masteruser` and `masterauth` say who we are to it.
+    #[must_use]
+    pub fn replica_of(mut self, primary: impl Into<SocketAddr>) -> Self {
+        self.primary = Some(primary.into());
         self
     }
 

@@ -18,6 +18,7 @@ use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
+use crate::replica::Replica;
 use crate::shared::{Core, Owner, Shared};
 use crate::snapshots::Snapshots;
 #[cfg(feature = "tls")]
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     leaving: Vec<Key>,
     /// When the engine wants to be called, on the clock of the world.
     deadline_ms: Option<u64>,
+    /// The link to the primary: the thread's that leads.
+    replica: Replica,
     /// Where the search for idle clients goes on.
     idle_at: usize,
 }
@@ -73,6 +76,7 @@ impl Worker {
             writers: Vec::new(),
             leaving: Vec::new(),
             deadline_ms: None,
+            replica: Replica::default(),
             idle_at: 0,
         }
     }
@@ -123,7 +127,8 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
-        [engine, stalled, idle].into_iter().flatten().min()
+        let replica = self.replica.timeout(self.shared.clock.now());
+        [engine, stalled, idle, replica].into_iter().flatten().min()
     }
 
     fn note_events(&mut self) {
@@ -132,8 +137,12 @@ impl Worker {
             match event {
                 Event::Accepted(key, peer) => happened.came_and_went.push((key, Some(peer))),
                 Event::Received(key) => happened.received.push(key),
+                Event::Ended(key) if self.replica.has(key) => self.wire.close(key, false),
                 Event::Ended(key) => happened.ended.push(key),
-                Event::Closed(key, _) => happened.came_and_went.push((key, None)),
+                Event::Closed(key, _) => {
+                    self.replica.lost(key);
+                    happened.came_and_went.push((key, None));
+                }
                 Event::Woken => happened.woken = true,
                 Event::Connected(_) => {}
             }
@@ -144,7 +153,8 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        events || due || self.brings_forward() || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+        let replica = self.replica.timeout(now).is_some_and(|wait| wait.is_zero());
+        events || due || replica || self.brings_forward() || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
     }
 
     /// Whether there is something to do for the thread that leads: keys on their way into a file.
@@ -184,11 +194,25 @@ impl Worker {
         while let Some(wish) = core.engine.take_wish() {
             self.fulfil(core, now, wish);
         }
-        if let Some(snapshots) = self.shared.snapshots.as_ref().filter(|_| self.index == 0) {
-            snapshots.advance(&mut core.engine, now);
+        if self.index == 0 {
+            self.lead(core, now);
         }
         self.deliver(core);
         self.deadline_ms = core.engine.next_deadline();
+    }
+
+    /// What one thread does for all.
+    fn lead(&mut self, core: &mut Core, now: Now) {
+        self.replica.turn(&mut core.engine, &mut self.wire, now);
+        if let Some(aof) = &self.shared.aof
+            && *self.replica.copied()
+            && aof.want_rewrite()
+        {
+            *self.replica.copied() = false;
+        }
+        if let Some(snapshots) = &self.shared.snapshots {
+            snapshots.advance(&mut core.engine, now);
+        }
     }
 
     /// What a command wants of us.
@@ -203,6 +227,8 @@ impl Worker {
                 snapshots.into_iter().for_each(Snapshots::set_ended);
                 self.shared.stop();
             }
+            // The thread that leads.
+            Wish::Follow => self.to_wake[0] = true,
             Wish::Snapshot => {
                 snapshots.into_iter().for_each(|snapshots| snapshots.begin(&core.engine));
                 // The thread that leads.

@@ -55,7 +55,7 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("lua-time-limit", N, "5000"), ("maxclients", N, "10000"), ("maxmemory", M, "0"), ("maxmemory-clients", M, "0"), ("maxmemory-policy", T, "noeviction"),
     ("maxmemory-samples", N, "5"), ("maxmemory-eviction-tenacity", N, "10"), ("min-replicas-to-write", N, "0"), ("notify-keyspace-events", T, ""),
     ("oom-score-adj", T, "no"), ("port", F, "6379"), ("proto-max-bulk-len", M, "536870912"), ("protected-mode", Y, "yes"), ("repl-diskless-sync", Y, "yes"),
-    ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
+    ("replicaof", F, ""), ("masterauth", T, ""), ("masteruser", T, ""), ("repl-timeout", N, "60"), ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
     ("replica-read-only", Y, "yes"), ("slowlog-log-slower-than", N, "10000"), ("slowlog-max-len", N, "128"), ("set-proc-title", Y, "yes"),
     ("stop-writes-on-bgsave-error", Y, "yes"), ("tcp-backlog", F, "511"), ("tcp-keepalive", N, "300"), ("timeout", N, "0"), ("tls-port", F, "0"),
     ("tracking-table-max-keys", N, "1000000"), ("unixsocket", F, ""), ("zset-max-listpack-entries", N, "128"), ("zset-max-listpack-value", M, "64"),

@@ -17,6 +17,7 @@ use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
 use crate::now::Now;
 use crate::pubsub::PubSub;
 use crate::random::Random;
+use crate::replication::Replication;
 use crate::saves::Saves;
 use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
 use crate::spec::Flags;
@@ -49,6 +50,7 @@ impl Engine {
             pause: Pause::default(),
             host: Host::default(),
             saves: Saves::default(),
+            replication: Replication::default(),
             started_ms: 0,
             info: BTreeMap::new(),
             run_id,
@@ -280,12 +282,25 @@ impl Engine {
         if !session.unrestricted && !command.spec.flags.contains(Flags::NO_AUTH) {
             self.world.acl.check(&session.user, index, &command.spec, args)?;
         }
+        if session.is_primary {
+            // It has run there: whatever is the matter here, it runs here, too.
+            return match &mut session.transaction {
+                Some(transaction) if !command.spec.ends_transaction() => {
+                    transaction.queue(args).map(|()| Admitted::Queued)
+                }
+                _ => Ok(Admitted::Run),
+            };
+        }
+        if self.world.replication.restricts() {
+            self.world.replication.admit(&command.spec)?;
+        }
         if command.spec.flags.contains(Flags::WRITE)
             && let Some(text) = self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
         {
             return Err(Error::new(text));
         }
-        if self.keys.memory_max > 0 {
+        // A replica's memory is its primary's to look after.
+        if self.keys.memory_max > 0 && !self.world.replication.is_replica() {
             let room = self.keys.make_room();
             if !room && command.spec.flags.contains(Flags::DENY_OOM) {
                 return Err(Error::OUT_OF_MEMORY);

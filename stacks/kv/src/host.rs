@@ -12,6 +12,8 @@ pub enum Wish {
     },
     /// `SAVE`, `BGSAVE`, or a save point: a snapshot has begun, which is to be taken ([`Engine::snapshot`](crate::Engine::snapshot)).
     Snapshot,
+    /// `REPLICAOF`: that another primary is followed, or none ([`Engine::primary`](crate::Engine::primary)).
+    Follow,
     /// `BGREWRITEAOF`: that the append-only file is rewritten.
     Rewrite,
 }

@@ -121,6 +121,8 @@ pub(crate) struct Session {
     pub(crate) authenticated: bool,
     /// The user may do everything: nothing is to be looked up.
     pub(crate) unrestricted: bool,
+    /// What comes from it is what the primary has executed.
+    pub(crate) is_primary: bool,
     pub(crate) transaction: Option<Box<Transaction>>,
     pub(crate) watched: Vec<(usize, Box<[u8]>)>,
     pub(crate) channels: BTreeSet<Box<[u8]>>,
@@ -186,6 +188,7 @@ impl Sessions {
             user: "default".into(),
             authenticated: true,
             unrestricted: true,
+            is_primary: false,
             transaction: None,
             watched: Vec::new(),
             channels: BTreeSet::new(),

@@ -1,13 +1,15 @@
 //! What there is beside keys: sessions, channels, users, configuration, who waits.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
 use crate::host::Wish;
-use crate::keyspace::{Class, Keyspace};
+use crate::keyspace::{Class, Expiry, Keyspace};
 use crate::pubsub::PubSub;
+use crate::replication::Replication;
 use crate::saves::Saves;
 use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
@@ -39,6 +41,7 @@ pub(crate) struct World {
     pub(crate) pause: Pause,
     pub(crate) host: crate::host::Host,
     pub(crate) saves: Saves,
+    pub(crate) replication: Replication,
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
@@ -108,9 +111,15 @@ impl World {
         self.saves.begin(keys.now, keys.dirty);
     }
 
+    /// Follows this primary from now on, or nobody.
+    pub(crate) fn follow(&mut self, keys: &mut Keyspace, primary: Option<SocketAddr>) {
+        self.replication.follow(primary);
+        keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
+    }
+
     /// One begins by itself, if it is time.
     pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
-        if self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
+        if !self.replication.loading && self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
             self.begin_save(keys);
             self.host.wish(Wish::Snapshot);
         }

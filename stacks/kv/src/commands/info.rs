@@ -96,7 +96,8 @@ fn memory(context: &Context<'_>, text: &mut String) {
 }
 
 fn persistence(context: &Context<'_>, text: &mut String) {
-    *text += "loading:0\r\nasync_loading:0\r\n";
+    *text += if context.world.replication.loading { "loading:1\r\n" } else { "loading:0\r\n" };
+    *text += "async_loading:0\r\n";
     context.world.saves.tell(context.keys.dirty, context.keys.now, text);
     let _ = write!(
         text,
@@ -127,11 +128,7 @@ fn stats(context: &Context<'_>, text: &mut String) {
 }
 
 fn replication(context: &Context<'_>, text: &mut String) {
-    let _ = write!(
-        text,
-        "role:master\r\nconnected_slaves:0\r\nmaster_replid:{}\r\nmaster_repl_offset:0\r\n",
-        context.world.run_id
-    );
+    context.world.replication.tell(&context.world.run_id, context.keys.now, text);
 }
 
 fn command_stats(context: &Context<'_>, text: &mut String) {

@@ -20,6 +20,7 @@ mod lcs;
 mod list;
 mod list_move;
 mod pubsub;
+mod replica;
 mod save;
 mod server;
 mod set;
@@ -57,6 +58,7 @@ const BUILT_IN: &[&[Command]] = &[
     list::COMMANDS,
     list_move::COMMANDS,
     pubsub::COMMANDS,
+    replica::COMMANDS,
     save::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,

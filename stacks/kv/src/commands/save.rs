@@ -122,7 +122,7 @@ fn restore(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let entry = context.keys.entry_of_payload(key, value);
     let mut entry = entry.map_err(|_| Error::fixed("ERR Bad data format"))?;
     let replaced = context.keys.take(key).is_some();
-    if deadline.is_some_and(|at| at <= context.keys.now.unix_ms) {
+    if deadline.is_some_and(|at| at <= context.keys.judged_ms()) {
         if replaced {
             context.keys.changed_by(Class::GENERIC, "del", key);
             context.log(&[b"DEL", key]);

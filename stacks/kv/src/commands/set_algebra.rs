@@ -41,7 +41,7 @@ fn compute(
         context.keys.get::<Set>(key)?;
     }
     let space = &*context.keys;
-    let now = space.now.unix_ms;
+    let now = space.judged_ms();
     // None has expired: each was looked at just now.
     let sets: Vec<Option<&TextTable>> = keys
         .iter()

@@ -23,6 +23,7 @@ mod zset;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
+pub(crate) use deadlines::Expiry;
 pub(crate) use dump::Dump;
 pub(crate) use entry::TextEntry;
 pub(crate) use hasher::Hasher;
@@ -105,6 +106,7 @@ pub(crate) struct Keyspace {
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
     pub(crate) active_expiry: bool,
+    pub(crate) expiry: Expiry,
     pub(crate) dump: Option<Dump>,
     pub(crate) snapshot: Option<Box<Snapshot>>,
 }
@@ -133,6 +135,7 @@ impl Keyspace {
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
             active_expiry: true,
+            expiry: Expiry::Remove,
             dump: None,
             snapshot: None,
         }
@@ -166,8 +169,10 @@ impl Keyspace {
         let database = &self.databases[self.db];
         let position = database.table.find(database.table.hash(key), key)?;
         match database.table.at(position).deadline() {
-            Some(deadline) if deadline <= self.now.unix_ms => {
-                self.expire(self.db, position);
+            Some(deadline) if deadline <= self.judged_ms() => {
+                if self.expiry == Expiry::Remove {
+                    self.expire(self.db, position);
+                }
                 None
             }
             _ => Some(position),
@@ -268,7 +273,7 @@ impl Keyspace {
     /// Sets a string, whatever was there.
     pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
         self.keep(key);
-        let (policy, now, db) = (self.policy, self.now, self.db);
+        let (policy, now, db, judged) = (self.policy, self.now, self.db, self.judged_ms());
         let database = &mut self.databases[db];
         let hash = database.table.hash(key);
         let Some(position) = database.table.find(hash, key) else {
@@ -284,7 +289,7 @@ impl Keyspace {
         let old = database.table.at(position).deadline();
         // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
         let new = match deadline {
-            Deadline::Keep => old.filter(|at| *at > now.unix_ms),
+            Deadline::Keep => old.filter(|at| *at > judged),
             Deadline::Clear => None,
             Deadline::At(at) => Some(at),
         };
