@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use netdyno_kv::{AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, SnapshotSettings, TlsSettings, core};
+use netdyno_kv::{
+    AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, SnapshotSettings, TlsSettings, core,
+};
 
 /// A Redis-compatible server.
 ///
@@ -199,7 +201,9 @@ impl Cli {
         builder = builder.snapshots(snapshots);
         if let [address, port] = &self.replicaof[..] {
             let primary = format!("{address}:{port}").replace("localhost", "127.0.0.1").parse::<SocketAddr>();
-            let wrong = || core::Error::new("--replicaof: must be an address in digits and a port, as in 127.0.0.1 6379");
+            let wrong = || {
+                core::Error::new("--replicaof: must be an address in digits and a port, as in 127.0.0.1 6379")
+            };
             builder = builder.replica_of(primary.map_err(|_| wrong())?);
         }
         for address in &self.bind {

@@ -81,7 +81,10 @@ fn greet(server: &Server) {
         }
     }
     if let Some(loaded) = server.loaded() {
-        eprintln!("netdyno-kv: {} keys read from the snapshot, {} were past their time", loaded.keys, loaded.expired);
+        eprintln!(
+            "netdyno-kv: {} keys read from the snapshot, {} were past their time",
+            loaded.keys, loaded.expired
+        );
     }
     let plain = server.addresses().iter().map(ToString::to_string);
     let tls = server.tls_addresses().iter().map(|address| format!("{address} (TLS)"));

@@ -81,7 +81,8 @@ impl Server {
             snapshots: builder.snapshots.map(|_| Snapshots::default()),
         };
         let shared = Arc::new(Shared::new(settings, engine, wakers));
-        let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, saver: None, replayed, loaded };
+        let mut server =
+            Self { shared, addresses, threads: Vec::new(), keeper: None, saver: None, replayed, loaded };
         server.keep()?;
         server.save()?;
         for (index, wire) in wires.into_iter().enumerate() {
@@ -227,8 +228,10 @@ impl Server {
 /// The configuration, with the place of snapshots.
 fn with_place(config: Config, snapshots: Option<&SnapshotSettings>) -> Result<Config, StartError> {
     let Some(SnapshotSettings { directory, file_name }) = snapshots else { return Ok(config) };
-    let config = config.with("dir", &directory.to_string_lossy()).and_then(|c| c.with("dbfilename", file_name));
-    config.map_err(|_| StartError::Setting { field: "dbfilename", rule: "a file's name, without a directory" })
+    let config =
+        config.with("dir", &directory.to_string_lossy()).and_then(|c| c.with("dbfilename", file_name));
+    config
+        .map_err(|_| StartError::Setting { field: "dbfilename", rule: "a file's name, without a directory" })
 }
 
 impl Drop for Server {

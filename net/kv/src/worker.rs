@@ -154,7 +154,12 @@ impl Worker {
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
         let replica = self.replica.timeout(now).is_some_and(|wait| wait.is_zero());
-        events || due || replica || self.brings_forward() || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+        events
+            || due
+            || replica
+            || self.brings_forward()
+            || self.clients.has_queued()
+            || self.shared.idle_timeout_ms > 0
     }
 
     /// Whether there is something to do for the thread that leads: keys on their way into a file.
@@ -220,12 +225,11 @@ impl Worker {
         let snapshots = self.shared.snapshots.as_ref();
         match wish {
             Wish::Shutdown { save, force } => {
-                let saved = snapshots.filter(|_| save).map_or(Ok(()), |s| s.save_now(&mut core.engine, now));
-                if saved.is_err() && !force {
-                    return core.engine.refuse_shutdown();
+                if snapshots.is_none_or(|snapshots| snapshots.end(&mut core.engine, now, save, force)) {
+                    self.shared.stop();
+                } else {
+                    core.engine.refuse_shutdown();
                 }
-                snapshots.into_iter().for_each(Snapshots::set_ended);
-                self.shared.stop();
             }
             // The thread that leads.
             Wish::Follow => self.to_wake[0] = true,

@@ -152,7 +152,11 @@ impl Engine {
 
     /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
     pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline(), self.world.saves.due_ms(self.keys.dirty)];
+        let deadlines = [
+            self.keys.next_deadline(),
+            self.world.blocking.next_deadline(),
+            self.world.saves.due_ms(self.keys.dirty),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
@@ -295,7 +299,8 @@ impl Engine {
             self.world.replication.admit(&command.spec)?;
         }
         if command.spec.flags.contains(Flags::WRITE)
-            && let Some(text) = self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
+            && let Some(text) =
+                self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
         {
             return Err(Error::new(text));
         }

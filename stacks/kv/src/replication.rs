@@ -77,8 +77,11 @@ impl Replication {
 
     /// What a replica's clients may do: read, once there is something to read.
     pub(crate) fn admit(&self, spec: &Spec) -> Result<(), Error> {
-        let group = matches!(spec.group, Group::Connection | Group::PubSub | Group::Transactions | Group::Server);
-        if self.loading && (!group || matches!(spec.name, "ping" | "echo" | "save" | "bgsave" | "dbsize" | "debug")) {
+        let group =
+            matches!(spec.group, Group::Connection | Group::PubSub | Group::Transactions | Group::Server);
+        if self.loading
+            && (!group || matches!(spec.name, "ping" | "echo" | "save" | "bgsave" | "dbsize" | "debug"))
+        {
             return Err(Error::fixed("LOADING Redis is loading the dataset in memory"));
         }
         if self.is_replica() && spec.flags.contains(Flags::WRITE) {

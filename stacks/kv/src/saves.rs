@@ -83,7 +83,8 @@ impl Saves {
         }
         let changes = changes.saturating_sub(self.saved);
         let reached = self.points.iter().filter(|point| changes >= point.changes);
-        let due = reached.map(|point| self.last_ms.saturating_add(point.seconds.saturating_mul(1000))).min()?;
+        let due =
+            reached.map(|point| self.last_ms.saturating_add(point.seconds.saturating_mul(1000))).min()?;
         Some(if self.failed.is_some() { due.max(self.tried_ms + SAVE_AGAIN_MS) } else { due })
     }
 

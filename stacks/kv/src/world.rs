@@ -119,7 +119,8 @@ impl World {
 
     /// One begins by itself, if it is time.
     pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
-        if !self.replication.loading && self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
+        if !self.replication.loading && self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms)
+        {
             self.begin_save(keys);
             self.host.wish(Wish::Snapshot);
         }

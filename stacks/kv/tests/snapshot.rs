@@ -1,5 +1,5 @@
 //! Snapshots: they have the keys as they were when they began, whatever was changed meanwhile, and whoever reads them has the same.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,13 @@ fn change(numbers: &mut Numbers, empties: bool) -> String {
         25 => format!("SORT l{a} BY nosort STORE l{b}"),
         26 | 27 => format!("SELECT {}", numbers.below(4)),
         28 if numbers.below(6) == 0 => format!("SWAPDB {} {}", numbers.below(4), numbers.below(4)),
-        29 if empties && numbers.below(12) == 0 => if numbers.below(2) == 0 { "FLUSHDB".into() } else { "FLUSHALL".into() },
+        29 if empties && numbers.below(12) == 0 => {
+            if numbers.below(2) == 0 {
+                "FLUSHDB".into()
+            } else {
+                "FLUSHALL".into()
+            }
+        }
         _ => format!("SETRANGE {a} {} y", n % 50),
     }
 }
@@ -143,7 +149,11 @@ fn who_reads_it_has_the_same_however_it_is_cut() {
         let bytes = peer.snapshot();
         for step in [1, 7, 100, 4096, usize::MAX] {
             let (mut other, keys) = Peer::load(&bytes, step);
-            assert_eq!((other.all() == all, keys), (true, all.len() as u64), "seed {seed}, {step} bytes each");
+            assert_eq!(
+                (other.all() == all, keys),
+                (true, all.len() as u64),
+                "seed {seed}, {step} bytes each"
+            );
         }
         assert!(all.len() > 40, "seed {seed}: {}", all.len());
     }
@@ -322,4 +332,47 @@ fn by_itself_after_so_many_changes_and_so_much_time() {
         assert!(peer.run(&[b"CONFIG", b"SET", b"save", wrong.as_bytes()]).1.starts_with(b"-ERR"), "{wrong}");
     }
     assert!(peer.line("CONFIG SET dir /tmp").contains("can't set protected config"));
+}
+
+#[test]
+fn every_encoding_of_every_version_is_read() {
+    const LIST: &[u8] = b"\x0f\0\0\0\x0c\0\0\0\x02\0\x00\xf3\x02\xf6\xff";
+    const PACK: &[u8] = b"\x0b\0\0\0\x02\0\x02\x01\x05\x01\xff";
+    let one = |code: u8, blob: &[u8]| [&[code, blob.len() as u8], blob].concat();
+    for (bytes, command, expected) in [
+        (b"\x00\xc0\x07".to_vec(), "GET k", "$1\r\n7\r\n"),
+        (b"\x00\xc3\x04\x06\x00a\x40\x00".to_vec(), "GET k", "-ERR"),
+        (b"\x00\xc3\x04\x04\x00a\x20\x00".to_vec(), "GET k", "$4\r\naaaa\r\n"),
+        (b"\x01\x02\x012\xc0\x05".to_vec(), "LRANGE k 0 -1", "*2\r\n$1\r\n2\r\n$1\r\n5\r\n"),
+        (b"\x02\x01\x012".to_vec(), "SMEMBERS k", "*1\r\n$1\r\n2\r\n"),
+        (b"\x03\x01\x012\x015".to_vec(), "ZSCORE k 2", "$1\r\n5\r\n"),
+        (b"\x03\x01\x012\xff".to_vec(), "ZSCORE k 2", "$4\r\n-inf\r\n"),
+        (b"\x03\x01\x012\xfd".to_vec(), "ZSCORE k 2", "-ERR"),
+        (b"\x04\x01\x012\x015".to_vec(), "HGET k 2", "$1\r\n5\r\n"),
+        ([&b"\x05\x01\x012"[..], &5f64.to_le_bytes()].concat(), "ZSCORE k 2", "$1\r\n5\r\n"),
+        (one(9, b"\x01\x012\x01\x005\xff"), "HGET k 2", "$1\r\n5\r\n"),
+        (one(10, LIST), "LRANGE k 0 -1", "*2\r\n$1\r\n2\r\n$1\r\n5\r\n"),
+        (one(11, b"\x02\0\0\0\x01\0\0\0\xff\xff"), "SMEMBERS k", "*1\r\n$2\r\n-1\r\n"),
+        (one(12, LIST), "ZSCORE k 2", "$1\r\n5\r\n"),
+        (one(13, LIST), "HGET k 2", "$1\r\n5\r\n"),
+        ([b"\x0e\x02", &one(15, LIST)[1..], &one(15, LIST)[1..]].concat(), "LLEN k", ":4\r\n"),
+        (one(16, PACK), "HGET k 2", "$1\r\n5\r\n"),
+        (one(17, PACK), "ZSCORE k 2", "$1\r\n5\r\n"),
+        (
+            [&b"\x12\x02\x02"[..], &one(0, PACK)[1..], b"\x01\x03abc"].concat(),
+            "LRANGE k 1 2",
+            "*2\r\n$1\r\n5\r\n$3\r\nabc\r\n",
+        ),
+        (b"\x12\x01\x03\x03abc".to_vec(), "LLEN k", "-ERR"),
+        (one(20, PACK), "SISMEMBER k 5", ":1\r\n"),
+        (b"\x04\x00".to_vec(), "HLEN k", "-ERR"),
+        (b"\x02\x01\x012more".to_vec(), "SCARD k", "-ERR"),
+        (b"\x08\x01".to_vec(), "GET k", "-ERR"),
+    ] {
+        let mut peer = Peer::new(Config::default());
+        let payload = [&bytes[..], &[11, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let restored = String::from_utf8(peer.run(&[b"RESTORE", b"k", b"0", &payload]).1).unwrap();
+        let found = if restored == "+OK\r\n" { peer.line(command) } else { restored };
+        assert!(found.starts_with(expected), "{}: {found}", bytes.escape_ascii());
+    }
 }

@@ -171,7 +171,9 @@ impl Link {
                 match (user.as_str(), password.as_str()) {
                     (_, "") => return self.tell_port(output),
                     ("", password) => write_command(output, &[b"AUTH", password.as_bytes()]),
-                    (user, password) => write_command(output, &[b"AUTH", user.as_bytes(), password.as_bytes()]),
+                    (user, password) => {
+                        write_command(output, &[b"AUTH", user.as_bytes(), password.as_bytes()])
+                    }
                 }
                 self.phase = Phase::Auth;
             }
@@ -185,7 +187,9 @@ impl Link {
             Phase::Capabilities => {
                 let offset = (position.offset + 1).to_string();
                 match position.history.as_deref().filter(|_| position.session.is_some()) {
-                    Some(history) => write_command(output, &[b"PSYNC", history.as_bytes(), offset.as_bytes()]),
+                    Some(history) => {
+                        write_command(output, &[b"PSYNC", history.as_bytes(), offset.as_bytes()])
+                    }
                     None => write_command(output, &[b"PSYNC", b"?", b"-1"]),
                 }
                 self.phase = Phase::Position;
@@ -252,7 +256,9 @@ impl Link {
             let bytes = match self.parser.parse(rest, &mut self.args) {
                 Ok(Progress::Complete(bytes)) => bytes,
                 Ok(Progress::Partial(_)) => break,
-                Err(error) => return Err(Over::Again(format!("what the primary sends is no command: {error}"))),
+                Err(error) => {
+                    return Err(Over::Again(format!("what the primary sends is no command: {error}")));
+                }
             };
             let args = std::mem::take(&mut self.args);
             let words: Vec<&[u8]> = args.iter(rest).collect();
@@ -337,7 +343,11 @@ fn copy(
     match end {
         End::After(left) => {
             *left -= done as u64;
-            if loader.is_done() && *left > 0 || !loader.is_done() && *left == 0 { Err(damaged()) } else { Ok((done, *left == 0)) }
+            if loader.is_done() && *left > 0 || !loader.is_done() && *left == 0 {
+                Err(damaged())
+            } else {
+                Ok((done, *left == 0))
+            }
         }
         End::Mark(mark) => match input[done..].first_chunk::<MARK_BYTES>() {
             _ if !loader.is_done() => Ok((done, false)),

@@ -30,7 +30,10 @@ impl NewFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(format!("{} is in use by another server: choose another directory (--dir)", path.display()));
+                return Err(format!(
+                    "{} is in use by another server: choose another directory (--dir)",
+                    path.display()
+                ));
             }
             Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
         }
@@ -50,7 +53,8 @@ impl NewFile {
         self.is_there = false;
         // So that its name is on the disk, too.
         let directory = self.place.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let synced = File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
+        let synced =
+            File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
         synced.map_err(|error| failed(&self.place, &error))
     }
 }

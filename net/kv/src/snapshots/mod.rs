@@ -23,8 +23,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use netdyno_kv_core::{Engine, Now};
 
 use crate::limits::{DUMPED_AT_ONCE_BYTES, SNAPSHOT_QUEUE_BYTES};
-pub(crate) use file::load;
 use file::NewFile;
+pub(crate) use file::load;
 
 /// Where snapshots are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Snapshots {
         }
         let mut job = lock(&self.job);
         if let Some(result) = job.result.take() {
-            engine.snapshot_ended(now, result.as_ref().map(|()| ()).map_err(String::as_str));
+            engine.snapshot_ended(now, told(&result));
         } else if job.taking {
             let mut part = Vec::new();
             job.taking = !engine.snapshot(DUMPED_AT_ONCE_BYTES, &mut part);
@@ -114,7 +114,8 @@ impl Snapshots {
     pub(crate) fn write(&self, wake: impl Fn()) {
         let mut file = None;
         loop {
-            let idle = |job: &mut Job| job.parts.is_empty() && job.path.is_none() && !job.given_up && !job.stop;
+            let idle =
+                |job: &mut Job| job.parts.is_empty() && job.path.is_none() && !job.given_up && !job.stop;
             let waited = self.changed.wait_while(lock(&self.job), idle);
             let mut job = waited.unwrap_or_else(PoisonError::into_inner);
             if job.stop {
@@ -154,7 +155,7 @@ impl Snapshots {
     /// Makes one at once, while nobody else is served; one that runs is given up. With the lock on the engine.
     pub(crate) fn save_now(&self, engine: &mut Engine, now: Now) -> Result<(), String> {
         let result = self.try_save_now(engine, now);
-        engine.snapshot_ended(now, result.as_ref().map(|()| ()).map_err(String::as_str));
+        engine.snapshot_ended(now, told(&result));
         result
     }
 
@@ -173,9 +174,12 @@ impl Snapshots {
         }
     }
 
-    /// The server ends, and nothing is to be saved any more.
-    pub(crate) fn set_ended(&self) {
-        self.ended.store(true, Ordering::Release);
+    /// SHUTDOWN, with a snapshot first if it wants one. False: that failed, and the server is not to end. With the lock on the
+    /// engine.
+    pub(crate) fn end(&self, engine: &mut Engine, now: Now, save: bool, force: bool) -> bool {
+        let ends = !save || self.save_now(engine, now).is_ok() || force;
+        self.ended.store(ends, Ordering::Release);
+        ends
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -200,7 +204,11 @@ impl Snapshots {
     }
 }
 
-fn write(file: &mut Option<Result<NewFile, String>>, parts: &VecDeque<Vec<u8>>, last: bool) -> Result<(), String> {
+fn write(
+    file: &mut Option<Result<NewFile, String>>,
+    parts: &VecDeque<Vec<u8>>,
+    last: bool,
+) -> Result<(), String> {
     let mut new = match file.take() {
         Some(Ok(new)) => new,
         Some(Err(why)) => return Err(why),
@@ -212,6 +220,13 @@ fn write(file: &mut Option<Result<NewFile, String>>, parts: &VecDeque<Vec<u8>>, 
     }
     *file = Some(Ok(new));
     Ok(())
+}
+
+fn told(result: &Result<(), String>) -> Result<(), &str> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(why) => Err(why),
+    }
 }
 
 /// A thread that panicked with this lock has left bytes where they were: they are as good as before.

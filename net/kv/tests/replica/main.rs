@@ -77,7 +77,8 @@ fn it_has_what_redis_has_by_every_way() {
     // By a mark at the end, and by the length.
     for diskless in ["yes", "no"] {
         let directory = tempfile::tempdir().unwrap();
-        let options = ["--repl-diskless-sync", diskless, "--repl-diskless-sync-delay", "0", "--requirepass", "secret"];
+        let options =
+            ["--repl-diskless-sync", diskless, "--repl-diskless-sync-delay", "0", "--requirepass", "secret"];
         let Some(redis) = Redis::start(directory.path(), &options) else { return };
         let mut primary = Client::connect(redis.address);
         primary.line("AUTH secret");
@@ -151,7 +152,10 @@ fn what_cannot_be_had_ends_it_and_is_told() {
     let mut primary = Client::connect(redis.address);
     primary.line("SET a 1");
     let (_server, mut replica) = start(Config::default());
-    assert_eq!(replica.line("REPLICAOF nowhere.example 1"), "-ERR give the primary's address in digits: names are not looked up");
+    assert_eq!(
+        replica.line("REPLICAOF nowhere.example 1"),
+        "-ERR give the primary's address in digits: names are not looked up"
+    );
     assert_eq!(replica.line("REPLICAOF 127.0.0.1 x"), "-ERR value is not an integer or out of range");
     // Nobody listens there.
     assert_eq!(replica.line("REPLICAOF 127.0.0.1 1"), "OK");
@@ -165,7 +169,10 @@ fn what_cannot_be_had_ends_it_and_is_told() {
     // Again: now it is in the copy.
     assert_eq!(replica.line("REPLICAOF NO ONE"), "OK");
     follow(&mut replica, redis.address);
-    until(|| info(&mut replica, "replication", "master_link_trouble").contains("'events': a stream"), "the copy is told");
+    until(
+        || info(&mut replica, "replication", "master_link_trouble").contains("'events': a stream"),
+        "the copy is told",
+    );
     assert_eq!(replica.line("DBSIZE"), "0");
     primary.line("DEL events");
     assert_eq!(replica.line("REPLICAOF NO ONE"), "OK");
@@ -180,7 +187,8 @@ fn what_was_copied_is_in_the_append_only_file() {
     let mut primary = Client::connect(redis.address);
     change(&mut primary, 1);
     let own = tempfile::tempdir().unwrap();
-    let builder = || Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).append_only(AofSettings::new(own.path()));
+    let builder =
+        || Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).append_only(AofSettings::new(own.path()));
     let server = builder().replica_of(redis.address).threads(2).start().unwrap();
     let mut replica = Client::connect(server.addresses()[0]);
     until(|| info(&mut replica, "replication", "master_link_status") == "up", "the link is up");

@@ -19,8 +19,16 @@ pub(crate) fn assert_same(found: &Everything, expected: &Everything) {
     let key = (*db, key.clone());
     let none = Vec::new();
     let pairs = found.get(&key).unwrap_or(&none).iter().zip(value);
-    let differ = pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("{:.80} for {:.80}", a.escape_ascii().to_string(), b.escape_ascii().to_string()));
-    panic!("{db} {}: {} elements for {}: {:?}", key.1.escape_ascii(), found.get(&key).map_or(0, Vec::len), value.len(), differ.take(3).collect::<Vec<_>>());
+    let differ = pairs.filter(|(a, b)| a != b).map(|(a, b)| {
+        format!("{:.80} for {:.80}", a.escape_ascii().to_string(), b.escape_ascii().to_string())
+    });
+    panic!(
+        "{db} {}: {} elements for {}: {:?}",
+        key.1.escape_ascii(),
+        found.get(&key).map_or(0, Vec::len),
+        value.len(),
+        differ.take(3).collect::<Vec<_>>()
+    );
 }
 
 /// What this machine lacks is said; with `NETDYNO_REQUIRE=all` it is a failure.
@@ -110,7 +118,10 @@ impl Client {
                         let pairs = self.ask(&[b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"]);
                         // One number has several texts.
                         let score = |text: &[u8]| std::str::from_utf8(text).unwrap().parse::<f64>().unwrap();
-                        pairs.chunks_exact(2).map(|p| [&p[0][..], &score(&p[1]).to_be_bytes()].concat()).collect()
+                        pairs
+                            .chunks_exact(2)
+                            .map(|p| [&p[0][..], &score(&p[1]).to_be_bytes()].concat())
+                            .collect()
                     }
                     b"set" => self.ask(&[b"SMEMBERS", &key]),
                     _ => {
@@ -142,7 +153,16 @@ impl Redis {
     pub(crate) fn start(directory: &Path, options: &[&str]) -> Option<Self> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes", "--port", &port.to_string()])
+            .args([
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--enable-debug-command",
+                "yes",
+                "--port",
+                &port.to_string(),
+            ])
             .args(options)
             .arg("--dir")
             .arg(directory)

@@ -30,7 +30,9 @@ fn client(server: &Server) -> Client {
 fn fill(client: &mut Client, from: u32) {
     for db in 0..3 {
         client.line(&format!("SELECT {db}"));
-        for (at, value) in ["", "a", "0", "-129", "32768", "2147483648", "12345678901234567890", "007"].iter().enumerate() {
+        for (at, value) in
+            ["", "a", "0", "-129", "32768", "2147483648", "12345678901234567890", "007"].iter().enumerate()
+        {
             client.ask(&[b"SET", format!("{from}:string{at}").as_bytes(), value.as_bytes()]);
         }
         client.ask(&[b"SET", format!("{from}:long").as_bytes(), &b"again and ".repeat(9000)]);
@@ -46,7 +48,9 @@ fn fill(client: &mut Client, from: u32) {
                     format!("SADD {from}:small:{name} {at}"),
                     format!("SADD {from}:set:{name} m{at} {number}"),
                     format!("HSET {from}:hash:{name} f{at} {number} {at} v{at}"),
-                    format!("ZADD {from}:zset:{name} {number} m{at} {at}.125 {at} -inf low inf high 1e300 {at}x"),
+                    format!(
+                        "ZADD {from}:zset:{name} {number} m{at} {at}.125 {at} -inf low inf high 1e300 {at}x"
+                    ),
                 ] {
                     client.line(&line);
                 }
@@ -132,7 +136,10 @@ fn we_read_what_redis_writes() {
     // A stream is named, and nothing is changed.
     theirs.line("XADD of:events 1-1 a b");
     assert_eq!(theirs.line("SAVE"), "OK");
-    let error = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).snapshots(SnapshotSettings::new(directory.path())).start();
+    let error = Server::builder()
+        .bind((Ipv4Addr::LOCALHOST, 0))
+        .snapshots(SnapshotSettings::new(directory.path()))
+        .start();
     let error = error.err().unwrap().to_string();
     assert!(error.contains("key 'of:events': a stream (type 19) cannot be kept here"), "{error}");
 }
@@ -154,7 +161,8 @@ fn a_restart_has_the_last_snapshot() {
     assert_eq!(client(&server).line("GET a"), "1");
     drop(server);
     // The append-only file wins: it has more.
-    let builder = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).append_only(AofSettings::new(directory.path()));
+    let builder =
+        Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).append_only(AofSettings::new(directory.path()));
     let server = builder.snapshots(SnapshotSettings::new(directory.path())).start().unwrap();
     assert_eq!((client(&server).line("GET a"), server.loaded()), ("(null)".into(), None));
     drop(server);
@@ -162,9 +170,13 @@ fn a_restart_has_the_last_snapshot() {
     let mut bytes = fs::read(&file).unwrap();
     bytes.truncate(bytes.len() - 9);
     fs::write(&file, &bytes).unwrap();
-    let builder = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).snapshots(SnapshotSettings::new(directory.path()));
+    let builder =
+        Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).snapshots(SnapshotSettings::new(directory.path()));
     let error = builder.start().err().unwrap();
-    assert!(matches!(error, StartError::Snapshot(_)) && error.to_string().contains("before its end"), "{error}");
+    assert!(
+        matches!(error, StartError::Snapshot(_)) && error.to_string().contains("before its end"),
+        "{error}"
+    );
     assert_eq!(fs::read(&file).unwrap(), bytes);
 }
 
@@ -182,9 +194,15 @@ fn what_cannot_be_written_is_told_and_the_old_one_stays() {
     fs::rename(&inner, &away).unwrap();
     let old = fs::read(away.join("dump.rdb")).unwrap();
     let error = peer.line("SAVE");
-    assert!(error.starts_with("-ERR the snapshot could not be written: No such file or directory"), "{error}");
+    assert!(
+        error.starts_with("-ERR the snapshot could not be written: No such file or directory"),
+        "{error}"
+    );
     let refused = peer.line("SET a 2");
-    assert!(refused.starts_with("-MISCONF Redis is configured to save RDB") && refused.contains("No such file"), "{refused}");
+    assert!(
+        refused.starts_with("-MISCONF Redis is configured to save RDB") && refused.contains("No such file"),
+        "{refused}"
+    );
     assert_eq!(peer.line("SHUTDOWN"), "-ERR Errors trying to SHUTDOWN. Check logs.");
     assert_eq!(peer.line("GET a"), "1");
     assert_eq!(fs::read(away.join("dump.rdb")).unwrap(), old);
@@ -209,7 +227,10 @@ fn commands_go_on_and_are_not_in_it() {
         for round in 0..5 {
             assert_eq!(saver.line("BGSAVE"), "Background saving started");
             let mut meanwhile = 0;
-            while saver.ask(&[b"INFO", b"persistence"])[0].windows(25).any(|text| text == b"rdb_bgsave_in_progress:1\r") {
+            while saver.ask(&[b"INFO", b"persistence"])[0]
+                .windows(25)
+                .any(|text| text == b"rdb_bgsave_in_progress:1\r")
+            {
                 meanwhile += 1;
                 for line in ["MULTI", "INCR a", "RPUSH b x", "DEL filler:7", "SET filler:7 y", "EXEC"] {
                     writer.line(line);
@@ -220,7 +241,10 @@ fn commands_go_on_and_are_not_in_it() {
             let other = start(copy.path());
             let mut reader = client(&other);
             let (a, b) = (reader.line("GET a"), reader.line("LLEN b"));
-            assert!(a == b || a == "(null)" && b == "0", "{a} and {b} in round {round}, {meanwhile} meanwhile");
+            assert!(
+                a == b || a == "(null)" && b == "0",
+                "{a} and {b} in round {round}, {meanwhile} meanwhile"
+            );
             assert_eq!(reader.line("DBSIZE"), if a == "(null)" { "3000" } else { "3002" });
         }
     }
@@ -237,7 +261,8 @@ fn program(directory: &Path, options: &[&str]) -> (Child, SocketAddr) {
         .spawn()
         .unwrap();
     let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.find_map(|line| line.unwrap().split_once("listens at ").map(|(_, rest)| rest.to_owned()));
+    let line =
+        lines.find_map(|line| line.unwrap().split_once("listens at ").map(|(_, rest)| rest.to_owned()));
     let address = line.unwrap().split(';').next().unwrap().parse().unwrap();
     std::thread::spawn(move || lines.for_each(drop));
     (child, address)
@@ -274,7 +299,12 @@ fn a_kill_leaves_a_whole_snapshot() {
         let (mut child, address) = program(directory.path(), &[]);
         let mut peer = Client::connect(address);
         let before = peer.line("GET round");
-        assert!(round == 0 || before == (round - 1).to_string() || before == "(null)" || before.parse::<u64>().unwrap() < round);
+        assert!(
+            round == 0
+                || before == (round - 1).to_string()
+                || before == "(null)"
+                || before.parse::<u64>().unwrap() < round
+        );
         peer.line(&format!("SET round {round}"));
         for at in 0..500 {
             peer.ask(&[b"SET", format!("filler:{at}").as_bytes(), &[b'x'; 5000]]);

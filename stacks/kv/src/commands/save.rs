@@ -24,7 +24,9 @@ pub(super) const COMMANDS: &[Command] = &[
 fn begin(context: &mut Context<'_>) -> Result<(), Error> {
     let saves = &context.world.saves;
     if !saves.kept {
-        return Err(Error::fixed("ERR this server keeps no snapshots: it was started without a place for them"));
+        return Err(Error::fixed(
+            "ERR this server keeps no snapshots: it was started without a place for them",
+        ));
     }
     if saves.is_running() {
         return Err(Error::fixed("ERR Background save already in progress"));
@@ -84,7 +86,8 @@ impl Options {
                 options.from_1970 = true;
             } else if is(word, "idletime") && options.usage == Usage::Unknown {
                 let seconds = u64::try_from(integer(words.next().ok_or(Error::SYNTAX)?)?);
-                let seconds = seconds.map_err(|_| Error::fixed("ERR Invalid IDLETIME value, must be >= 0"))?;
+                let seconds =
+                    seconds.map_err(|_| Error::fixed("ERR Invalid IDLETIME value, must be >= 0"))?;
                 options.usage = Usage::Idle(seconds);
             } else if is(word, "freq") && options.usage == Usage::Unknown {
                 let uses = u8::try_from(integer(words.next().ok_or(Error::SYNTAX)?)?);
@@ -109,16 +112,12 @@ fn restore(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let deadline = match args[2] {
         b"0" => None,
-        text => Some(absolute(
-            context.keys.now,
-            text,
-            Unit::Milliseconds,
-            !options.from_1970,
-            false,
-            "restore",
-        )?),
+        text => {
+            Some(absolute(context.keys.now, text, Unit::Milliseconds, !options.from_1970, false, "restore")?)
+        }
     };
-    let value = check_payload(payload).ok_or(Error::fixed("ERR DUMP payload version or checksum are wrong"))?;
+    let value =
+        check_payload(payload).ok_or(Error::fixed("ERR DUMP payload version or checksum are wrong"))?;
     let entry = context.keys.entry_of_payload(key, value);
     let mut entry = entry.map_err(|_| Error::fixed("ERR Bad data format"))?;
     let replaced = context.keys.take(key).is_some();
@@ -136,7 +135,14 @@ fn restore(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.keys.changed_by(Class::GENERIC, "restore", key);
     context.keys.signal(key);
     let at = deadline.unwrap_or(0);
-    context.log(&[b"RESTORE", key, itoa::Buffer::new().format(at).as_bytes(), payload, b"REPLACE", b"ABSTTL"]);
+    context.log(&[
+        b"RESTORE",
+        key,
+        itoa::Buffer::new().format(at).as_bytes(),
+        payload,
+        b"REPLACE",
+        b"ABSTTL",
+    ]);
     context.reply.ok();
     Ok(())
 }

@@ -78,7 +78,7 @@ impl Keyspace {
         let Some(mut snapshot) = self.snapshot.take() else { return true };
         let start = out.len();
         out.append(&mut snapshot.bytes);
-        while out.len() - start < budget {
+        loop {
             let Snapshot { writer, places, db: number, cursor, early, .. } = &mut *snapshot;
             let database = match places.get(*number) {
                 Some(Place::Live(db)) => &self.databases[*db],
@@ -102,9 +102,12 @@ impl Keyspace {
                 snapshot.db += 1;
             }
             snapshot.pass();
+            // However small the budget is, each call comes further.
+            if out.len() - start >= budget {
+                self.snapshot = Some(snapshot);
+                return false;
+            }
         }
-        self.snapshot = Some(snapshot);
-        false
     }
 
     /// This key is about to change: a snapshot gets it as it is.

@@ -1,10 +1,10 @@
 //! Entries as the RDB format has them, both ways.
 
+use super::Keyspace;
 use super::hasher::Hasher;
 use super::short::Short;
 use super::value::{Entry, Hash, Kind as _, List, Set, Value};
 use super::zset::Zset;
-use super::Keyspace;
 use crate::now::Now;
 use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
 
@@ -92,7 +92,9 @@ impl Growing {
             }
             (Self::Value(Value::Set(set)), Part::Element(member)) => set.0.set(member, b""),
             (Self::Value(Value::Hash(hash)), Part::Field(field, value)) => hash.0.set(field, value),
-            (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => zset.insert(member, score).is_none(),
+            (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => {
+                zset.insert(member, score).is_none()
+            }
             _ => return Err(RdbFault::Damaged("a part of another type of value")),
         };
         if new { Ok(()) } else { Err(RdbFault::Twice("a member or field")) }

@@ -68,7 +68,8 @@ impl Compressor {
                 at += 1;
                 continue;
             };
-            let same = input[from..].iter().zip(&input[at..]).take(COPY_MAX).take_while(|(a, b)| a == b).count();
+            let same =
+                input[from..].iter().zip(&input[at..]).take(COPY_MAX).take_while(|(a, b)| a == b).count();
             if same < 3 {
                 at += 1;
                 continue;

@@ -41,7 +41,9 @@ enum Form {
     Listpack,
     /// Bytes of an integer.
     Intset(usize),
-    Zipmap { value: bool },
+    Zipmap {
+        value: bool,
+    },
 }
 
 type Entry<'a> = Result<Element<'a>, RdbFault>;

@@ -165,7 +165,9 @@ impl Reader {
             }
             opcode::AUX => self.state = State::Skip(1),
             opcode::FUNCTION => self.state = State::Skip(0),
-            code @ opcode::MODULE => return Err(RdbFault::Unsupported("what a module keeps beside keys", code).into()),
+            code @ opcode::MODULE => {
+                return Err(RdbFault::Unsupported("what a module keeps beside keys", code).into());
+            }
             opcode::END if self.version <= UNCHECKED_VERSION_MAX => self.state = State::End,
             opcode::END => self.state = State::Checksum,
             code => match ValueReader::new(code) {

@@ -151,7 +151,9 @@ impl ValueReader {
             self.plain = Some(match cursor.length()? {
                 1 => true,
                 2 => false,
-                _ => return Err(RdbFault::Damaged("a node of a list that is neither plain nor packed").into()),
+                _ => {
+                    return Err(RdbFault::Damaged("a node of a list that is neither plain nor packed").into());
+                }
             });
             return Ok(false);
         };
