@@ -7,7 +7,7 @@
 //! | several threads that read and write; commands are executed by one at a time, so that each is atomic | execute commands of several threads at once |
 //! | an append-only file with promises that are tested: see [`aof`]; snapshots that Redis reads: see [`snapshots`] | streams, also in snapshots |
 //! | follow a Redis as its replica: see [`replica`] | have replicas |
-//! | commands of your own, in ten lines | scripts, modules |
+//! | commands of your own, in ten lines; storage of your own, by a trait ([`storage`]) | scripts, modules |
 //! | bounds on all that a client can make it hold ([`Limits`]), and the next client's turn whatever the others send | bound how many clients come from one address |
 //! | maxclients, protected mode, passwords and users, output limits, idle timeouts, as Redis has them | change the server's own parameters by CONFIG SET: what the commands need, yes; threads, file and bounds are set at the start |
 //!
@@ -47,6 +47,7 @@ mod client;
 mod clients;
 mod clock;
 mod error;
+mod journal;
 mod limits;
 mod refusals;
 pub mod replica;
@@ -54,11 +55,12 @@ mod server;
 mod settings;
 mod shared;
 pub mod snapshots;
+pub mod storage;
 #[cfg(feature = "tls")]
 mod tls;
 mod worker;
 
-pub use aof::{AofSettings, Fsync, Replayed};
+pub use aof::{AofSettings, Fsync};
 pub use error::{AofError, RunError, SnapshotError, StartError};
 pub use limits::Limits;
 pub use netdyno_io::tcp::Backend;
@@ -66,5 +68,6 @@ pub use netdyno_kv_core as core;
 pub use server::{Server, Stopper};
 pub use settings::Builder;
 pub use snapshots::SnapshotSettings;
+pub use storage::{Replayed, Storage};
 #[cfg(feature = "tls")]
 pub use tls::{AuthClients, TlsError, TlsSettings};

@@ -9,8 +9,8 @@ use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Output, SessionId};
 
 use crate::Limits;
-use crate::aof::Aof;
 use crate::clock::Clock;
+use crate::journal::Journal;
 use crate::snapshots::Snapshots;
 
 pub(crate) struct Shared {
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// Refuse clients from other machines while there is no password.
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
-    pub(crate) aof: Option<Aof>,
+    pub(crate) journal: Option<Journal>,
     pub(crate) snapshots: Option<Snapshots>,
     clients: AtomicUsize,
     stop: AtomicBool,
@@ -56,10 +56,10 @@ pub(crate) struct Poisoned;
 impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
-        let SharedSettings { clock, limits, protected, idle_timeout_ms, aof, snapshots } = settings;
+        let SharedSettings { clock, limits, protected, idle_timeout_ms, journal, snapshots } = settings;
         let core = Mutex::new(Core { engine, owners: HashMap::new() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { core, posts, clock, limits, protected, idle_timeout_ms, aof, snapshots, clients, stop }
+        Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, snapshots, clients, stop }
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Core>, Poisoned> {
@@ -100,7 +100,7 @@ pub(crate) struct SharedSettings {
     pub(crate) limits: Limits,
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
-    pub(crate) aof: Option<Aof>,
+    pub(crate) journal: Option<Journal>,
     pub(crate) snapshots: Option<Snapshots>,
 }
 

@@ -1,7 +1,7 @@
 //! A thread that serves clients, in turns.
 //!
 //! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take
-//! what is to be told to others and what is to be written to the append-only file; without the lock, write that file;
+//! what is to be told to others and what is to be kept; without the lock, have that kept;
 //! then send.
 
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use netdyno_kv_core::{Now, Output, Wish};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
-use crate::aof::Aof;
 use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
+use crate::journal::Journal;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
 use crate::replica::Replica;
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     letters: Vec<(Key, Output)>,
     /// Threads that were written to in this turn.
     to_wake: Vec<bool>,
-    /// Clients that changed something in this turn: they have answers that may not go out before the file is synced.
+    /// Clients that changed something in this turn: they have answers that may not go out before that is kept.
     writers: Vec<Key>,
     /// Clients that are to be closed once they have their answers: not before those may go out.
     leaving: Vec<Key>,
@@ -98,11 +98,12 @@ impl Worker {
             let shared = self.shared.clone();
             let mut core = shared.lock().map_err(|_| RunError::Panicked)?;
             self.with_lock(&mut core, now);
-            let position = shared.aof.as_ref().map(|aof| aof.append(&mut core.engine, self.index == 0));
+            let position =
+                shared.journal.as_ref().map(|journal| journal.append(&mut core.engine, self.index == 0));
             drop(core);
             // Before anybody has an answer.
-            if let (Some(aof), Some(position)) = (&shared.aof, position)
-                && aof.commit(position).is_err()
+            if let (Some(journal), Some(position)) = (&shared.journal, position)
+                && journal.commit(position).is_err()
             {
                 self.disown();
             }
@@ -164,15 +165,15 @@ impl Worker {
 
     /// Whether there is something to do for the thread that leads: keys on their way into a file.
     fn brings_forward(&self) -> bool {
-        let rewriting = || self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        let rewriting = || self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
         let saving = || self.shared.snapshots.as_ref().is_some_and(Snapshots::is_wanted);
         self.index == 0 && (rewriting() || saving())
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
         // Written before our turn, so that they come before our own answers.
-        if let Some(aof) = &self.shared.aof {
-            aof.tell(&mut core.engine);
+        if let Some(journal) = &self.shared.journal {
+            journal.tell(&mut core.engine);
         }
         self.take_letters(core);
         self.open_and_close(core, now);
@@ -209,12 +210,6 @@ impl Worker {
     /// What one thread does for all.
     fn lead(&mut self, core: &mut Core, now: Now) {
         self.replica.turn(&mut core.engine, &mut self.wire, now);
-        if let Some(aof) = &self.shared.aof
-            && *self.replica.copied()
-            && aof.want_rewrite()
-        {
-            *self.replica.copied() = false;
-        }
         if let Some(snapshots) = &self.shared.snapshots {
             snapshots.advance(&mut core.engine, now);
         }
@@ -239,7 +234,7 @@ impl Worker {
                 self.to_wake[0] = true;
             }
             Wish::Rewrite => {
-                if self.shared.aof.as_ref().is_some_and(Aof::want_rewrite) {
+                if self.shared.journal.as_ref().is_some_and(Journal::want_rewrite) {
                     // The thread that leads.
                     self.to_wake[0] = true;
                 }

@@ -228,6 +228,22 @@ impl Engine {
         id
     }
 
+    /// Where the keys stand in a command, as far as it is known.
+    pub fn key_positions(&self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
+        let index = args.first().and_then(|name| self.commands.find(name));
+        index.map(|index| self.commands.get(index).spec.keys.positions(args)).into_iter().flatten()
+    }
+
+    /// Appends commands in RESP that make what a key of a database has; `false` if it has nothing.
+    pub fn tell_key(&self, db: usize, key: &[u8], out: &mut Vec<u8>) -> bool {
+        self.keys.tell(db, key, out)
+    }
+
+    /// Tells all keys of a database, each with commands in RESP that make what it has.
+    pub fn tell_database(&self, db: usize, visit: impl FnMut(&[u8], &[u8])) {
+        self.keys.tell_all(db, visit);
+    }
+
     /// Keys in all databases, those included whose time is over and that nobody has asked for since.
     pub fn keys(&self) -> usize {
         (0..self.keys.databases()).map(|db| self.keys.sizes(db).0).sum()

@@ -36,19 +36,12 @@ pub(crate) struct Replica {
     has_more: bool,
     trouble: Option<String>,
     for_good: bool,
-    /// All keys are others now: what is kept of them elsewhere is to be made anew.
-    copied: bool,
 }
 
 impl Replica {
     /// Whether this connection is the link's.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.key == Some(key)
-    }
-
-    /// Whether all keys have become others, which the log does not tell.
-    pub(crate) fn copied(&mut self) -> &mut bool {
-        &mut self.copied
     }
 
     /// How long nothing is to be done, unless something comes.
@@ -112,10 +105,7 @@ impl Replica {
             if input.is_empty() {
                 return;
             }
-            let was = link.state();
-            let received = link.receive(engine, now, &mut self.position, input, output);
-            self.copied |= was == LinkState::Sync && link.state() == LinkState::Connected;
-            match received {
+            match link.receive(engine, now, &mut self.position, input, output) {
                 Ok(0) => return,
                 Ok(done) => {
                     wire.consume(key, done);

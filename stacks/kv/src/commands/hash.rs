@@ -32,8 +32,9 @@ fn set(context: &mut Context<'_>, args: &[&[u8]], name: &'static str) -> Result<
     if args.len() % 2 == 1 {
         return Err(wrong_arguments(name));
     }
+    let small = context.keys.small;
     let new = context.keys.edit(args[1], true, |hash: &mut Hash| {
-        args[2..].chunks_exact(2).filter(|pair| hash.0.set(pair[0], pair[1])).count()
+        args[2..].chunks_exact(2).filter(|pair| hash.set(pair[0], pair[1], small)).count()
     })?;
     context.keys.changed_by(Class::HASH, "hset", args[1]);
     match name {
@@ -44,10 +45,11 @@ fn set(context: &mut Context<'_>, args: &[&[u8]], name: &'static str) -> Result<
 }
 
 fn set_if_absent(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let small = context.keys.small;
     let new = context.keys.edit(args[1], true, |hash: &mut Hash| {
-        let absent = !hash.0.contains(args[2]);
+        let absent = !hash.contains(args[2]);
         if absent {
-            hash.0.set(args[2], args[3]);
+            hash.set(args[2], args[3], small);
         }
         absent
     })?;
@@ -60,7 +62,7 @@ fn set_if_absent(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error>
 
 fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    match hash.and_then(|hash| hash.0.get(args[2])).and_then(|field| field.string()) {
+    match hash.and_then(|hash| hash.get(args[2])).and_then(|field| field.string()) {
         Some(value) => context.reply.bulk(value),
         None => context.reply.null(),
     }
@@ -71,7 +73,7 @@ fn get_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(args.len() - 2);
     for field in &args[2..] {
-        match hash.and_then(|hash| hash.0.get(field)).and_then(|field| field.string()) {
+        match hash.and_then(|hash| hash.get(field)).and_then(|field| field.string()) {
             Some(value) => context.reply.bulk(value),
             None => context.reply.null(),
         }
@@ -81,7 +83,7 @@ fn get_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn delete(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let deleted = context.keys.edit(args[1], false, |hash: &mut Hash| {
-        args[2..].iter().filter(|field| hash.0.remove(field).is_some()).count()
+        args[2..].iter().filter(|field| hash.remove(field)).count()
     })?;
     let deleted = deleted.unwrap_or(0);
     if deleted > 0 {
@@ -92,20 +94,20 @@ fn delete(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let length = context.keys.get::<Hash>(args[1])?.map_or(0, |hash| hash.0.len());
+    let length = context.keys.get::<Hash>(args[1])?.map_or(0, |hash| hash.len());
     context.reply.integer(length as i64);
     Ok(())
 }
 
 fn field_length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    let value = hash.and_then(|hash| hash.0.get(args[2])).and_then(|field| field.string());
+    let value = hash.and_then(|hash| hash.get(args[2])).and_then(|field| field.string());
     context.reply.integer(value.map_or(0, <[u8]>::len) as i64);
     Ok(())
 }
 
 fn exists(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let found = context.keys.get::<Hash>(args[1])?.is_some_and(|hash| hash.0.contains(args[2]));
+    let found = context.keys.get::<Hash>(args[1])?.is_some_and(|hash| hash.contains(args[2]));
     context.reply.integer(i64::from(found));
     Ok(())
 }
@@ -113,7 +115,7 @@ fn exists(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 /// A field's value as it is, before it is counted up: a hash is not made for a number that is none.
 fn current(context: &mut Context<'_>, key: &[u8], field: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let hash = context.keys.get::<Hash>(key)?;
-    Ok(hash.and_then(|hash| hash.0.get(field)).and_then(|field| field.string()).map(<[u8]>::to_vec))
+    Ok(hash.and_then(|hash| hash.get(field)).and_then(|field| field.string()).map(<[u8]>::to_vec))
 }
 
 fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -124,7 +126,8 @@ fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let new = old.checked_add(by).ok_or(Error::OVERFLOW)?;
     let text = new.to_string();
-    context.keys.edit(args[1], true, |hash: &mut Hash| hash.0.set(args[2], text.as_bytes()))?;
+    let small = context.keys.small;
+    context.keys.edit(args[1], true, |hash: &mut Hash| hash.set(args[2], text.as_bytes(), small))?;
     context.keys.changed_by(Class::HASH, "hincrby", args[1]);
     context.reply.integer(new);
     Ok(())
@@ -140,7 +143,8 @@ fn increment_float(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Erro
         return Err(Error::fixed("ERR hash value is not a float"));
     }
     let new = number::add_decimal(&old, args[3]).ok_or(Error::NOT_FINITE)?;
-    context.keys.edit(args[1], true, |hash: &mut Hash| hash.0.set(args[2], new.as_bytes()))?;
+    let small = context.keys.small;
+    context.keys.edit(args[1], true, |hash: &mut Hash| hash.set(args[2], new.as_bytes(), small))?;
     context.keys.changed_by(Class::HASH, "hincrbyfloat", args[1]);
     context.log(&[b"HSET", args[1], args[2], new.as_bytes()]);
     context.reply.bulk(new.as_bytes());
@@ -149,8 +153,8 @@ fn increment_float(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Erro
 
 fn all(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    context.reply.map(hash.map_or(0, |hash| hash.0.len()));
-    for field in hash.into_iter().flat_map(|hash| hash.0.iter()) {
+    context.reply.map(hash.map_or(0, |hash| hash.len()));
+    for field in hash.into_iter().flat_map(|hash| hash.iter()) {
         context.reply.bulk(field.key());
         context.reply.bulk(field.string().unwrap_or_default());
     }
@@ -159,15 +163,15 @@ fn all(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    context.reply.array(hash.map_or(0, |hash| hash.0.len()));
-    hash.into_iter().flat_map(|hash| hash.0.iter()).for_each(|field| context.reply.bulk(field.key()));
+    context.reply.array(hash.map_or(0, |hash| hash.len()));
+    hash.into_iter().flat_map(|hash| hash.iter()).for_each(|field| context.reply.bulk(field.key()));
     Ok(())
 }
 
 fn values(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    context.reply.array(hash.map_or(0, |hash| hash.0.len()));
-    let values = hash.into_iter().flat_map(|hash| hash.0.iter());
+    context.reply.array(hash.map_or(0, |hash| hash.len()));
+    let values = hash.into_iter().flat_map(|hash| hash.iter());
     values.for_each(|field| context.reply.bulk(field.string().unwrap_or_default()));
     Ok(())
 }

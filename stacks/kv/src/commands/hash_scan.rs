@@ -4,7 +4,7 @@ use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
 use crate::glob;
-use crate::keyspace::{Hash, Set, TextTable, Zset};
+use crate::keyspace::{Hash, Set, Zset};
 use crate::limits::DRAWN_MAX;
 use crate::number;
 use crate::random::Random;
@@ -62,7 +62,7 @@ fn scan_hash(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let scan = Scan::parse(args[2], &args[3..], false)?;
     let mut items = Vec::new();
     let cursor = context.keys.get::<Hash>(args[1])?.map_or(0, |hash| {
-        hash.0.scan(scan.cursor, scan.count, |field| {
+        hash.scan(scan.cursor, scan.count, |field| {
             if scan.wants(field.key()) {
                 items.push(field.key().to_vec());
                 items.push(field.string().unwrap_or_default().to_vec());
@@ -77,9 +77,9 @@ fn scan_set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let scan = Scan::parse(args[2], &args[3..], false)?;
     let mut items = Vec::new();
     let cursor = context.keys.get::<Set>(args[1])?.map_or(0, |set| {
-        set.0.scan(scan.cursor, scan.count, |member| {
-            if scan.wants(member.key()) {
-                items.push(member.key().to_vec());
+        set.scan(scan.cursor, scan.count, |member| {
+            if scan.wants(member) {
+                items.push(member.to_vec());
             }
         })
     });
@@ -126,20 +126,22 @@ pub(super) fn draw_count(text: &[u8], limit: i64) -> Result<i64, Error> {
     Ok(count)
 }
 
-/// Random keys of a table: without repetition if `count` is positive.
-pub(super) fn draw_entries<'a>(
-    table: &'a TextTable,
+/// Random elements of so many, of which `one` gives any: without repetition if `count` is positive.
+pub(super) fn draw_some<T: Ord + Copy>(
     random: &mut Random,
     count: i64,
-) -> Vec<&'a crate::keyspace::TextEntry> {
+    len: usize,
+    one: impl Fn(&mut Random) -> Option<T>,
+    all: impl FnOnce() -> Vec<T>,
+) -> Vec<T> {
     if count < 0 {
-        return (0..count.unsigned_abs()).filter_map(|_| table.random(random)).collect();
+        return (0..count.unsigned_abs()).filter_map(|_| one(random)).collect();
     }
     let wanted = usize::try_from(count).unwrap_or(usize::MAX);
-    if wanted >= table.len() {
-        return table.iter().collect();
+    if wanted >= len {
+        return all();
     }
-    if wanted * 4 < table.len() {
+    if wanted * 4 < len {
         // Few of many: those that come twice are drawn anew.
         let mut seen = std::collections::BTreeSet::new();
         let mut drawn = Vec::with_capacity(wanted);
@@ -147,13 +149,19 @@ pub(super) fn draw_entries<'a>(
             if drawn.len() == wanted {
                 return drawn;
             }
-            if let Some(entry) = table.random(random).filter(|entry| seen.insert(entry.key())) {
-                drawn.push(entry);
-            }
+            drawn.extend(one(random).filter(|drawn| seen.insert(*drawn)));
         }
     }
-    let all: Vec<_> = table.iter().collect();
+    let all = all();
     draw(random, count, all.len()).into_iter().map(|at| all[at]).collect()
+}
+
+fn draw_fields<'a>(hash: &'a Hash, random: &mut Random, count: i64) -> Vec<(&'a [u8], &'a [u8])> {
+    let one = |random: &mut Random| {
+        hash.random(random).map(|field| (field.key(), field.string().unwrap_or_default()))
+    };
+    let all = || hash.iter().map(|field| (field.key(), field.string().unwrap_or_default())).collect();
+    draw_some(random, count, hash.len(), one, all)
 }
 
 fn random_fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -167,22 +175,22 @@ fn random_fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error>
     let mut random = Random::new(context.keys.random.next());
     let hash = context.keys.get::<Hash>(args[1])?;
     let Some(count) = count else {
-        match hash.and_then(|hash| hash.0.random(&mut random)) {
+        match hash.and_then(|hash| hash.random(&mut random)) {
             Some(field) => context.reply.bulk(field.key()),
             None => context.reply.null(),
         }
         return Ok(());
     };
-    let drawn = hash.map(|hash| draw_entries(&hash.0, &mut random, count)).unwrap_or_default();
+    let drawn = hash.map(|hash| draw_fields(hash, &mut random, count)).unwrap_or_default();
     let nested = context.reply.protocol() == netdyno_resp::Protocol::Resp3;
     context.reply.array(if with_values && !nested { drawn.len() * 2 } else { drawn.len() });
-    for field in drawn {
+    for (field, value) in drawn {
         if with_values && nested {
             context.reply.array(2);
         }
-        context.reply.bulk(field.key());
+        context.reply.bulk(field);
         if with_values {
-            context.reply.bulk(field.string().unwrap_or_default());
+            context.reply.bulk(value);
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::connection::database;
 use crate::args::is;
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
-use crate::keyspace::{Class, Entry, Policy};
+use crate::keyspace::{Class, Entry, Policy, Small};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -143,10 +143,10 @@ fn arrives(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static 
     context.keys.signal(key);
 }
 
-/// The encoding that Redis would have, of a string; of others, what ours is nearest to.
-pub(super) fn encoding(entry: &Entry) -> &'static str {
+/// The encoding that Redis would have.
+pub(super) fn encoding(entry: &Entry, small: Small) -> &'static str {
     match (entry.value(), entry.string()) {
-        (Some(value), _) => value.encoding(),
+        (Some(value), _) => value.encoding(small),
         (None, Some(text)) if number::integer(text).is_some() => "int",
         (None, Some(text)) if text.len() <= 44 => "embstr",
         _ => "raw",
@@ -157,9 +157,11 @@ fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "object", OBJECT_TABLE)
 }
 
-type Tell = fn(&mut netdyno_resp::Reply<'_>, &Entry, Policy, crate::now::Now);
-
-fn about(context: &mut Context<'_>, args: &[&[u8]], tell: Tell) -> Result<(), Error> {
+fn about(
+    context: &mut Context<'_>,
+    args: &[&[u8]],
+    tell: impl Fn(&mut netdyno_resp::Reply<'_>, &Entry, Policy, crate::now::Now),
+) -> Result<(), Error> {
     let (policy, now) = (context.keys.policy, context.keys.now);
     match context.keys.peek(args[2]) {
         Some(entry) => tell(&mut context.reply, entry, policy, now),
@@ -189,7 +191,10 @@ fn frequency(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 const OBJECT_TABLE: &[Subcommand] = &[
-    ("encoding", 3, |c, a| about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry).as_bytes()))),
+    ("encoding", 3, |c, a| {
+        let small = c.keys.small;
+        about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry, small).as_bytes()))
+    }),
     ("refcount", 3, |c, a| about(c, a, |reply, _, _, _| reply.integer(1))),
     ("idletime", 3, idle_time),
     ("freq", 3, frequency),

@@ -1,10 +1,10 @@
 //! Sets.
 
-use super::hash_scan::{draw_count, draw_entries};
+use super::hash_scan::{draw_count, draw_some};
 use crate::args::count;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Set};
+use crate::keyspace::{Class, Member, Set};
 use crate::random::Random;
 use crate::spec::{Flags, Group, Keys};
 
@@ -26,8 +26,9 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 fn add(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let small = context.keys.small;
     let added = context.keys.edit(args[1], true, |set: &mut Set| {
-        args[2..].iter().filter(|member| set.0.set(member, b"")).count()
+        args[2..].iter().filter(|member| set.add(member, small)).count()
     })?;
     let added = added.unwrap_or(0);
     if added > 0 {
@@ -38,9 +39,9 @@ fn add(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let removed = context.keys.edit(args[1], false, |set: &mut Set| {
-        args[2..].iter().filter(|member| set.0.remove(member).is_some()).count()
-    })?;
+    let removed = context
+        .keys
+        .edit(args[1], false, |set: &mut Set| args[2..].iter().filter(|member| set.remove(member)).count())?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.keys.changed_by(Class::SET, "srem", args[1]);
@@ -51,7 +52,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn move_member(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (from, to, member) = (args[1], args[2], args[3]);
-    let found = context.keys.get::<Set>(from)?.map(|set| set.0.contains(member));
+    let found = context.keys.get::<Set>(from)?.map(|set| set.contains(member));
     if found.is_some() {
         context.keys.get::<Set>(to)?;
     }
@@ -59,9 +60,10 @@ fn move_member(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         context.reply.integer(i64::from(found == Some(true)));
         return Ok(());
     }
-    context.keys.edit(from, false, |set: &mut Set| set.0.remove(member))?;
+    context.keys.edit(from, false, |set: &mut Set| set.remove(member))?;
     context.keys.changed_by(Class::SET, "srem", from);
-    let new = context.keys.edit(to, true, |set: &mut Set| set.0.set(member, b""))?;
+    let small = context.keys.small;
+    let new = context.keys.edit(to, true, |set: &mut Set| set.add(member, small))?;
     if new == Some(true) {
         context.keys.changed_by(Class::SET, "sadd", to);
     }
@@ -70,7 +72,7 @@ fn move_member(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn is_member(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let found = context.keys.get::<Set>(args[1])?.is_some_and(|set| set.0.contains(args[2]));
+    let found = context.keys.get::<Set>(args[1])?.is_some_and(|set| set.contains(args[2]));
     context.reply.integer(i64::from(found));
     Ok(())
 }
@@ -79,21 +81,21 @@ fn are_members(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let set = context.keys.get::<Set>(args[1])?;
     context.reply.array(args.len() - 2);
     for member in &args[2..] {
-        context.reply.integer(i64::from(set.is_some_and(|set| set.0.contains(member))));
+        context.reply.integer(i64::from(set.is_some_and(|set| set.contains(member))));
     }
     Ok(())
 }
 
 fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let length = context.keys.get::<Set>(args[1])?.map_or(0, |set| set.0.len());
+    let length = context.keys.get::<Set>(args[1])?.map_or(0, |set| set.len());
     context.reply.integer(length as i64);
     Ok(())
 }
 
 fn members(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let set = context.keys.get::<Set>(args[1])?;
-    context.reply.set(set.map_or(0, |set| set.0.len()));
-    set.into_iter().flat_map(|set| set.0.iter()).for_each(|member| context.reply.bulk(member.key()));
+    context.reply.set(set.map_or(0, |set| set.len()));
+    set.into_iter().flat_map(|set| set.iter()).for_each(|member| context.reply.bulk(member.as_slice()));
     Ok(())
 }
 
@@ -110,13 +112,13 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         None => Vec::new(),
         Some(set) => {
             let wanted = i64::try_from(most.unwrap_or(1)).unwrap_or(i64::MAX);
-            draw_entries(&set.0, &mut random, wanted).iter().map(|member| member.key().into()).collect()
+            draw_members(set, &mut random, wanted).iter().map(|member| member.as_slice().into()).collect()
         }
     };
     if !drawn.is_empty() {
         context.keys.edit(key, false, |set: &mut Set| {
             drawn.iter().for_each(|member| {
-                set.0.remove(member);
+                set.remove(member);
             });
         })?;
         context.keys.changed_by(Class::SET, "spop", key);
@@ -139,6 +141,10 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
+fn draw_members<'a>(set: &'a Set, random: &mut Random, count: i64) -> Vec<Member<'a>> {
+    draw_some(random, count, set.len(), |random| set.random(random), || set.iter().collect())
+}
+
 fn random(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let count = match args {
         [_, _] => None,
@@ -148,14 +154,14 @@ fn random(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let mut random = Random::new(context.keys.random.next());
     let set = context.keys.get::<Set>(args[1])?;
     let Some(count) = count else {
-        match set.and_then(|set| set.0.random(&mut random)) {
-            Some(member) => context.reply.bulk(member.key()),
+        match set.and_then(|set| set.random(&mut random)) {
+            Some(member) => context.reply.bulk(member.as_slice()),
             None => context.reply.null(),
         }
         return Ok(());
     };
-    let drawn = set.map(|set| draw_entries(&set.0, &mut random, count)).unwrap_or_default();
+    let drawn = set.map(|set| draw_members(set, &mut random, count)).unwrap_or_default();
     context.reply.array(drawn.len());
-    drawn.iter().for_each(|member| context.reply.bulk(member.key()));
+    drawn.iter().for_each(|member| context.reply.bulk(member.as_slice()));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::args::is;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Set, TextTable, Value};
+use crate::keyspace::{Class, Set, Value};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -35,36 +35,36 @@ fn compute(
     keys: &[&[u8]],
     operation: Operation,
     most: usize,
-) -> Result<TextTable, Error> {
-    let mut result = TextTable::new(context.keys.hasher());
+) -> Result<Set, Error> {
+    let mut result = Set::new(context.keys.hasher());
     for key in keys {
         context.keys.get::<Set>(key)?;
     }
     let space = &*context.keys;
-    let now = space.judged_ms();
+    let (now, small) = (space.judged_ms(), space.small);
     // None has expired: each was looked at just now.
-    let sets: Vec<Option<&TextTable>> = keys
+    let sets: Vec<Option<&Set>> = keys
         .iter()
         .map(|key| {
             let entry = space.table().get(key).filter(|entry| entry.deadline().is_none_or(|at| at > now))?;
             match entry.value() {
-                Some(Value::Set(set)) => Some(&set.0),
+                Some(Value::Set(set)) => Some(set),
                 _ => None,
             }
         })
         .collect();
     match operation {
         Operation::Union => sets.iter().flatten().flat_map(|set| set.iter()).for_each(|member| {
-            result.set(member.key(), b"");
+            result.add(member.as_slice(), small);
         }),
         Operation::Diff => {
             let (first, others) =
                 sets.split_first().map_or((None, &[][..]), |(first, others)| (*first, others));
             let members = first.into_iter().flat_map(|set| set.iter());
             for member in
-                members.filter(|member| !others.iter().flatten().any(|set| set.contains(member.key())))
+                members.filter(|member| !others.iter().flatten().any(|set| set.contains(member.as_slice())))
             {
-                result.set(member.key(), b"");
+                result.add(member.as_slice(), small);
             }
         }
         Operation::Inter => {
@@ -72,9 +72,9 @@ fn compute(
             let smallest = sets.iter().min_by_key(|set| set.len());
             let members = smallest.into_iter().flat_map(|set| set.iter());
             for member in
-                members.filter(|member| sets.iter().all(|set| set.contains(member.key()))).take(most)
+                members.filter(|member| sets.iter().all(|set| set.contains(member.as_slice()))).take(most)
             {
-                result.set(member.key(), b"");
+                result.add(member.as_slice(), small);
             }
         }
     }
@@ -84,7 +84,7 @@ fn compute(
 fn answer(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Result<(), Error> {
     let result = compute(context, &args[1..], operation, usize::MAX)?;
     context.reply.set(result.len());
-    result.iter().for_each(|member| context.reply.bulk(member.key()));
+    result.iter().for_each(|member| context.reply.bulk(member.as_slice()));
     Ok(())
 }
 
@@ -101,7 +101,7 @@ fn store(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Res
     if length == 0 {
         context.keys.delete(args[1]);
     } else {
-        context.keys.put(args[1], Value::Set(Set(result)));
+        context.keys.put(args[1], Value::Set(result));
         context.keys.changed_by(Class::SET, event, args[1]);
     }
     context.reply.integer(length as i64);

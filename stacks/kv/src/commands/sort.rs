@@ -72,7 +72,7 @@ fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<
         None => context.keys.string(&key).ok()?.map(<[u8]>::to_vec),
         Some(at) => {
             let hash = context.keys.get::<Hash>(&key).ok()??;
-            hash.0.get(&pattern[at + 2..])?.string().map(<[u8]>::to_vec)
+            hash.get(&pattern[at + 2..])?.string().map(<[u8]>::to_vec)
         }
     }
 }
@@ -81,7 +81,7 @@ fn elements(context: &mut Context<'_>, key: &[u8]) -> Result<(Vec<Vec<u8>>, bool
     match context.keys.read(key).map(|entry| entry.value()) {
         None => Ok((Vec::new(), false)),
         Some(Some(Value::List(list))) => Ok((list.iter().map(|e| e.as_slice().to_vec()).collect(), false)),
-        Some(Some(Value::Set(set))) => Ok((set.0.iter().map(|e| e.key().to_vec()).collect(), true)),
+        Some(Some(Value::Set(set))) => Ok((set.iter().map(|e| e.as_slice().to_vec()).collect(), true)),
         Some(Some(Value::Zset(zset))) => Ok((zset.iter().map(|s| s.member().to_vec()).collect(), false)),
         Some(_) => Err(Error::WRONG_TYPE),
     }

@@ -6,7 +6,7 @@ use super::zset_range::save;
 use crate::args::{Split, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Value, Zset};
+use crate::keyspace::{Set, Value, Zset};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -52,7 +52,7 @@ impl Aggregate {
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Nothing,
-    Set(&'a crate::keyspace::TextTable),
+    Set(&'a Set),
     Zset(&'a Zset),
 }
 
@@ -73,10 +73,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn each(self, mut visit: impl FnMut(&'a [u8], f64)) {
+    fn each(self, mut visit: impl FnMut(&[u8], f64)) {
         match self {
             Self::Nothing => {}
-            Self::Set(set) => set.iter().for_each(|entry| visit(entry.key(), 1.0)),
+            Self::Set(set) => set.iter().for_each(|member| visit(member.as_slice(), 1.0)),
             Self::Zset(zset) => zset.iter().for_each(|scored| visit(scored.member(), scored.score)),
         }
     }
@@ -100,7 +100,7 @@ fn sources<'a>(context: &'a mut Context<'_>, keys: &[&[u8]]) -> Result<Vec<Sourc
     let of = |key: &&[u8]| {
         let entry = space.table().get(key).filter(|entry| entry.deadline().is_none_or(|at| at > now));
         match entry.and_then(|entry| entry.value()) {
-            Some(Value::Set(set)) => Source::Set(&set.0),
+            Some(Value::Set(set)) => Source::Set(set),
             Some(Value::Zset(zset)) => Source::Zset(zset),
             _ => Source::Nothing,
         }

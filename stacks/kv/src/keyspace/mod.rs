@@ -5,15 +5,19 @@ mod deadlines;
 mod dump;
 mod entry;
 mod evict;
+mod hash;
 mod hasher;
 mod log;
 mod notify;
+mod ordered;
 mod segment;
 mod sequence;
+mod set;
 mod short;
 mod snapshot;
 mod stored;
 mod table;
+mod tell;
 mod value;
 mod warm;
 mod watch;
@@ -25,17 +29,18 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use access::Policy;
 pub(crate) use deadlines::Expiry;
 pub(crate) use dump::Dump;
-pub(crate) use entry::TextEntry;
+pub(crate) use hash::{Hash, Small};
 pub(crate) use hasher::Hasher;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
+pub(crate) use set::{Member, Set};
 pub(crate) use short::Short;
 pub(crate) use snapshot::Snapshot;
 pub use stored::Loaded;
 pub(crate) use stored::{Coming, Filling, payload};
-pub(crate) use table::{Position, TextTable};
+pub(crate) use table::Position;
 use value::Table;
-pub(crate) use value::{Entry, Hash, Kind, List, Set, Value};
+pub(crate) use value::{Entry, Kind, List, Value};
 pub(crate) use watch::Watch;
 pub(crate) use zset::{Scored, Zset};
 
@@ -105,6 +110,8 @@ pub(crate) struct Keyspace {
     pub(crate) policy: Policy,
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
+    /// Which hashes and sets keep an order.
+    pub(crate) small: Small,
     pub(crate) active_expiry: bool,
     pub(crate) expiry: Expiry,
     pub(crate) dump: Option<Dump>,
@@ -134,6 +141,7 @@ impl Keyspace {
             policy: Policy::default(),
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
+            small: Small::default(),
             active_expiry: true,
             expiry: Expiry::Remove,
             dump: None,

@@ -1,9 +1,11 @@
 //! Entries as the RDB format has them, both ways.
 
 use super::Keyspace;
+use super::hash::{Hash, Small};
 use super::hasher::Hasher;
+use super::set::Set;
 use super::short::Short;
-use super::value::{Entry, Hash, Kind as _, List, Set, Value};
+use super::value::{Entry, Kind as _, List, Value};
 use super::zset::Zset;
 use crate::now::Now;
 use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
@@ -39,12 +41,12 @@ pub(super) fn write_value(entry: &Entry, to: &mut ValueWriter, out: &mut Vec<u8>
             list.iter().for_each(|element| to.part(Part::Element(element.as_slice()), out));
         }
         Some(Value::Set(set)) => {
-            to.count(set.0.len(), out);
-            set.0.iter().for_each(|member| to.part(Part::Element(member.key()), out));
+            to.count(set.len(), out);
+            set.iter().for_each(|member| to.part(Part::Element(member.as_slice()), out));
         }
         Some(Value::Hash(hash)) => {
-            to.count(hash.0.len(), out);
-            let fields = hash.0.iter().map(|field| (field.key(), field.string().unwrap_or_default()));
+            to.count(hash.len(), out);
+            let fields = hash.iter().map(|field| (field.key(), field.string().unwrap_or_default()));
             fields.for_each(|(field, value)| to.part(Part::Field(field, value), out));
         }
         Some(Value::Zset(zset)) => {
@@ -80,7 +82,7 @@ impl Growing {
         })
     }
 
-    fn add(&mut self, part: Part<'_>) -> Result<(), RdbFault> {
+    fn add(&mut self, part: Part<'_>, small: Small) -> Result<(), RdbFault> {
         let new = match (self, part) {
             (Self::Text(text), Part::Element(bytes)) => {
                 text.extend_from_slice(bytes);
@@ -90,8 +92,8 @@ impl Growing {
                 list.push_back(Short::new(element));
                 true
             }
-            (Self::Value(Value::Set(set)), Part::Element(member)) => set.0.set(member, b""),
-            (Self::Value(Value::Hash(hash)), Part::Field(field, value)) => hash.0.set(field, value),
+            (Self::Value(Value::Set(set)), Part::Element(member)) => set.add(member, small),
+            (Self::Value(Value::Hash(hash)), Part::Field(field, value)) => hash.set(field, value, small),
             (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => {
                 zset.insert(member, score).is_none()
             }
@@ -135,7 +137,8 @@ impl Sink for Filling<'_> {
     }
 
     fn part(&mut self, part: Part<'_>) -> Result<(), RdbFault> {
-        self.coming.0.as_mut().map_or(Ok(()), |(_, growing)| growing.add(part))
+        let small = self.keys.small;
+        self.coming.0.as_mut().map_or(Ok(()), |(_, growing)| growing.add(part, small))
     }
 
     fn end(&mut self) -> Result<(), RdbFault> {
@@ -156,6 +159,13 @@ impl Sink for Filling<'_> {
         }
         let mut entry = growing.entry(hash, &header.key);
         entry.set_deadline(header.deadline);
+        if self.keys.log.is_on() {
+            // What is kept elsewhere gets it, too.
+            let at = header.deadline.unwrap_or(0);
+            let (mut digits, payload) = (itoa::Buffer::new(), payload(&entry));
+            let at = digits.format(at).as_bytes();
+            self.keys.log.append(header.db, &[b"RESTORE", &header.key, at, &payload, b"REPLACE", b"ABSTTL"]);
+        }
         self.keys.place(entry);
         self.keys.set_usage(&header.key, header.usage);
         self.loaded.keys += 1;
@@ -166,6 +176,7 @@ impl Sink for Filling<'_> {
 /// One value, without a place.
 struct Single<'a> {
     hasher: &'a Hasher,
+    small: Small,
     growing: Option<Growing>,
 }
 
@@ -176,7 +187,8 @@ impl Sink for Single<'_> {
     }
 
     fn part(&mut self, part: Part<'_>) -> Result<(), RdbFault> {
-        self.growing.as_mut().map_or(Ok(()), |growing| growing.add(part))
+        let small = self.small;
+        self.growing.as_mut().map_or(Ok(()), |growing| growing.add(part, small))
     }
 
     fn end(&mut self) -> Result<(), RdbFault> {
@@ -188,7 +200,7 @@ impl Sink for Single<'_> {
 impl Keyspace {
     /// What a checked payload holds, as an entry for this key.
     pub(crate) fn entry_of_payload(&self, key: &[u8], value: &[u8]) -> Result<Entry, RdbFault> {
-        let mut single = Single { hasher: &self.hasher, growing: None };
+        let mut single = Single { hasher: &self.hasher, small: self.small, growing: None };
         ValueReader::read_all(value, &mut single)?;
         let growing = single.growing.ok_or(RdbFault::CutOff)?;
         Ok(growing.entry(self.table().hash(key), key))

@@ -1,10 +1,11 @@
 //! What a key can hold beside a short string.
 
 use super::entry::Content;
+use super::hash::{Hash, Small};
 use super::hasher::Hasher;
 use super::sequence::Sequence;
+use super::set::Set;
 use super::short::Short;
-use super::table::TextTable;
 use super::zset::Zset;
 
 /// An entry of a database.
@@ -27,14 +28,6 @@ pub(crate) enum Value {
 /// A list's elements.
 pub(crate) type List = Sequence<Short>;
 
-/// Fields and their values.
-#[derive(Debug, Clone)]
-pub(crate) struct Hash(pub(crate) TextTable);
-
-/// Members.
-#[derive(Debug, Clone)]
-pub(crate) struct Set(pub(crate) TextTable);
-
 impl Value {
     /// As `TYPE` names it.
     pub(crate) fn type_name(&self) -> &'static str {
@@ -47,12 +40,15 @@ impl Value {
         }
     }
 
-    /// As `OBJECT ENCODING` names what is nearest to it.
-    pub(crate) fn encoding(&self) -> &'static str {
+    /// As `OBJECT ENCODING` of Redis 7.0 names it.
+    pub(crate) fn encoding(&self, small: Small) -> &'static str {
         match self {
             Self::Text(_) => "raw",
             Self::List(_) => "quicklist",
+            Self::Hash(hash) if hash.is_small() => "listpack",
+            Self::Set(set) if set.is_integers() => "intset",
             Self::Hash(_) | Self::Set(_) => "hashtable",
+            Self::Zset(zset) if zset.is_within(small.zset_entries, small.zset_bytes) => "listpack",
             Self::Zset(_) => "skiplist",
         }
     }
@@ -61,8 +57,8 @@ impl Value {
         match self {
             Self::Text(_) => false,
             Self::List(list) => list.len() == 0,
-            Self::Hash(hash) => hash.0.len() == 0,
-            Self::Set(set) => set.0.len() == 0,
+            Self::Hash(hash) => hash.len() == 0,
+            Self::Set(set) => set.len() == 0,
             Self::Zset(zset) => zset.len() == 0,
         }
     }
@@ -85,8 +81,8 @@ impl Content for Value {
         match self {
             Self::Text(text) => text.capacity(),
             Self::List(list) => list.memory_bytes(),
-            Self::Hash(hash) => hash.0.memory_bytes(),
-            Self::Set(set) => set.0.memory_bytes(),
+            Self::Hash(hash) => hash.memory_bytes(),
+            Self::Set(set) => set.memory_bytes(),
             Self::Zset(zset) => zset.memory_bytes(),
         }
     }
@@ -117,6 +113,6 @@ macro_rules! kind {
 }
 
 kind!(List, List, |_| Sequence::new());
-kind!(Hash, Hash, |hasher| Hash(TextTable::new(hasher)));
-kind!(Set, Set, |hasher| Set(TextTable::new(hasher)));
+kind!(Hash, Hash, Hash::new);
+kind!(Set, Set, Set::new);
 kind!(Zset, Zset, Zset::new);

@@ -56,6 +56,11 @@ impl Zset {
         self.scores.memory_bytes() + self.order.memory_bytes()
     }
 
+    /// Whether there are no more members than this, none longer than so many bytes.
+    pub(crate) fn is_within(&self, members: usize, bytes: usize) -> bool {
+        self.len() <= members && self.iter().all(|scored| scored.member().len() <= bytes)
+    }
+
     pub(crate) fn score(&self, member: &[u8]) -> Option<f64> {
         score_of(self.scores.get(member)?.string())
     }
