@@ -93,6 +93,19 @@ pub(crate) const ACKNOWLEDGED_EACH_US: u64 = 1_000_000;
 /// How often a link to a primary is tried, microseconds.
 pub(crate) const LINK_RETRIED_EACH_US: u64 = 1_000_000;
 
+/// Bytes of the history that a server which follows may be behind; with more it is cut off (`client-output-buffer-limit slave`).
+pub(crate) const FOLLOWER_BEHIND_BYTES: usize = 256 << 20;
+
+/// Bytes that it has not taken, with which it is given no more for now; and what it is given at once.
+pub(crate) const FOLLOWER_PENDING_BYTES: usize = 256 << 10;
+pub(crate) const FED_AT_ONCE_BYTES: usize = 256 << 10;
+
+/// How soon it is looked whether it has taken them, and whether a copy can begin, microseconds.
+pub(crate) const FEED_TRIED_EACH_US: u64 = 5000;
+
+/// How often those who follow hear something at least, microseconds (`repl-ping-replica-period`).
+pub(crate) const PING_EACH_US: u64 = 10_000_000;
+
 /// Bytes of changes whose room is kept for the next turn.
 pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
 

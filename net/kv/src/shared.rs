@@ -10,6 +10,7 @@ use netdyno_kv_core::{Engine, Output, SessionId};
 
 use crate::Limits;
 use crate::clock::Clock;
+use crate::feed::Feed;
 use crate::journal::Journal;
 use crate::snapshots::Snapshots;
 
@@ -34,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) engine: Engine,
     /// Where the client of each session is.
     pub(crate) owners: HashMap<SessionId, Owner>,
+    /// For servers that follow this one.
+    pub(crate) feed: Feed,
 }
 
 /// A client, and the thread that has it.
@@ -57,7 +60,7 @@ impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
         let SharedSettings { clock, limits, protected, idle_timeout_ms, journal, snapshots } = settings;
-        let core = Mutex::new(Core { engine, owners: HashMap::new() });
+        let core = Mutex::new(Core { engine, owners: HashMap::new(), feed: Feed::default() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, snapshots, clients, stop }
     }

@@ -4,12 +4,14 @@
 //! what is to be told to others and what is to be kept; without the lock, have that kept;
 //! then send.
 
+mod lead;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_io::tcp::{Event, Key};
-use netdyno_kv_core::{Now, Output, Wish};
+use netdyno_kv_core::{Now, Output};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
@@ -46,6 +48,8 @@ pub(crate) struct Worker {
     deadline_ms: Option<u64>,
     /// The link to the primary: the thread's that leads.
     replica: Replica,
+    /// When there is something to do for servers that follow, on the clock that never goes back.
+    feed_us: Option<u64>,
     /// Where the search for idle clients goes on.
     idle_at: usize,
 }
@@ -75,8 +79,10 @@ impl Worker {
             to_wake,
             writers: Vec::new(),
             leaving: Vec::new(),
-            deadline_ms: None,
+            // The first turn comes at once: there may be a primary to follow.
+            deadline_ms: Some(0),
             replica: Replica::default(),
+            feed_us: None,
             idle_at: 0,
         }
     }
@@ -128,8 +134,10 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
-        let replica = self.replica.timeout(self.shared.clock.now());
-        [engine, stalled, idle, replica].into_iter().flatten().min()
+        let now = self.shared.clock.now();
+        let replica = self.replica.timeout(now);
+        let feed = self.feed_us.map(|at| Duration::from_micros(at.saturating_sub(now.monotonic_us)));
+        [engine, stalled, idle, replica, feed].into_iter().flatten().min()
     }
 
     fn note_events(&mut self) {
@@ -154,7 +162,8 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        let replica = self.replica.timeout(now).is_some_and(|wait| wait.is_zero());
+        let replica = self.replica.timeout(now).is_some_and(|wait| wait.is_zero())
+            || self.feed_us.is_some_and(|at| at <= now.monotonic_us);
         events
             || due
             || replica
@@ -204,42 +213,8 @@ impl Worker {
             self.lead(core, now);
         }
         self.deliver(core);
+        self.feed(core, now);
         self.deadline_ms = core.engine.next_deadline();
-    }
-
-    /// What one thread does for all.
-    fn lead(&mut self, core: &mut Core, now: Now) {
-        self.replica.turn(&mut core.engine, &mut self.wire, now);
-        if let Some(snapshots) = &self.shared.snapshots {
-            snapshots.advance(&mut core.engine, now);
-        }
-    }
-
-    /// What a command wants of us.
-    fn fulfil(&mut self, core: &mut Core, now: Now, wish: Wish) {
-        let snapshots = self.shared.snapshots.as_ref();
-        match wish {
-            Wish::Shutdown { save, force } => {
-                if snapshots.is_none_or(|snapshots| snapshots.end(&mut core.engine, now, save, force)) {
-                    self.shared.stop();
-                } else {
-                    core.engine.refuse_shutdown();
-                }
-            }
-            // The thread that leads.
-            Wish::Follow => self.to_wake[0] = true,
-            Wish::Snapshot => {
-                snapshots.into_iter().for_each(|snapshots| snapshots.begin(&core.engine));
-                // The thread that leads.
-                self.to_wake[0] = true;
-            }
-            Wish::Rewrite => {
-                if self.shared.journal.as_ref().is_some_and(Journal::want_rewrite) {
-                    // The thread that leads.
-                    self.to_wake[0] = true;
-                }
-            }
-        }
     }
 
     fn open_and_close(&mut self, core: &mut Core, now: Now) {
@@ -379,6 +354,7 @@ impl Worker {
         if let Some(client) = self.clients.remove(key) {
             core.owners.remove(&client.session);
             core.engine.close(client.session);
+            core.feed.forget(client.session);
             self.shared.dismiss();
         }
     }

@@ -11,6 +11,7 @@ use crate::command::{Command, Commands};
 use crate::commands;
 use crate::config::Config;
 use crate::error::Error;
+use crate::followers::Followers;
 use crate::host::{Host, Wish};
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
@@ -51,6 +52,8 @@ impl Engine {
             host: Host::default(),
             saves: Saves::default(),
             replication: Replication::default(),
+            followers: Followers::default(),
+            history: run_id.clone(),
             started_ms: 0,
             info: BTreeMap::new(),
             run_id,
@@ -155,7 +158,7 @@ impl Engine {
         let deadlines = [
             self.keys.next_deadline(),
             self.world.blocking.next_deadline(),
-            self.world.saves.due_ms(self.keys.dirty),
+            self.world.saves.due_ms(self.keys.dirty).filter(|_| self.keys.snapshot.is_none()),
         ];
         deadlines.into_iter().flatten().min()
     }

@@ -14,6 +14,10 @@ pub enum Wish {
     Snapshot,
     /// `REPLICAOF`: that another primary is followed, or none ([`Engine::primary`](crate::Engine::primary)).
     Follow,
+    /// `PSYNC`: that another server follows this one ([`Engine::take_follower`](crate::Engine::take_follower)).
+    Feed,
+    /// `WAIT`: that those who follow are asked how far they are.
+    Ask,
     /// `BGREWRITEAOF`: that the append-only file is rewritten.
     Rewrite,
 }

@@ -91,14 +91,8 @@ impl Replication {
     }
 
     /// Lines of INFO.
-    pub(crate) fn tell(&self, run_id: &str, now: Now, text: &mut String) {
-        let Some(primary) = self.primary else {
-            let _ = write!(
-                text,
-                "role:master\r\nconnected_slaves:0\r\nmaster_replid:{run_id}\r\nmaster_repl_offset:0\r\n"
-            );
-            return;
-        };
+    pub(crate) fn tell(&self, now: Now, text: &mut String) {
+        let Some(primary) = self.primary else { return };
         let LinkStatus { state, history, offset, heard_ms, trouble } = &self.link;
         let up = *state == LinkState::Connected;
         let ago = if up { (now.unix_ms.saturating_sub(*heard_ms) / 1000) as i64 } else { -1 };

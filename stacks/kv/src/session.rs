@@ -83,6 +83,8 @@ pub(crate) enum OnTimeout {
     Run,
     /// It waits for something else, as long as that takes.
     Never,
+    /// How many servers have what it waits for.
+    Count,
 }
 
 /// A command that waits for keys, or for time.

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
+use crate::followers::Followers;
 use crate::host::Wish;
 use crate::keyspace::{Class, Expiry, Keyspace};
 use crate::pubsub::PubSub;
@@ -42,6 +43,9 @@ pub(crate) struct World {
     pub(crate) host: crate::host::Host,
     pub(crate) saves: Saves,
     pub(crate) replication: Replication,
+    pub(crate) followers: Followers,
+    /// Forty hexadecimal digits that name what is logged: it goes on until another primary is followed.
+    pub(crate) history: String,
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
@@ -69,6 +73,7 @@ impl World {
     pub(crate) fn close(&mut self, keys: &mut Keyspace, id: SessionId) {
         self.blocking.remove(keys, &mut self.sessions, id);
         self.pubsub.forget(&mut self.sessions, id);
+        self.followers.forget(id);
         if let Some(session) = self.sessions.close(id) {
             keys.watch.forget(id, &session.watched);
         }
@@ -80,6 +85,8 @@ impl World {
         if blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Never) {
             return false;
         }
+        let counts = blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Count);
+        let count = self.followers.stop_waiting(id);
         if self.blocking.remove(keys, &mut self.sessions, id).is_none() {
             return false;
         }
@@ -88,6 +95,7 @@ impl World {
         let mut reply = netdyno_resp::Reply::new(&mut out, session.protocol);
         match error {
             Some(text) => reply.error(text),
+            None if counts => reply.integer(count as i64),
             // Also of a command that gives a null at once in a transaction: so it is in Redis 7.0.
             None => reply.null_array(),
         }
@@ -97,8 +105,8 @@ impl World {
 }
 
 impl World {
-    /// A snapshot begins, of the keys as they are now.
-    pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
+    /// A copy of the keys as they are now begins.
+    pub(crate) fn begin_copy(&mut self, keys: &mut Keyspace) {
         let (made_s, used) = ((keys.now.unix_ms / 1000).to_string(), keys.memory_bytes().to_string());
         let about = [
             ("redis-ver", crate::config::REDIS_VERSION),
@@ -108,19 +116,32 @@ impl World {
             ("aof-base", "0"),
         ];
         keys.begin_snapshot(self.config.get("rdbcompression") == Some("yes"), &about);
+    }
+
+    /// A snapshot begins, of the keys as they are now.
+    pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
+        self.begin_copy(keys);
         self.saves.begin(keys.now, keys.dirty);
     }
 
     /// Follows this primary from now on, or nobody.
     pub(crate) fn follow(&mut self, keys: &mut Keyspace, primary: Option<SocketAddr>) {
         self.replication.follow(primary);
+        self.history = format!(
+            "{:016x}{:016x}{:08x}",
+            keys.random.next(),
+            keys.random.next(),
+            keys.random.next() as u32
+        );
         keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
     }
 
     /// One begins by itself, if it is time.
     pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
-        if !self.replication.loading && self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms)
-        {
+        if self.replication.loading || keys.snapshot.is_some() {
+            return;
+        }
+        if self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
             self.begin_save(keys);
             self.host.wish(Wish::Snapshot);
         }

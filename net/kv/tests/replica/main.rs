@@ -1,9 +1,10 @@
-//! A server of ours as a replica of Redis.
+//! A server of ours as a replica of Redis, and as a primary.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../snapshots/client.rs"]
 mod client;
+mod primary;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

@@ -102,7 +102,7 @@ fn persistence(context: &Context<'_>, text: &mut String) {
     let _ = write!(
         text,
         "aof_enabled:{}\r\naof_rewrite_in_progress:{}\r\n",
-        u8::from(context.keys.log.is_on()),
+        u8::from(context.keys.log.is_on() && !context.world.followers.own_log),
         u8::from(context.keys.dump.is_some()),
     );
 }
@@ -128,7 +128,14 @@ fn stats(context: &Context<'_>, text: &mut String) {
 }
 
 fn replication(context: &Context<'_>, text: &mut String) {
-    context.world.replication.tell(&context.world.run_id, context.keys.now, text);
+    let world = &context.world;
+    if world.replication.is_replica() {
+        return world.replication.tell(context.keys.now, text);
+    }
+    *text += "role:master\r\n";
+    world.followers.tell(context.keys.now.unix_ms, text);
+    let offset = world.followers.base + context.keys.log.len() as u64;
+    let _ = write!(text, "master_replid:{}\r\nmaster_repl_offset:{offset}\r\n", world.history);
 }
 
 fn command_stats(context: &Context<'_>, text: &mut String) {

@@ -1,11 +1,13 @@
-//! REPLICAOF, ROLE, WAIT: whose copy this server is.
+//! REPLICAOF, ROLE, WAIT, REPLCONF, PSYNC: whose copy this server is, and who is its.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::args::{integer, is};
-use crate::command::{Command, Context};
+use crate::command::{Command, Context, Waiting};
 use crate::error::Error;
+use crate::followers::Waiter;
 use crate::host::Wish;
+use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
@@ -15,6 +17,8 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("replicaof", 3, ADMIN, Keys::None, S, follow),
     Command::new("slaveof", 3, ADMIN, Keys::None, S, follow),
     Command::new("role", 1, ADMIN.with(Flags::FAST), Keys::None, S, role),
+    Command::new("replconf", -1, ADMIN.with(Flags::NO_MULTI), Keys::None, S, introduce),
+    Command::new("psync", 3, ADMIN.with(Flags::NO_MULTI), Keys::None, S, synchronise),
     Command::new("wait", 3, Flags::NONE, Keys::None, Group::Generic, wait),
 ];
 
@@ -45,10 +49,17 @@ fn address(host: &[u8], port: &[u8]) -> Result<SocketAddr, Error> {
 
 fn role(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     let Some(primary) = context.world.replication.primary else {
+        let offset = context.world.followers.base + context.keys.log.len() as u64;
         context.reply.array(3);
         context.reply.bulk(b"master");
-        context.reply.integer(0);
-        context.reply.array(0);
+        context.reply.integer(offset as i64);
+        context.reply.array(context.world.followers.iter().count());
+        for follower in context.world.followers.iter() {
+            context.reply.array(3);
+            context.reply.bulk(follower.address.as_bytes());
+            context.reply.bulk(follower.port.to_string().as_bytes());
+            context.reply.bulk(follower.acknowledged.to_string().as_bytes());
+        }
         return Ok(());
     };
     let link = &context.world.replication.link;
@@ -61,7 +72,7 @@ fn role(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// This server has no replicas: nobody has anything, and there is nothing to wait for.
+/// Until so many servers have applied all that was changed before.
 fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if context.world.replication.is_replica() {
         return Err(Error::fixed(
@@ -69,12 +80,73 @@ fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
              be writable (which is not the default) writes to replicas are just local and are not propagated.",
         ));
     }
-    integer(args[1])?;
+    let wanted = usize::try_from(integer(args[1])?).unwrap_or(0);
     let timeout = crate::number::integer(args[2]);
     let timeout = timeout.ok_or(Error::fixed("ERR timeout is not an integer or out of range"))?;
-    if timeout < 0 {
-        return Err(Error::fixed("ERR timeout is negative"));
+    let timeout = u64::try_from(timeout).map_err(|_| Error::fixed("ERR timeout is negative"))?;
+    let offset = context.world.followers.base + context.keys.log.len() as u64;
+    let count = context.world.followers.count(offset);
+    if count >= wanted || context.waiting == Waiting::Never {
+        context.reply.integer(count as i64);
+        return Ok(());
     }
-    context.reply.integer(0);
+    let deadline = (timeout > 0).then(|| context.keys.now.unix_ms.saturating_add(timeout));
+    context.world.followers.waiters.push(Waiter { id: context.id, offset, wanted });
+    context.world.host.wish(Wish::Ask);
+    context.wait(args, &[], deadline, OnTimeout::Count);
+    Ok(())
+}
+
+/// What a server that follows says of itself.
+fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    if args.len() % 2 == 0 {
+        return Err(Error::SYNTAX);
+    }
+    let (id, now_ms) = (context.id, context.keys.now.unix_ms);
+    let address = context.session()?.peer.rsplit_once(':').map(|(address, _)| Box::from(address));
+    let follower = context.world.followers.get_mut(id);
+    follower.address = address.unwrap_or_default();
+    for pair in args[1..].chunks_exact(2) {
+        if is(pair[0], "listening-port") {
+            follower.port = u16::try_from(integer(pair[1])?).unwrap_or(0);
+        } else if is(pair[0], "ip-address") {
+            follower.address = String::from_utf8_lossy(pair[1]).into();
+        } else if is(pair[0], "capa") {
+            follower.knows_marks |= is(pair[1], "eof");
+        } else if is(pair[0], "ack") {
+            // It gets no answer: what it reads is changes.
+            follower.acknowledged = u64::try_from(integer(pair[1])?).unwrap_or(0);
+            (follower.words, follower.heard_ms) = (follower.words + 1, now_ms);
+            while let Some(served) = context.world.followers.served() {
+                context.world.unblock(context.keys, served, None);
+            }
+            return Ok(());
+        } else if !is(pair[0], "version") {
+            let name = String::from_utf8_lossy(pair[0]);
+            return Err(Error::new(format!("ERR Unrecognized REPLCONF option: {name}")));
+        }
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// Another server wants our keys, and what changes.
+fn synchronise(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    if context.world.replication.restricts() {
+        return Err(Error::fixed(
+            "NOMASTERLINK this server follows another one, and has no replicas: follow that one",
+        ));
+    }
+    let id = context.id;
+    let follower = context.world.followers.get_mut(id);
+    if !follower.knows_marks {
+        return Err(Error::fixed("ERR a copy ends with a mark here: say REPLCONF capa eof first"));
+    }
+    if !std::mem::replace(&mut follower.follows, true) {
+        let next = crate::number::integer(args[2]).and_then(|next| u64::try_from(next).ok());
+        let asked = next.map(|next| (String::from_utf8_lossy(args[1]).into_owned(), next));
+        context.world.followers.asked.push((id, asked));
+        context.world.host.wish(Wish::Feed);
+    }
     Ok(())
 }

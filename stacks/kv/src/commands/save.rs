@@ -28,7 +28,7 @@ fn begin(context: &mut Context<'_>) -> Result<(), Error> {
             "ERR this server keeps no snapshots: it was started without a place for them",
         ));
     }
-    if saves.is_running() {
+    if saves.is_running() || context.keys.snapshot.is_some() {
         return Err(Error::fixed("ERR Background save already in progress"));
     }
     context.world.begin_save(context.keys);
