@@ -12,7 +12,7 @@ use netdyno_resp::write_command;
 
 use crate::limits::{
     DUMPED_AT_ONCE_BYTES, FED_AT_ONCE_BYTES, FEED_TRIED_EACH_US, FOLLOWER_BEHIND_BYTES,
-    FOLLOWER_PENDING_BYTES, PING_EACH_US, SNAPSHOT_QUEUE_BYTES,
+    FOLLOWER_PENDING_BYTES, FOLLOWERS_LOOKED_AT_EACH_US, PING_EACH_US, SNAPSHOT_QUEUE_BYTES,
 };
 use crate::worker::Wire;
 
@@ -57,6 +57,9 @@ struct Follower {
     thread: usize,
     key: Key,
     phase: Phase,
+    /// When it last took something of a copy, or said how far it is; and how often it has said so.
+    moved_us: u64,
+    words: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +79,7 @@ impl Feed {
     pub(crate) fn attach(
         &mut self,
         engine: &mut Engine,
+        now: Now,
         session: SessionId,
         (thread, key): (usize, Key),
         asked: Option<(String, u64)>,
@@ -92,7 +96,7 @@ impl Feed {
             }
             None => Phase::Waits,
         };
-        self.followers.insert(session, Follower { thread, key, phase });
+        self.followers.insert(session, Follower { thread, key, phase, moved_us: now.monotonic_us, words: 0 });
     }
 
     fn begin(&mut self, engine: &mut Engine) {
@@ -154,6 +158,7 @@ impl Feed {
             self.say(engine, &[b"PING"]);
         }
         let mut lost = self.trim(engine);
+        lost.append(&mut self.silent(engine, now));
         lost.append(&mut self.cut);
         lost.iter().for_each(|session| self.forget(*session));
         lost
@@ -215,6 +220,20 @@ impl Feed {
         }
     }
 
+    /// Who takes nothing and says nothing for too long (`repl-timeout`): a copy would wait for it without end.
+    fn silent(&mut self, engine: &Engine, now: Now) -> Vec<SessionId> {
+        let most_s = engine.config("repl-timeout").and_then(|text| text.parse::<u64>().ok()).unwrap_or(60);
+        let most_us = most_s.saturating_mul(1_000_000);
+        for (session, follower) in &mut self.followers {
+            let words = engine.follower_words(*session);
+            if std::mem::replace(&mut follower.words, words) != words || follower.phase == Phase::Waits {
+                follower.moved_us = now.monotonic_us;
+            }
+        }
+        let silent = |follower: &Follower| now.monotonic_us.saturating_sub(follower.moved_us) > most_us;
+        self.followers.iter().filter(|(_, follower)| silent(follower)).map(|(session, _)| *session).collect()
+    }
+
     /// Forgets what nobody needs; and who is too far behind.
     fn trim(&mut self, engine: &Engine) -> Vec<SessionId> {
         let kept = engine.config("repl-backlog-size").and_then(|text| text.parse().ok()).unwrap_or(1 << 20);
@@ -262,7 +281,9 @@ impl Feed {
                 };
                 let had = append(&copy.bytes, (at - copy.start) as usize, out) as u64 + at;
                 follower.phase = Phase::Copies(had);
-                more |= had > at;
+                if had > at {
+                    (follower.moved_us, more) = (now.monotonic_us, true);
+                }
                 later = true;
                 if copy.whole && had == copy.start + copy.bytes.len() as u64 {
                     out.extend_from_slice(&copy.mark);
@@ -306,7 +327,9 @@ impl Feed {
             }
             None => None,
         };
-        (!self.followers.is_empty()).then(|| copy.map_or(self.ping_us, |at| at.min(self.ping_us)))
+        // Once a second it is looked whether they are alive.
+        let look = self.ping_us.min(now.monotonic_us + FOLLOWERS_LOOKED_AT_EACH_US);
+        (!self.followers.is_empty()).then(|| copy.map_or(look, |at| at.min(look)))
     }
 }
 

@@ -103,6 +103,9 @@ pub(crate) const FED_AT_ONCE_BYTES: usize = 256 << 10;
 /// How soon it is looked whether it has taken them, and whether a copy can begin, microseconds.
 pub(crate) const FEED_TRIED_EACH_US: u64 = 5000;
 
+/// How often it is looked whether they are alive, microseconds.
+pub(crate) const FOLLOWERS_LOOKED_AT_EACH_US: u64 = 1_000_000;
+
 /// How often those who follow hear something at least, microseconds (`repl-ping-replica-period`).
 pub(crate) const PING_EACH_US: u64 = 10_000_000;
 

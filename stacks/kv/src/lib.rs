@@ -6,7 +6,7 @@
 //! | transactions with WATCH, publish and subscribe, blocking commands, users, CLIENT, CONFIG, INFO | open sockets, read clocks, draw randomness, spawn, lock |
 //! | answers in RESP2 and RESP3, in Redis 7.0's words | parse requests: that is `netdyno-resp`'s part |
 //! | eviction at `maxmemory`, by the size that keys and values take | measure what the allocator or the process takes |
-//! | tell each change as a command, dump all keys in parts; read and write snapshots in Redis' format | write files, connect to replicas |
+//! | tell each change as a command, dump all keys in parts; read and write snapshots in Redis' format; be a primary or a replica | write files, hold the links between them |
 //!
 //! An [`Engine`] is what all connections share. Each has a session; the caller runs one command after the other, so that each is
 //! atomic, and asks [`Engine::poll_output`] for what others are to be told.

@@ -1,4 +1,4 @@
-//! A replica: a server whose keys are another one's, the primary's.
+//! A replica: a server whose keys are another one's, the primary's. And a primary: a server that others follow.
 //!
 //! - All keys are copied once (PSYNC, the primary's snapshot, by its length or by a mark at its end), then every change that the
 //!   primary makes is made here.
@@ -7,6 +7,9 @@
 //! - A key whose time is over is hidden at once, and goes when the primary says so.
 //! - What the primary has and cannot be had here (streams, scripts that are loaded) ends the link for good, and INFO says why
 //!   (`master_link_trouble`): two servers that differ in silence would be worse. Another REPLICAOF begins anew.
+//! - Any server can be a primary, unless it is a replica. Its replicas get a copy as the keys were when it began, then each change in
+//!   order. One that takes nothing and says nothing for `repl-timeout` is cut off, as is one that is 256 MiB behind.
+//! - Answers do not wait for replicas, unless a client asks for that by WAIT. A primary that dies can take with it what no replica had yet.
 
 mod link;
 

@@ -35,7 +35,7 @@ impl Worker {
                     core.engine.refuse_shutdown();
                 }
             }
-            Wish::Feed => self.attach(core),
+            Wish::Feed => self.attach(core, now),
             Wish::Ask => core.feed.ask(&mut core.engine),
             // The thread that leads.
             Wish::Follow => self.to_wake[0] = true,
@@ -54,14 +54,14 @@ impl Worker {
     }
 
     /// Servers that ask to follow this one.
-    fn attach(&mut self, core: &mut Core) {
+    fn attach(&mut self, core: &mut Core, now: Now) {
         while let Some((session, asked)) = core.engine.take_follower() {
             let Some(owner) = core.owners.get(&session).copied().filter(|owner| owner.thread == self.index)
             else {
                 continue;
             };
             let output = self.wire.output(owner.key);
-            core.feed.attach(&mut core.engine, session, (owner.thread, owner.key), asked, output);
+            core.feed.attach(&mut core.engine, now, session, (owner.thread, owner.key), asked, output);
         }
         // For the copy that they want.
         self.to_wake[0] = true;

@@ -5,6 +5,7 @@
 #[path = "../snapshots/client.rs"]
 mod client;
 mod primary;
+mod sentinel;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

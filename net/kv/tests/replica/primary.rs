@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use netdyno_kv::core::Config;
 use netdyno_kv::{AofSettings, Server};
 
 use crate::client::{Client, Redis, assert_same};
@@ -25,7 +26,9 @@ fn redis_has_what_ours_has() {
         primary.ask(&[b"SET", b"large", &b"0123456789".repeat(300_000)]);
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("log");
-        let Some(redis) = Redis::start(directory.path(), &["--logfile", log.to_str().unwrap()]) else { return };
+        let Some(redis) = Redis::start(directory.path(), &["--logfile", log.to_str().unwrap()]) else {
+            return;
+        };
         let mut replica = Client::connect(redis.address);
         follow(&mut replica, server.addresses()[0]);
         // While the copy goes on.
@@ -47,7 +50,10 @@ fn redis_has_what_ours_has() {
         assert_eq!(count("Successful partial resynchronization with master"), 3, "{text}");
         // Keys whose time is over go by our word.
         primary.line("SET short 1 PX 50");
-        until(|| replica.line("DBSIZE") == primary.line("DBSIZE") && replica.line("EXISTS short") == "0", "it is over");
+        until(
+            || replica.line("DBSIZE") == primary.line("DBSIZE") && replica.line("EXISTS short") == "0",
+            "it is over",
+        );
         caught_up(&mut primary);
         replica.line("REPLICAOF NO ONE");
         until(|| info(&mut primary, "replication", "connected_slaves") == "0", "it is gone");
@@ -93,4 +99,28 @@ fn several_follow_at_once() {
     follow(&mut first, replicas[2].addresses()[0]);
     until(|| first.line("GET from") == "third", "it follows the third");
     until(|| info(&mut second, "replication", "master_link_status") == "down", "it is cut off");
+}
+
+#[test]
+fn who_takes_nothing_is_cut_off_and_keeps_nobody_waiting() {
+    let config = Config::default().with("repl-timeout", "1").unwrap();
+    let server = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).config(config).start().unwrap();
+    let mut primary = Client::connect(server.addresses()[0]);
+    for at in 0..4000u32 {
+        // What compresses badly, and more of it than sockets hold.
+        let noise: Vec<u8> =
+            (0..4000u32).map(|n| ((n ^ at).wrapping_mul(2_654_435_761) >> 23) as u8).collect();
+        primary.ask(&[b"SET", format!("key:{at}").as_bytes(), &noise]);
+    }
+    let mut deaf = Client::connect(server.addresses()[0]);
+    assert_eq!(deaf.line("REPLCONF capa eof"), "OK");
+    deaf.send(&[b"PSYNC", b"?", b"-1"]);
+    until(|| info(&mut primary, "replication", "connected_slaves") == "1", "it is there");
+    until(|| info(&mut primary, "replication", "connected_slaves") == "0", "it is cut off");
+    let builder = Server::builder().bind((Ipv4Addr::LOCALHOST, 0));
+    let replica = builder.replica_of(server.addresses()[0]).start().unwrap();
+    let mut other = Client::connect(replica.addresses()[0]);
+    up(&mut other);
+    caught_up(&mut primary);
+    assert_eq!(other.line("DBSIZE"), "4000");
 }
