@@ -62,7 +62,7 @@ fn set_if_absent(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error>
 
 fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    match hash.and_then(|hash| hash.get(args[2])).and_then(|field| field.string()) {
+    match hash.and_then(|hash| hash.get(args[2])) {
         Some(value) => context.reply.bulk(value),
         None => context.reply.null(),
     }
@@ -73,7 +73,7 @@ fn get_many(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(args.len() - 2);
     for field in &args[2..] {
-        match hash.and_then(|hash| hash.get(field)).and_then(|field| field.string()) {
+        match hash.and_then(|hash| hash.get(field)) {
             Some(value) => context.reply.bulk(value),
             None => context.reply.null(),
         }
@@ -101,7 +101,7 @@ fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn field_length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
-    let value = hash.and_then(|hash| hash.get(args[2])).and_then(|field| field.string());
+    let value = hash.and_then(|hash| hash.get(args[2]));
     context.reply.integer(value.map_or(0, <[u8]>::len) as i64);
     Ok(())
 }
@@ -115,7 +115,7 @@ fn exists(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 /// A field's value as it is, before it is counted up: a hash is not made for a number that is none.
 fn current(context: &mut Context<'_>, key: &[u8], field: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let hash = context.keys.get::<Hash>(key)?;
-    Ok(hash.and_then(|hash| hash.get(field)).and_then(|field| field.string()).map(<[u8]>::to_vec))
+    Ok(hash.and_then(|hash| hash.get(field)).map(<[u8]>::to_vec))
 }
 
 fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -155,8 +155,8 @@ fn all(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.map(hash.map_or(0, |hash| hash.len()));
     for field in hash.into_iter().flat_map(|hash| hash.iter()) {
-        context.reply.bulk(field.key());
-        context.reply.bulk(field.string().unwrap_or_default());
+        context.reply.bulk(field.name);
+        context.reply.bulk(field.value);
     }
     Ok(())
 }
@@ -164,7 +164,7 @@ fn all(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(hash.map_or(0, |hash| hash.len()));
-    hash.into_iter().flat_map(|hash| hash.iter()).for_each(|field| context.reply.bulk(field.key()));
+    hash.into_iter().flat_map(|hash| hash.iter()).for_each(|field| context.reply.bulk(field.name));
     Ok(())
 }
 
@@ -172,6 +172,6 @@ fn values(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let hash = context.keys.get::<Hash>(args[1])?;
     context.reply.array(hash.map_or(0, |hash| hash.len()));
     let values = hash.into_iter().flat_map(|hash| hash.iter());
-    values.for_each(|field| context.reply.bulk(field.string().unwrap_or_default()));
+    values.for_each(|field| context.reply.bulk(field.value));
     Ok(())
 }

@@ -63,9 +63,9 @@ fn scan_hash(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let mut items = Vec::new();
     let cursor = context.keys.get::<Hash>(args[1])?.map_or(0, |hash| {
         hash.scan(scan.cursor, scan.count, |field| {
-            if scan.wants(field.key()) {
-                items.push(field.key().to_vec());
-                items.push(field.string().unwrap_or_default().to_vec());
+            if scan.wants(field.name) {
+                items.push(field.name.to_vec());
+                items.push(field.value.to_vec());
             }
         })
     });
@@ -157,10 +157,8 @@ pub(super) fn draw_some<T: Ord + Copy>(
 }
 
 fn draw_fields<'a>(hash: &'a Hash, random: &mut Random, count: i64) -> Vec<(&'a [u8], &'a [u8])> {
-    let one = |random: &mut Random| {
-        hash.random(random).map(|field| (field.key(), field.string().unwrap_or_default()))
-    };
-    let all = || hash.iter().map(|field| (field.key(), field.string().unwrap_or_default())).collect();
+    let one = |random: &mut Random| hash.random(random).map(|field| (field.name, field.value));
+    let all = || hash.iter().map(|field| (field.name, field.value)).collect();
     draw_some(random, count, hash.len(), one, all)
 }
 
@@ -176,7 +174,7 @@ fn random_fields(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error>
     let hash = context.keys.get::<Hash>(args[1])?;
     let Some(count) = count else {
         match hash.and_then(|hash| hash.random(&mut random)) {
-            Some(field) => context.reply.bulk(field.key()),
+            Some(field) => context.reply.bulk(field.name),
             None => context.reply.null(),
         }
         return Ok(());

@@ -44,7 +44,7 @@ impl End {
         }
     }
 
-    pub(super) fn push(self, list: &mut List, element: Short) {
+    pub(super) fn push(self, list: &mut List, element: &[u8]) {
         match self {
             Self::Left => list.push_front(element),
             Self::Right => list.push_back(element),
@@ -78,7 +78,7 @@ impl End {
 fn push(context: &mut Context<'_>, args: &[&[u8]], end: End, create: bool) -> Result<(), Error> {
     let key = args[1];
     let length = context.keys.edit(key, create, |list: &mut List| {
-        args[2..].iter().for_each(|element| end.push(list, Short::new(element)));
+        args[2..].iter().for_each(|element| end.push(list, element));
         list.len()
     })?;
     if length.is_some() {
@@ -150,7 +150,7 @@ fn index(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         None => None,
     };
     match list.zip(at).and_then(|(list, at)| list.get(at)) {
-        Some(element) => context.reply.bulk(element.as_slice()),
+        Some(element) => context.reply.bulk(element),
         None => context.reply.null(),
     }
     Ok(())
@@ -163,7 +163,7 @@ fn elements(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         Some((list, (start, end))) => {
             context.reply.array(end - start + 1);
             let elements = list.iter_from(start).take(end - start + 1);
-            elements.for_each(|element| context.reply.bulk(element.as_slice()));
+            elements.for_each(|element| context.reply.bulk(element));
         }
         None => context.reply.array(0),
     }
@@ -173,7 +173,7 @@ fn elements(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let list = context.keys.get::<List>(args[1])?.ok_or(Error::NO_SUCH_KEY)?;
     let at = place(integer(args[2])?, list.len()).ok_or(Error::INDEX)?;
-    context.keys.edit(args[1], false, |list: &mut List| list.replace(at, Short::new(args[3])))?;
+    context.keys.edit(args[1], false, |list: &mut List| list.replace(at, args[3]))?;
     context.keys.changed_by(Class::LIST, "lset", args[1]);
     context.reply.ok();
     Ok(())
@@ -186,9 +186,9 @@ fn insert(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         () => return Err(Error::SYNTAX),
     };
     let length = context.keys.edit(args[1], false, |list: &mut List| {
-        let pivot = list.iter().position(|element| element.as_slice() == args[3]);
+        let pivot = list.iter().position(|element| element == args[3]);
         pivot.map_or(-1, |at| {
-            list.insert(at + after, Short::new(args[4]));
+            list.insert(at + after, args[4]);
             list.len() as i64
         })
     })?;
@@ -207,7 +207,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         n => usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX),
     };
     let removed = context.keys.edit(args[1], false, |list: &mut List| {
-        let is_it = |element: &Short| element.as_slice() == args[3];
+        let is_it = |element: &[u8]| element == args[3];
         let last = list.len().saturating_sub(1);
         let mut found: Vec<usize> = if wanted < 0 {
             list.iter_back_from(last)
@@ -226,7 +226,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             let mut gone = found.iter().peekable();
             for (at, element) in list.iter().enumerate() {
                 if gone.next_if(|i| **i == at).is_none() {
-                    rest.push_back(element.clone());
+                    rest.push_back(element);
                 }
             }
             *list = rest;
@@ -301,7 +301,7 @@ fn find(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     };
     let looked_at = if most == 0 { usize::MAX } else { most };
     let skip = usize::try_from(rank.unsigned_abs() - 1).unwrap_or(usize::MAX);
-    let is_it = |element: &Short| element.as_slice() == args[2];
+    let is_it = |element: &[u8]| element == args[2];
     let found: Vec<usize> = match list {
         None => Vec::new(),
         Some(list) if rank < 0 => {

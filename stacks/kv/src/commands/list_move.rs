@@ -56,7 +56,7 @@ fn move_element(
         return Ok(());
     };
     context.reply.bulk(element.as_slice());
-    context.keys.edit(to, true, |list: &mut List| ends[1].push(list, element))?;
+    context.keys.edit(to, true, |list: &mut List| ends[1].push(list, element.as_slice()))?;
     context.keys.changed_by(Class::LIST, ends[1].push_event(), to);
     context.keys.signal(to);
     context.log(&[b"LMOVE", from, to, ends[0].word(), ends[1].word()]);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Hash, List, Short, Value};
+use crate::keyspace::{Class, Hash, List, Value};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -72,7 +72,7 @@ fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<
         None => context.keys.string(&key).ok()?.map(<[u8]>::to_vec),
         Some(at) => {
             let hash = context.keys.get::<Hash>(&key).ok()??;
-            hash.get(&pattern[at + 2..])?.string().map(<[u8]>::to_vec)
+            hash.get(&pattern[at + 2..]).map(<[u8]>::to_vec)
         }
     }
 }
@@ -80,9 +80,9 @@ fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<
 fn elements(context: &mut Context<'_>, key: &[u8]) -> Result<(Vec<Vec<u8>>, bool), Error> {
     match context.keys.read(key).map(|entry| entry.value()) {
         None => Ok((Vec::new(), false)),
-        Some(Some(Value::List(list))) => Ok((list.iter().map(|e| e.as_slice().to_vec()).collect(), false)),
+        Some(Some(Value::List(list))) => Ok((list.iter().map(<[u8]>::to_vec).collect(), false)),
         Some(Some(Value::Set(set))) => Ok((set.iter().map(|e| e.as_slice().to_vec()).collect(), true)),
-        Some(Some(Value::Zset(zset))) => Ok((zset.iter().map(|s| s.member().to_vec()).collect(), false)),
+        Some(Some(Value::Zset(zset))) => Ok((zset.iter().map(|s| s.member.to_vec()).collect(), false)),
         Some(_) => Err(Error::WRONG_TYPE),
     }
 }
@@ -182,7 +182,7 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
         context.keys.delete(to);
     } else {
         let mut list = List::new();
-        results.iter().for_each(|text| list.push_back(Short::new(text.as_deref().unwrap_or_default())));
+        results.iter().for_each(|text| list.push_back(text.as_deref().unwrap_or_default()));
         context.keys.put(to, Value::List(list));
         // Its result, not what it was made of: other keys decide the order, too.
         context.log(&[b"DEL", to]);

@@ -212,7 +212,7 @@ fn random(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let zset = context.keys.get::<Zset>(args[1])?;
     let Some(count) = count else {
         match zset.and_then(|zset| zset.random(&mut random)) {
-            Some(scored) => context.reply.bulk(scored.member()),
+            Some(scored) => context.reply.bulk(scored.member),
             None => context.reply.null(),
         }
         return Ok(());
@@ -223,6 +223,6 @@ fn random(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     };
     let drawn: Vec<_> =
         draw(&mut random, count, zset.len()).into_iter().filter_map(|at| zset.at(at)).collect();
-    reply_members(&mut context.reply, drawn.iter().map(|s| (s.member(), s.score)), with_scores);
+    reply_members(&mut context.reply, drawn.iter().map(|s| (s.member, s.score)), with_scores);
     Ok(())
 }

@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Nothing => {}
             Self::Set(set) => set.iter().for_each(|member| visit(member.as_slice(), 1.0)),
-            Self::Zset(zset) => zset.iter().for_each(|scored| visit(scored.member(), scored.score)),
+            Self::Zset(zset) => zset.iter().for_each(|scored| visit(scored.member, scored.score)),
         }
     }
 }
@@ -193,7 +193,7 @@ fn run(
         return save(context, args[0], result, event);
     }
     let members: Vec<_> = result.iter().collect();
-    reply_members(&mut context.reply, members.iter().map(|s| (s.member(), s.score)), with_scores);
+    reply_members(&mut context.reply, members.iter().map(|s| (s.member, s.score)), with_scores);
     Ok(())
 }
 

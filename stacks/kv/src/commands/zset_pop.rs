@@ -7,7 +7,7 @@ use super::zset::reply_members;
 use crate::args::{count, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Scored, Zset};
+use crate::keyspace::{Class, Ranked, Zset};
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
@@ -33,7 +33,7 @@ enum End {
     Max,
 }
 
-fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<Vec<Scored>, Error> {
+fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<Vec<Ranked>, Error> {
     let popped = context.keys.edit(key, false, |zset: &mut Zset| {
         let take = most.min(zset.len());
         let at = |zset: &Zset| if end == End::Min { 0 } else { zset.len() - 1 };
@@ -59,13 +59,17 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
     // Without a count, RESP3 has one flat pair.
     if most.is_none() && context.reply.protocol() == Protocol::Resp3 {
         context.reply.array(popped.len() * 2);
-        for scored in &popped {
-            context.reply.bulk(scored.member());
+        for scored in popped.iter().map(Ranked::as_scored) {
+            context.reply.bulk(scored.member);
             context.reply.double(scored.score);
         }
         return Ok(());
     }
-    reply_members(&mut context.reply, popped.iter().map(|s| (s.member(), s.score)), true);
+    reply_members(
+        &mut context.reply,
+        popped.iter().map(Ranked::as_scored).map(|s| (s.member, s.score)),
+        true,
+    );
     Ok(())
 }
 
@@ -79,8 +83,8 @@ fn pop_waiting(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<()
         let popped = take(context, key, end, 1)?;
         context.reply.array(3);
         context.reply.bulk(key);
-        for scored in &popped {
-            context.reply.bulk(scored.member());
+        for scored in popped.iter().map(Ranked::as_scored) {
+            context.reply.bulk(scored.member);
             context.reply.double(scored.score);
         }
         return Ok(());
@@ -107,9 +111,9 @@ fn pop_many(context: &mut Context<'_>, args: &[&[u8]], at: usize) -> Result<(), 
         context.reply.array(2);
         context.reply.bulk(key);
         context.reply.array(popped.len());
-        for scored in &popped {
+        for scored in popped.iter().map(Ranked::as_scored) {
             context.reply.array(2);
-            context.reply.bulk(scored.member());
+            context.reply.bulk(scored.member);
             context.reply.double(scored.score);
         }
         return Ok(());

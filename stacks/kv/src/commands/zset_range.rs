@@ -91,17 +91,17 @@ impl<'a> Bounds<'a> {
                 }
             }
             Self::Score(min, max) => {
-                let below = |s: &Scored| s.score < min.value || min.exclusive && s.score == min.value;
-                let within = |s: &Scored| s.score < max.value || !max.exclusive && s.score == max.value;
+                let below = |s: Scored<'_>| s.score < min.value || min.exclusive && s.score == min.value;
+                let within = |s: Scored<'_>| s.score < max.value || !max.exclusive && s.score == max.value;
                 (zset.partition_point(below), zset.partition_point(within))
             }
             Self::Lex(_, _, true) => (0, 0),
             Self::Lex(min, max, false) => {
-                let below = |s: &Scored| {
-                    min.is_some_and(|min| s.member() < min.value || min.exclusive && s.member() == min.value)
+                let below = |s: Scored<'_>| {
+                    min.is_some_and(|min| s.member < min.value || min.exclusive && s.member == min.value)
                 };
-                let within = |s: &Scored| {
-                    max.is_none_or(|max| s.member() < max.value || !max.exclusive && s.member() == max.value)
+                let within = |s: Scored<'_>| {
+                    max.is_none_or(|max| s.member < max.value || !max.exclusive && s.member == max.value)
                 };
                 (zset.partition_point(below), zset.partition_point(within))
             }
@@ -180,7 +180,7 @@ fn answer(
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
         (skip, usize::try_from(count).unwrap_or(usize::MAX))
     });
-    let members: Vec<&Scored> = match zset {
+    let members: Vec<Scored<'_>> = match zset {
         None => Vec::new(),
         Some(zset) => {
             let ranks = asked.bounds.ranks(zset, asked.reverse);
@@ -193,12 +193,12 @@ fn answer(
         }
     };
     let Some(to) = store else {
-        reply_members(&mut context.reply, members.iter().map(|s| (s.member(), s.score)), asked.with_scores);
+        reply_members(&mut context.reply, members.iter().map(|s| (s.member, s.score)), asked.with_scores);
         return Ok(());
     };
     let mut result = Zset::new(hasher);
     members.iter().for_each(|scored| {
-        result.insert(scored.member(), scored.score);
+        result.insert(scored.member, scored.score);
     });
     save(context, to, result, "zrangestore")
 }

@@ -85,20 +85,15 @@ pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     write_command(out, &[b"DEL", key]);
     match entry.value() {
         Some(Value::List(list)) => {
-            write_elements(
-                out,
-                b"RPUSH",
-                key,
-                list.len(),
-                list.iter().map(|element| [Some(Member::Text(element.as_slice())), None]),
-            );
+            let elements = list.iter().map(|element| [Some(Member::Text(element)), None]);
+            write_elements(out, b"RPUSH", key, list.len(), elements);
         }
         Some(Value::Set(set)) => {
             write_elements(out, b"SADD", key, set.len(), set.iter().map(|member| [Some(member), None]));
         }
         Some(Value::Hash(hash)) => {
             let text = |text| Some(Member::Text(text));
-            let fields = hash.iter().map(|field| [text(field.key()), field.string().and_then(text)]);
+            let fields = hash.iter().map(|field| [text(field.name), text(field.value)]);
             write_elements(out, b"HSET", key, hash.len(), fields);
         }
         Some(Value::Zset(zset)) => {
@@ -113,7 +108,7 @@ pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
                     reply.bulk(key);
                 }
                 reply.bulk_double(scored.score);
-                reply.bulk(scored.member());
+                reply.bulk(scored.member);
             }
         }
         Some(Value::Text(_)) | None => {}

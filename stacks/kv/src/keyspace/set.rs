@@ -1,28 +1,23 @@
 //! Sets: integers in their order while there is nothing else and they are few, as in Redis; other members in the order in which
 //! they came while they are few and short, as in Redis from 7.2 on; else in no order.
 
+use super::entry::TextEntry;
 use super::hash::Small;
 use super::hasher::Hasher;
-use super::ordered::Ordered;
+use super::packed::Packed;
 use super::table::TextTable;
 use super::weight::allocation_bytes;
-use crate::limits::{ORDERED_ENTRIES_MAX, ORDERED_MEMBER_BYTES, ORDERED_MEMBERS};
+use crate::limits::{SET_SMALL_BYTES, SET_SMALL_MEMBERS, SMALL_ENTRIES_MAX};
 use crate::number;
 use crate::random::Random;
 
 /// Members.
 #[derive(Debug, Clone)]
 pub(crate) enum Set {
-    Integers(Integers),
-    Small(Ordered),
-    Large(TextTable),
-}
-
-/// Numbers in ascending order.
-#[derive(Debug, Clone)]
-pub(crate) struct Integers {
-    hasher: Hasher,
-    sorted: Vec<i64>,
+    /// In ascending order.
+    Integers(Vec<i64>, Hasher),
+    Small(Packed, Hasher),
+    Large(Box<TextTable>),
 }
 
 /// Digits of an integer, with its sign.
@@ -54,99 +49,104 @@ impl Member<'_> {
 
 impl Set {
     pub(crate) fn new(hasher: Hasher) -> Self {
-        Self::Integers(Integers { hasher, sorted: Vec::new() })
+        Self::Integers(Vec::new(), hasher)
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Integers(integers) => integers.sorted.len(),
-            Self::Small(members) => members.len(),
+            Self::Integers(sorted, _) => sorted.len(),
+            Self::Small(members, _) => members.len(),
             Self::Large(members) => members.len(),
         }
     }
 
     pub(crate) fn is_integers(&self) -> bool {
-        matches!(self, Self::Integers(_))
+        matches!(self, Self::Integers(..))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
-            Self::Integers(integers) => allocation_bytes(integers.sorted.capacity() * size_of::<i64>()),
-            Self::Small(members) => members.memory_bytes(),
-            Self::Large(members) => members.memory_bytes(),
+            Self::Integers(sorted, _) => allocation_bytes(sorted.capacity() * size_of::<i64>()),
+            Self::Small(members, _) => members.memory_bytes(),
+            Self::Large(members) => size_of::<TextTable>() + members.memory_bytes(),
         }
     }
 
     pub(crate) fn contains(&self, member: &[u8]) -> bool {
         match self {
-            Self::Integers(integers) => {
-                number::integer(member).is_some_and(|number| integers.sorted.binary_search(&number).is_ok())
+            Self::Integers(sorted, _) => {
+                number::integer(member).is_some_and(|number| sorted.binary_search(&number).is_ok())
             }
-            Self::Small(members) => members.get(member).is_some(),
+            Self::Small(members, _) => members.iter().any(|other| other == member),
             Self::Large(members) => members.contains(member),
         }
     }
 
     /// `true` if it was not there.
     pub(crate) fn add(&mut self, member: &[u8], small: Small) -> bool {
-        if let Self::Integers(integers) = self {
-            if let Some(number) = number::integer(member) {
-                let new = integers.add(number);
-                if integers.sorted.len() > small.set_integers.min(ORDERED_ENTRIES_MAX) {
-                    self.mix();
-                }
-                return new;
+        let number = number::integer(member);
+        if let (Self::Integers(sorted, _), Some(number)) = (&mut *self, number) {
+            let Err(at) = sorted.binary_search(&number) else { return false };
+            if sorted.len() == sorted.capacity() {
+                sorted.reserve_exact(sorted.len() / 4 + 3);
             }
-            self.mix();
+            sorted.insert(at, number);
+            if sorted.len() > small.set_integers.min(SMALL_ENTRIES_MAX) {
+                self.mix();
+            }
+            return true;
         }
-        if let Self::Small(members) = self {
-            if member.len() <= ORDERED_MEMBER_BYTES && members.len() < ORDERED_MEMBERS {
-                return members.set(member, b"");
-            }
-            if members.get(member).is_some() {
-                return false;
-            }
+        if self.contains(member) {
+            return false;
+        }
+        self.mix();
+        if self.len() >= SET_SMALL_MEMBERS || member.len() > SET_SMALL_BYTES {
             self.grow();
         }
         match self {
-            Self::Large(members) => members.set(member, b""),
-            Self::Small(members) => members.set(member, b""),
-            Self::Integers(_) => false,
+            Self::Integers(..) => {}
+            Self::Small(members, _) => members.push(member),
+            Self::Large(members) => return members.set(member, b""),
         }
+        true
     }
 
     pub(crate) fn remove(&mut self, member: &[u8]) -> bool {
         match self {
-            Self::Integers(integers) => {
-                let at =
-                    number::integer(member).and_then(|number| integers.sorted.binary_search(&number).ok());
-                at.map(|at| integers.sorted.remove(at)).is_some()
+            Self::Integers(sorted, _) => {
+                let at = number::integer(member).and_then(|number| sorted.binary_search(&number).ok());
+                at.map(|at| sorted.remove(at)).is_some()
             }
-            Self::Small(members) => members.remove(member),
+            Self::Small(members, _) => {
+                let at = members.iter().position(|other| other == member);
+                at.map(|at| members.remove(at, 1)).is_some()
+            }
             Self::Large(members) => members.remove(member).is_some(),
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Member<'_>> {
         let (integers, small, large) = match self {
-            Self::Integers(integers) => (Some(&integers.sorted), None, None),
-            Self::Small(members) => (None, Some(members), None),
+            Self::Integers(sorted, _) => (Some(sorted), None, None),
+            Self::Small(members, _) => (None, Some(members), None),
             Self::Large(members) => (None, None, Some(members)),
         };
-        let texts = small.into_iter().flat_map(Ordered::iter);
-        let texts = texts.chain(large.into_iter().flat_map(TextTable::iter));
+        let texts = small.into_iter().flat_map(Packed::iter);
+        let texts = texts.chain(large.into_iter().flat_map(|members| members.iter()).map(TextEntry::key));
         let integers = integers.into_iter().flatten().map(|number| Member::integer(*number));
-        integers.chain(texts.map(|entry| Member::Text(entry.key())))
+        integers.chain(texts.map(Member::Text))
     }
 
     /// Any member, each as likely as the others.
     pub(crate) fn random(&self, random: &mut Random) -> Option<Member<'_>> {
+        if self.len() == 0 {
+            return None;
+        }
         match self {
-            Self::Integers(Integers { sorted, .. }) if sorted.is_empty() => None,
-            Self::Integers(Integers { sorted, .. }) => {
+            Self::Integers(sorted, _) => {
                 sorted.get(random.below(sorted.len())).map(|number| Member::integer(*number))
             }
-            Self::Small(members) => members.random(random).map(|entry| Member::Text(entry.key())),
+            Self::Small(members, _) => members.get(random.below(members.len())).map(Member::Text),
             Self::Large(members) => members.random(random).map(|entry| Member::Text(entry.key())),
         }
     }
@@ -164,36 +164,25 @@ impl Set {
 
     /// From integers alone to any members.
     fn mix(&mut self) {
-        let Self::Integers(integers) = self else { return };
-        let mut members = Ordered::new(integers.hasher.clone());
-        let sorted = std::mem::take(&mut integers.sorted);
-        sorted.iter().for_each(|number| {
-            members.set(Member::integer(*number).as_slice(), b"");
-        });
-        let many = members.len() > ORDERED_MEMBERS;
-        *self = Self::Small(members);
-        if many {
-            self.grow();
+        if let Self::Integers(sorted, hasher) = self {
+            let mut members = Packed::default();
+            sorted.iter().for_each(|number| members.push(Member::integer(*number).as_slice()));
+            *self = Self::Small(members, hasher.clone());
+            if self.len() > SET_SMALL_MEMBERS {
+                self.grow();
+            }
         }
     }
 
+    /// From here on a table, without an order.
     fn grow(&mut self) {
-        if let Self::Small(members) = self {
-            let hasher = members.hasher();
-            let members = std::mem::replace(members, Ordered::new(hasher));
-            *self = Self::Large(members.into_table());
+        if let Self::Small(members, hasher) = self {
+            let mut table = TextTable::new(hasher.clone());
+            for member in members.iter() {
+                table.set(member, b"");
+            }
+            *self = Self::Large(Box::new(table));
         }
-    }
-}
-
-impl Integers {
-    fn add(&mut self, number: i64) -> bool {
-        let Err(at) = self.sorted.binary_search(&number) else { return false };
-        if self.sorted.len() == self.sorted.capacity() {
-            self.sorted.reserve_exact(self.sorted.len() / 4 + 4);
-        }
-        self.sorted.insert(at, number);
-        true
     }
 }
 

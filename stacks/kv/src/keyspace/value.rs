@@ -3,9 +3,8 @@
 use super::entry::Content;
 use super::hash::{Hash, Small};
 use super::hasher::Hasher;
-use super::sequence::Sequence;
+use super::list::List;
 use super::set::Set;
-use super::short::Short;
 use super::zset::Zset;
 
 /// An entry of a database.
@@ -24,9 +23,6 @@ pub(crate) enum Value {
     Set(Set),
     Zset(Zset),
 }
-
-/// A list's elements.
-pub(crate) type List = Sequence<Short>;
 
 impl Value {
     /// As `TYPE` names it.
@@ -112,7 +108,7 @@ macro_rules! kind {
     };
 }
 
-kind!(List, List, |_| Sequence::new());
+kind!(List, List, |_| List::new());
 kind!(Hash, Hash, Hash::new);
 kind!(Set, Set, Set::new);
 kind!(Zset, Zset, Zset::new);
