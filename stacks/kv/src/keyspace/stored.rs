@@ -3,9 +3,9 @@
 use super::Keyspace;
 use super::hash::{Hash, Small};
 use super::hasher::Hasher;
+use super::list::List;
 use super::set::Set;
-use super::short::Short;
-use super::value::{Entry, Kind as _, List, Value};
+use super::value::{Entry, Kind as _, Value};
 use super::zset::Zset;
 use crate::now::Now;
 use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
@@ -38,7 +38,7 @@ pub(super) fn write_value(entry: &Entry, to: &mut ValueWriter, out: &mut Vec<u8>
         None | Some(Value::Text(_)) => to.part(Part::Element(entry.string().unwrap_or_default()), out),
         Some(Value::List(list)) => {
             to.count(list.len(), out);
-            list.iter().for_each(|element| to.part(Part::Element(element.as_slice()), out));
+            list.iter().for_each(|element| to.part(Part::Element(element), out));
         }
         Some(Value::Set(set)) => {
             to.count(set.len(), out);
@@ -46,14 +46,13 @@ pub(super) fn write_value(entry: &Entry, to: &mut ValueWriter, out: &mut Vec<u8>
         }
         Some(Value::Hash(hash)) => {
             to.count(hash.len(), out);
-            let fields = hash.iter().map(|field| (field.key(), field.string().unwrap_or_default()));
-            fields.for_each(|(field, value)| to.part(Part::Field(field, value), out));
+            hash.iter().for_each(|field| to.part(Part::Field(field.name, field.value), out));
         }
         Some(Value::Zset(zset)) => {
             to.count(zset.len(), out);
             // From the highest score on, as Redis writes them: it then puts each in front of the one before.
             let members = zset.iter_back_from(zset.len().saturating_sub(1));
-            members.for_each(|scored| to.part(Part::Scored(scored.member(), scored.score), out));
+            members.for_each(|scored| to.part(Part::Scored(scored.member, scored.score), out));
         }
     }
 }
@@ -89,7 +88,7 @@ impl Growing {
                 true
             }
             (Self::Value(Value::List(list)), Part::Element(element)) => {
-                list.push_back(Short::new(element));
+                list.push_back(element);
                 true
             }
             (Self::Value(Value::Set(set)), Part::Element(member)) => set.add(member, small),
