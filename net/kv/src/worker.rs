@@ -134,10 +134,14 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
-        let now = self.shared.clock.now();
-        let replica = self.replica.timeout(now);
-        let feed = self.feed_us.map(|at| Duration::from_micros(at.saturating_sub(now.monotonic_us)));
-        [engine, stalled, idle, replica, feed].into_iter().flatten().min()
+        let until = |at: u64| at.saturating_sub(self.shared.clock.now().monotonic_us);
+        let links = self.links_us().map(|at| Duration::from_micros(until(at)));
+        [engine, stalled, idle, links].into_iter().flatten().min()
+    }
+
+    /// When there is something to do for the primary or for replicas, on the clock that never goes back.
+    fn links_us(&self) -> Option<u64> {
+        [self.replica.next_us(), self.feed_us].into_iter().flatten().min()
     }
 
     fn note_events(&mut self) {
@@ -162,11 +166,10 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        let replica = self.replica.timeout(now).is_some_and(|wait| wait.is_zero())
-            || self.feed_us.is_some_and(|at| at <= now.monotonic_us);
+        let links = self.links_us().is_some_and(|at| at <= now.monotonic_us);
         events
             || due
-            || replica
+            || links
             || self.brings_forward()
             || self.clients.has_queued()
             || self.shared.idle_timeout_ms > 0

@@ -14,7 +14,6 @@
 mod link;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, LinkState, LinkStatus, Now};
@@ -47,11 +46,10 @@ impl Replica {
         self.key == Some(key)
     }
 
-    /// How long nothing is to be done, unless something comes.
-    pub(crate) fn timeout(&self, now: Now) -> Option<Duration> {
+    /// When something is to be done even if nothing comes, on the clock that never goes back.
+    pub(crate) fn next_us(&self) -> Option<u64> {
         let waits = self.primary.is_some() && !self.for_good;
-        let until = if self.has_more { 0 } else { self.next_us.saturating_sub(now.monotonic_us) };
-        waits.then_some(Duration::from_micros(until))
+        waits.then_some(if self.has_more { 0 } else { self.next_us })
     }
 
     /// A connection is over.

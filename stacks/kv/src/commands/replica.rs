@@ -99,7 +99,7 @@ fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 /// What a server that follows says of itself.
 fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return Err(Error::SYNTAX);
     }
     let (id, now_ms) = (context.id, context.keys.now.unix_ms);
