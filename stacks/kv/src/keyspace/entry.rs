@@ -3,7 +3,8 @@
 //! Key and value stand in the entry itself while they are short together, else in one allocation, a deadline included. Only
 //! lists, hashes, sets, sorted sets and strings that grow are objects of their own.
 
-use super::weight::allocation_bytes;
+use super::short::Short;
+use super::weight::{Weigh as _, allocation_bytes};
 
 /// Bytes of key and value together that need no allocation.
 pub(crate) const INLINE_BYTES: usize = 22;
@@ -48,7 +49,7 @@ pub(crate) type TextEntry = Entry<Vec<u8>>;
 /// A value that has a place of its own, with its key and deadline.
 #[derive(Debug)]
 struct Object<V> {
-    key: Box<[u8]>,
+    key: Short,
     deadline: Option<u64>,
     value: V,
 }
@@ -92,7 +93,7 @@ impl<V: Content> Entry<V> {
     }
 
     pub(crate) fn object(hash: u32, key: &[u8], value: V) -> Self {
-        let body = Body::Object(Box::new(Object { key: key.into(), deadline: None, value }));
+        let body = Body::Object(Box::new(Object { key: Short::new(key), deadline: None, value }));
         Self { hash, body, ..Self::default() }
     }
 
@@ -101,7 +102,7 @@ impl<V: Content> Entry<V> {
         let (access, deadline) = (self.access, self.deadline());
         let mut entry = match self.body {
             Body::Object(mut object) => {
-                object.key = key.into();
+                object.key = Short::new(key);
                 Self { hash, body: Body::Object(object), ..Self::default() }
             }
             _ => {
@@ -141,7 +142,7 @@ impl<V: Content> Entry<V> {
                 let (start, end, _) = packed(blob);
                 &blob[start..end]
             }
-            Body::Object(object) => &object.key,
+            Body::Object(object) => object.key.as_slice(),
         }
     }
 
@@ -221,7 +222,7 @@ impl<V: Content> Entry<V> {
             if !matches!(self.body, Body::Object(_)) && self.key().len() + length > GROWING_BYTES {
                 let mut text = Vec::with_capacity(length);
                 text.extend_from_slice(self.string()?);
-                let (key, deadline) = (self.key().into(), self.deadline());
+                let (key, deadline) = (Short::new(self.key()), self.deadline());
                 self.body = Body::Object(Box::new(Object { key, deadline, value: V::of_text(text) }));
             }
             match &mut self.body {
@@ -270,7 +271,7 @@ impl<V: Content> Entry<V> {
             Body::Packed(blob) => allocation_bytes(blob.len()),
             Body::Object(object) => {
                 allocation_bytes(size_of::<Object<V>>())
-                    + allocation_bytes(object.key.len())
+                    + object.key.heap_bytes()
                     + object.value.memory_bytes()
             }
         }

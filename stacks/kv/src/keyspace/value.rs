@@ -112,3 +112,13 @@ kind!(List, List, |_| List::new());
 kind!(Hash, Hash, Hash::new);
 kind!(Set, Set, Set::new);
 kind!(Zset, Zset, Zset::new);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_value_needs_little_beside_its_bytes() {
+        assert!(size_of::<Value>() <= 48);
+    }
+}
