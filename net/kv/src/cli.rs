@@ -1,11 +1,13 @@
 //! The command line, as typed and as meant.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use netdyno_kv::{AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, TlsSettings, core};
+use netdyno_kv::{
+    AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, SnapshotSettings, TlsSettings, core,
+};
 
 /// A Redis-compatible server.
 ///
@@ -81,7 +83,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = YesNo::No)]
     appendonly: YesNo,
 
-    /// Directory of that file
+    /// Directory of that file, and of snapshots
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dir: PathBuf,
 
@@ -89,7 +91,31 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAME", default_value = "appendonly.aof")]
     appendfilename: String,
 
-    /// When it is synced to the disk
+    /// Name of the snapshot's file
+    #[arg(long, value_name = "NAME", default_value = "dump.rdb")]
+    dbfilename: String,
+
+    /// Make a snapshot once so many seconds went by and so many changes were made; may be given several times
+    #[arg(long, value_name = "SECONDS CHANGES", num_args = 1..)]
+    save: Vec<String>,
+
+    /// Have the keys of this server, and follow what it changes: its address in digits, and its port
+    #[arg(long, value_names = ["ADDRESS", "PORT"], num_args = 2)]
+    replicaof: Vec<String>,
+
+    /// Password that its clients have to give
+    #[arg(long, value_name = "PASSWORD")]
+    masterauth: Option<String>,
+
+    /// User of that password, if it is not the default one's
+    #[arg(long, value_name = "USER")]
+    masteruser: Option<String>,
+
+    /// Whether CONFIG SET may change where files are written
+    #[arg(long, value_enum, default_value_t = YesNo::No)]
+    enable_protected_configs: YesNo,
+
+    /// When the append-only file is synced to the disk
     #[arg(long, value_enum, default_value_t = Sync::Everysec)]
     appendfsync: Sync,
 
@@ -104,6 +130,7 @@ Examples:
   netdyno-kv --maxmemory 100mb --maxmemory-policy allkeys-lru as a cache
   netdyno-kv --appendonly yes --dir /var/lib/kv               keep what was written, but for the last second of a power cut
   netdyno-kv --appendonly yes --appendfsync always            keep all that was answered
+  netdyno-kv --save 3600 1 --save 60 10000 --dir /var/lib/kv  make a snapshot now and then, and at the end
   netdyno-kv --bind 0.0.0.0 --requirepass secret              serve other machines
   netdyno-kv --port 0 --tls-port 6379 --tls-cert-file kv.crt --tls-key-file kv.key --tls-auth-clients no
                                                               speak TLS, and nothing else
@@ -169,6 +196,16 @@ impl Cli {
             .protected_mode(self.protected_mode == YesNo::Yes)
             .idle_timeout((self.timeout > 0).then(|| Duration::from_secs(self.timeout)))
             .config(self.config()?);
+        let mut snapshots = SnapshotSettings::new(&self.dir);
+        snapshots.file_name.clone_from(&self.dbfilename);
+        builder = builder.snapshots(snapshots);
+        if let [address, port] = &self.replicaof[..] {
+            let primary = format!("{address}:{port}").replace("localhost", "127.0.0.1").parse::<SocketAddr>();
+            let wrong = || {
+                core::Error::new("--replicaof: must be an address in digits and a port, as in 127.0.0.1 6379")
+            };
+            builder = builder.replica_of(primary.map_err(|_| wrong())?);
+        }
         for address in &self.bind {
             if self.port > 0 || self.tls_port.is_none() {
                 builder = builder.bind((*address, self.port));
@@ -229,6 +266,11 @@ impl Cli {
             .with("appendonly", yes_no(self.appendonly))?
             .with("appendfilename", &self.appendfilename)?
             .with("appendfsync", fsync)?
+            .with("replicaof", &self.replicaof.join(" "))?
+            .with("masterauth", self.masterauth.as_deref().unwrap_or_default())?
+            .with("masteruser", self.masteruser.as_deref().unwrap_or_default())?
+            .with("save", &self.save.join(" "))?
+            .with("enable-protected-configs", yes_no(self.enable_protected_configs))?
             .with("dir", &self.dir.to_string_lossy())
     }
 }

@@ -41,6 +41,9 @@ pub enum StartError {
     /// The append-only file.
     #[error(transparent)]
     Aof(#[from] AofError),
+    /// The snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// What a storage of your own says.
     #[error("cannot load what was kept: {0}")]
     Storage(#[source] crate::storage::StorageError),
@@ -100,6 +103,33 @@ pub enum AofError {
     },
 }
 
+/// What is wrong with a snapshot that was to be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The file system refused.
+    #[error("cannot {action} {}: {source}. It must be this user's to read, or be moved away", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is damaged, or has what cannot be kept here.
+    #[error(
+        "{} cannot be read at {source}. Restore it from a copy, or move it away to start without what it has",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: netdyno_kv_core::RdbError,
+    },
+}
+
 /// Why a server ended that nobody stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -110,6 +140,9 @@ pub enum RunError {
     /// The storage failed at the end.
     #[error("the last changes could not be kept: nobody had an answer to them, or standard error has why")]
     NotDurable,
+    /// The snapshot at the end could not be made.
+    #[error("what was changed since the last snapshot is lost: {0}")]
+    NotSaved(String),
     /// A bug, in the server or in a command of yours: standard error has where.
     #[error("a thread panicked, in the server or in a command that was added to it")]
     Panicked,

@@ -78,6 +78,37 @@ pub(crate) const KEPT_WORDS: usize = 1024;
 /// Keys that a turn puts into a new append-only file, bytes; one value's more comes on top.
 pub(crate) const DUMPED_AT_ONCE_BYTES: usize = 128 << 10;
 
+/// Bytes of a snapshot that wait to be written: with more, the next part is not asked for. What is changed meanwhile comes on top.
+pub(crate) const SNAPSHOT_QUEUE_BYTES: usize = 4 << 20;
+
+/// What a primary sends is taken in parts of this size, bytes; one command more comes on top.
+pub(crate) const APPLIED_AT_ONCE_BYTES: usize = 1 << 20;
+
+/// The longest line that a primary answers with, bytes.
+pub(crate) const LINK_LINE_BYTES: usize = 16 << 10;
+
+/// How often a replica tells its primary how far it is, microseconds.
+pub(crate) const ACKNOWLEDGED_EACH_US: u64 = 1_000_000;
+
+/// How often a link to a primary is tried, microseconds.
+pub(crate) const LINK_RETRIED_EACH_US: u64 = 1_000_000;
+
+/// Bytes of the history that a server which follows may be behind; with more it is cut off (`client-output-buffer-limit slave`).
+pub(crate) const FOLLOWER_BEHIND_BYTES: usize = 256 << 20;
+
+/// Bytes that it has not taken, with which it is given no more for now; and what it is given at once.
+pub(crate) const FOLLOWER_PENDING_BYTES: usize = 256 << 10;
+pub(crate) const FED_AT_ONCE_BYTES: usize = 256 << 10;
+
+/// How soon it is looked whether it has taken them, and whether a copy can begin, microseconds.
+pub(crate) const FEED_TRIED_EACH_US: u64 = 5000;
+
+/// How often it is looked whether they are alive, microseconds.
+pub(crate) const FOLLOWERS_LOOKED_AT_EACH_US: u64 = 1_000_000;
+
+/// How often those who follow hear something at least, microseconds (`repl-ping-replica-period`).
+pub(crate) const PING_EACH_US: u64 = 10_000_000;
+
 /// Bytes of changes whose room is kept for the next turn.
 pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
 

@@ -80,6 +80,12 @@ fn greet(server: &Server) {
             eprintln!("netdyno-kv: {refused} of them failed; the first said: {text}");
         }
     }
+    if let Some(loaded) = server.loaded() {
+        eprintln!(
+            "netdyno-kv: {} keys read from the snapshot, {} were past their time",
+            loaded.keys, loaded.expired
+        );
+    }
     let plain = server.addresses().iter().map(ToString::to_string);
     let tls = server.tls_addresses().iter().map(|address| format!("{address} (TLS)"));
     let addresses = plain.chain(tls).collect::<Vec<_>>().join(", ");

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use netdyno_io::tcp::{self, Backend, ListenOptions, Listener, TcpReactor};
-use netdyno_kv_core::Engine;
+use netdyno_kv_core::{Config, Engine, Loaded};
 
 use crate::clock::Clock;
 use crate::journal::Journal;
 use crate::limits::CONNECTIONS_TO_REFUSE;
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
+use crate::snapshots::{self, SnapshotSettings, Snapshots};
 use crate::worker::{Wire, Worker};
 use crate::{Replayed, RunError, StartError};
 
@@ -22,7 +23,10 @@ pub struct Server {
     threads: Vec<JoinHandle<Result<(), RunError>>>,
     /// Keeps the storage.
     keeper: Option<JoinHandle<()>>,
+    /// Writes snapshots.
+    saver: Option<JoinHandle<()>>,
     replayed: Option<Replayed>,
+    loaded: Option<Loaded>,
 }
 
 /// Stops a server from anywhere: from another thread, or when a signal comes.
@@ -52,22 +56,36 @@ impl Server {
             wakers.push(reactor.waker());
             wires.push(encryption.wire(reactor, listeners, input_bytes(&builder)));
         }
-        let config = std::mem::take(&mut builder.config);
+        let config = with_place(std::mem::take(&mut builder.config), builder.snapshots.as_ref())?;
+        let clock = Clock::new();
         let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
         builder.commands.drain(..).for_each(|command| engine.register(command));
         let storage = builder.storage.take().map(|open| open()).transpose()?;
         let journal = storage.map(|storage| Journal::open(storage, &mut engine)).transpose();
         let (journal, replayed) = journal.map_err(StartError::loading)?.unzip();
+        let mut loaded = None;
+        if builder.snapshots.is_some() {
+            if journal.is_none() {
+                loaded = snapshots::load(&snapshots::path(&engine), &mut engine, clock.now())?;
+            }
+            engine.keep_snapshots(clock.now());
+        }
+        if builder.primary.is_some() {
+            engine.follow(builder.primary);
+        }
         let settings = SharedSettings {
-            clock: Clock::new(),
+            clock,
             limits: builder.limits,
             protected: builder.protected,
             idle_timeout_ms: builder.idle_timeout.map_or(0, |timeout| timeout.as_millis() as u64),
             journal,
+            snapshots: builder.snapshots.map(|_| Snapshots::default()),
         };
         let shared = Arc::new(Shared::new(settings, engine, wakers));
-        let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, replayed };
+        let mut server =
+            Self { shared, addresses, threads: Vec::new(), keeper: None, saver: None, replayed, loaded };
         server.keep()?;
+        server.save()?;
         for (index, wire) in wires.into_iter().enumerate() {
             server.spawn(index, wire)?;
         }
@@ -88,6 +106,11 @@ impl Server {
     /// What was found in the append-only file or another storage at the start.
     pub fn replayed(&self) -> Option<&Replayed> {
         self.replayed.as_ref()
+    }
+
+    /// What was found in the snapshot at the start, if it was read.
+    pub fn loaded(&self) -> Option<&Loaded> {
+        self.loaded.as_ref()
     }
 
     /// Clients that are connected.
@@ -141,6 +164,20 @@ impl Server {
         Ok(())
     }
 
+    fn save(&mut self) -> Result<(), StartError> {
+        let shared = self.shared.clone();
+        if shared.snapshots.is_none() {
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("kv snapshots".into()).spawn(move || {
+            if let Some(snapshots) = &shared.snapshots {
+                snapshots.write(|| shared.posts[0].wake());
+            }
+        });
+        self.saver = Some(thread.map_err(StartError::Reactor)?);
+        Ok(())
+    }
+
     fn spawn(&mut self, index: usize, wire: Wire) -> Result<(), StartError> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
@@ -168,8 +205,34 @@ impl Server {
             journal.stop();
             result = result.and(keeper.join().map_err(|_| RunError::Panicked));
         }
+        if let (Some(snapshots), Some(saver)) = (&self.shared.snapshots, self.saver.take()) {
+            snapshots.stop();
+            result = result.and(saver.join().map_err(|_| RunError::Panicked));
+            result = result.and(self.save_at_end(snapshots));
+        }
         result
     }
+}
+
+impl Server {
+    /// What the configuration wants saved, unless SHUTDOWN has seen to that.
+    fn save_at_end(&self, snapshots: &Snapshots) -> Result<(), RunError> {
+        // Who panicked with the lock may have left half a change.
+        let Ok(mut core) = self.shared.lock() else { return Ok(()) };
+        if snapshots.has_ended() || !core.engine.saves_at_end() {
+            return Ok(());
+        }
+        snapshots.save_now(&mut core.engine, self.shared.clock.now()).map_err(RunError::NotSaved)
+    }
+}
+
+/// The configuration, with the place of snapshots.
+fn with_place(config: Config, snapshots: Option<&SnapshotSettings>) -> Result<Config, StartError> {
+    let Some(SnapshotSettings { directory, file_name }) = snapshots else { return Ok(config) };
+    let config =
+        config.with("dir", &directory.to_string_lossy()).and_then(|c| c.with("dbfilename", file_name));
+    config
+        .map_err(|_| StartError::Setting { field: "dbfilename", rule: "a file's name, without a directory" })
 }
 
 impl Drop for Server {

@@ -9,7 +9,7 @@ use netdyno_kv_core::{Command, Config};
 use crate::aof::LogFile;
 use crate::limits::THREADS;
 use crate::storage::Storage;
-use crate::{AofSettings, Limits, Server, StartError};
+use crate::{AofSettings, Limits, Server, SnapshotSettings, StartError};
 
 /// Opens a storage, when the server starts.
 pub(crate) type Open = Box<dyn FnOnce() -> Result<Box<dyn Storage>, StartError> + Send>;
@@ -28,6 +28,8 @@ pub struct Builder {
     pub(crate) commands: Vec<Command>,
     pub(crate) seed: Option<u64>,
     pub(crate) storage: Option<Open>,
+    pub(crate) snapshots: Option<SnapshotSettings>,
+    pub(crate) primary: Option<SocketAddr>,
 }
 
 impl Default for Builder {
@@ -45,6 +47,8 @@ impl Default for Builder {
             commands: Vec::new(),
             seed: None,
             storage: None,
+            snapshots: None,
+            primary: None,
         }
     }
 }
@@ -130,6 +134,22 @@ impl Builder {
     #[must_use]
     pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
         self.storage = Some(Box::new(|| Ok(Box::new(storage))));
+        self
+    }
+
+    /// Reads the snapshot that is there, unless there is an append-only file, and makes new ones: when a client asks for one,
+    /// and when the parameter `save` says so. See [`snapshots`](crate::snapshots).
+    #[must_use]
+    pub fn snapshots(mut self, settings: SnapshotSettings) -> Self {
+        self.snapshots = Some(settings);
+        self
+    }
+
+    /// Has the keys of this server, and follows what it changes; clients only read, until `REPLICAOF NO ONE`. The parameters
+    /// `masteruser` and `masterauth` say who we are to it.
+    #[must_use]
+    pub fn replica_of(mut self, primary: impl Into<SocketAddr>) -> Self {
+        self.primary = Some(primary.into());
         self
     }
 

@@ -10,7 +10,9 @@ use netdyno_kv_core::{Engine, Output, SessionId};
 
 use crate::Limits;
 use crate::clock::Clock;
+use crate::feed::Feed;
 use crate::journal::Journal;
+use crate::snapshots::Snapshots;
 
 pub(crate) struct Shared {
     /// Taken once a turn, for all commands that arrived in it.
@@ -23,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
     pub(crate) journal: Option<Journal>,
+    pub(crate) snapshots: Option<Snapshots>,
     clients: AtomicUsize,
     stop: AtomicBool,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) engine: Engine,
     /// Where the client of each session is.
     pub(crate) owners: HashMap<SessionId, Owner>,
+    /// For servers that follow this one.
+    pub(crate) feed: Feed,
 }
 
 /// A client, and the thread that has it.
@@ -54,10 +59,10 @@ pub(crate) struct Poisoned;
 impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
-        let SharedSettings { clock, limits, protected, idle_timeout_ms, journal } = settings;
-        let core = Mutex::new(Core { engine, owners: HashMap::new() });
+        let SharedSettings { clock, limits, protected, idle_timeout_ms, journal, snapshots } = settings;
+        let core = Mutex::new(Core { engine, owners: HashMap::new(), feed: Feed::default() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, clients, stop }
+        Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, snapshots, clients, stop }
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Core>, Poisoned> {
@@ -99,6 +104,7 @@ pub(crate) struct SharedSettings {
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
     pub(crate) journal: Option<Journal>,
+    pub(crate) snapshots: Option<Snapshots>,
 }
 
 impl Post {

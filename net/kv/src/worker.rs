@@ -4,12 +4,14 @@
 //! what is to be told to others and what is to be kept; without the lock, have that kept;
 //! then send.
 
+mod lead;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_io::tcp::{Event, Key};
-use netdyno_kv_core::{Now, Output, Wish};
+use netdyno_kv_core::{Now, Output};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
@@ -18,7 +20,9 @@ use crate::clients::Clients;
 use crate::journal::Journal;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
+use crate::replica::Replica;
 use crate::shared::{Core, Owner, Shared};
+use crate::snapshots::Snapshots;
 #[cfg(feature = "tls")]
 pub(crate) use crate::tls::Wire;
 /// What clients are reached by: without TLS the sockets themselves.
@@ -42,6 +46,10 @@ pub(crate) struct Worker {
     leaving: Vec<Key>,
     /// When the engine wants to be called, on the clock of the world.
     deadline_ms: Option<u64>,
+    /// The link to the primary: the thread's that leads.
+    replica: Replica,
+    /// When there is something to do for servers that follow, on the clock that never goes back.
+    feed_us: Option<u64>,
     /// Where the search for idle clients goes on.
     idle_at: usize,
 }
@@ -71,7 +79,10 @@ impl Worker {
             to_wake,
             writers: Vec::new(),
             leaving: Vec::new(),
-            deadline_ms: None,
+            // The first turn comes at once: there may be a primary to follow.
+            deadline_ms: Some(0),
+            replica: Replica::default(),
+            feed_us: None,
             idle_at: 0,
         }
     }
@@ -119,12 +130,18 @@ impl Worker {
         let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
         let engine = self.deadline_ms.map(until);
         let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
-        let rewriting = self.index == 0 && self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
-        if rewriting {
+        if self.brings_forward() {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
-        [engine, stalled, idle].into_iter().flatten().min()
+        let until = |at: u64| at.saturating_sub(self.shared.clock.now().monotonic_us);
+        let links = self.links_us().map(|at| Duration::from_micros(until(at)));
+        [engine, stalled, idle, links].into_iter().flatten().min()
+    }
+
+    /// When there is something to do for the primary or for replicas, on the clock that never goes back.
+    fn links_us(&self) -> Option<u64> {
+        [self.replica.next_us(), self.feed_us].into_iter().flatten().min()
     }
 
     fn note_events(&mut self) {
@@ -133,8 +150,12 @@ impl Worker {
             match event {
                 Event::Accepted(key, peer) => happened.came_and_went.push((key, Some(peer))),
                 Event::Received(key) => happened.received.push(key),
+                Event::Ended(key) if self.replica.has(key) => self.wire.close(key, false),
                 Event::Ended(key) => happened.ended.push(key),
-                Event::Closed(key, _) => happened.came_and_went.push((key, None)),
+                Event::Closed(key, _) => {
+                    self.replica.lost(key);
+                    happened.came_and_went.push((key, None));
+                }
                 Event::Woken => happened.woken = true,
                 Event::Connected(_) => {}
             }
@@ -145,8 +166,20 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        let rewriting = self.index == 0 && self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
-        events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+        let links = self.links_us().is_some_and(|at| at <= now.monotonic_us);
+        events
+            || due
+            || links
+            || self.brings_forward()
+            || self.clients.has_queued()
+            || self.shared.idle_timeout_ms > 0
+    }
+
+    /// Whether there is something to do for the thread that leads: keys on their way into a file.
+    fn brings_forward(&self) -> bool {
+        let rewriting = || self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
+        let saving = || self.shared.snapshots.as_ref().is_some_and(Snapshots::is_wanted);
+        self.index == 0 && (rewriting() || saving())
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
@@ -173,27 +206,18 @@ impl Worker {
             }
         }
         self.happened.received = received;
-        if let Some(wish) = core.engine.take_wish() {
-            self.fulfil(wish);
-        }
         self.close_ended(core);
         self.close_idle(core, now);
         core.engine.tick(now);
-        self.deliver(core);
-        self.deadline_ms = core.engine.next_deadline();
-    }
-
-    /// What a command wants of us.
-    fn fulfil(&mut self, wish: Wish) {
-        match wish {
-            Wish::Shutdown => self.shared.stop(),
-            Wish::Rewrite => {
-                if self.shared.journal.as_ref().is_some_and(Journal::want_rewrite) {
-                    // The thread that leads.
-                    self.to_wake[0] = true;
-                }
-            }
+        while let Some(wish) = core.engine.take_wish() {
+            self.fulfil(core, now, wish);
         }
+        if self.index == 0 {
+            self.lead(core, now);
+        }
+        self.deliver(core);
+        self.feed(core, now);
+        self.deadline_ms = core.engine.next_deadline();
     }
 
     fn open_and_close(&mut self, core: &mut Core, now: Now) {
@@ -333,6 +357,7 @@ impl Worker {
         if let Some(client) = self.clients.remove(key) {
             core.owners.remove(&client.session);
             core.engine.close(client.session);
+            core.feed.forget(client.session);
             self.shared.dismiss();
         }
     }

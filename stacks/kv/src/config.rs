@@ -5,7 +5,17 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::glob;
 use crate::keyspace::{Class, Keyspace, Policy, Small};
-use crate::limits::{DATABASES, DATABASES_MAX};
+use crate::limits::{DATABASES, DATABASES_MAX, SAVE_POINTS_MAX};
+
+/// The version whose behaviour is kept: what clients look at to know what they may use.
+pub(crate) const REDIS_VERSION: &str = "7.0.15";
+
+/// A snapshot is made once so many seconds have gone by and so many changes were made since the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SavePoint {
+    pub(crate) seconds: u64,
+    pub(crate) changes: u64,
+}
 
 /// What a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +27,8 @@ enum Kind {
     Memory,
     /// Cannot be changed while running.
     Fixed,
+    /// Can be changed only if `enable-protected-configs` says so: where files are written.
+    Protected,
 }
 
 const T: Kind = Kind::Text;
@@ -24,6 +36,7 @@ const Y: Kind = Kind::YesNo;
 const N: Kind = Kind::Number;
 const M: Kind = Kind::Memory;
 const F: Kind = Kind::Fixed;
+const P: Kind = Kind::Protected;
 
 /// Parameters that clients ask for or set, with Redis' defaults. Those that have no meaning here are kept and shown only.
 #[rustfmt::skip]
@@ -33,7 +46,7 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("appendfilename", F, "appendonly.aof"), ("appendfsync", T, "everysec"), ("appendonly", Y, "no"),
     ("auto-aof-rewrite-min-size", M, "67108864"), ("auto-aof-rewrite-percentage", N, "100"), ("bind", T, ""),
     ("client-output-buffer-limit", T, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
-    ("client-query-buffer-limit", M, "1073741824"), ("databases", F, "16"), ("daemonize", F, "no"), ("dbfilename", T, "dump.rdb"), ("dir", T, "."),
+    ("client-query-buffer-limit", M, "1073741824"), ("databases", F, "16"), ("daemonize", F, "no"), ("dbfilename", P, "dump.rdb"), ("dir", P, "."), ("enable-protected-configs", F, "no"),
     ("hash-max-listpack-entries", N, "512"), ("hash-max-listpack-value", M, "64"), ("hash-max-ziplist-entries", N, "512"),
     ("hash-max-ziplist-value", M, "64"), ("hz", N, "10"), ("io-threads", F, "1"), ("key-load-delay", N, "0"), ("latency-monitor-threshold", N, "0"),
     ("latency-tracking", Y, "yes"), ("lazyfree-lazy-eviction", Y, "no"), ("lazyfree-lazy-expire", Y, "no"), ("lazyfree-lazy-server-del", Y, "no"),
@@ -42,7 +55,7 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("lua-time-limit", N, "5000"), ("maxclients", N, "10000"), ("maxmemory", M, "0"), ("maxmemory-clients", M, "0"), ("maxmemory-policy", T, "noeviction"),
     ("maxmemory-samples", N, "5"), ("maxmemory-eviction-tenacity", N, "10"), ("min-replicas-to-write", N, "0"), ("notify-keyspace-events", T, ""),
     ("oom-score-adj", T, "no"), ("port", F, "6379"), ("proto-max-bulk-len", M, "536870912"), ("protected-mode", Y, "yes"), ("repl-diskless-sync", Y, "yes"),
-    ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
+    ("replicaof", F, ""), ("masterauth", T, ""), ("masteruser", T, ""), ("repl-timeout", N, "60"), ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
     ("replica-read-only", Y, "yes"), ("slowlog-log-slower-than", N, "10000"), ("slowlog-max-len", N, "128"), ("set-proc-title", Y, "yes"),
     ("stop-writes-on-bgsave-error", Y, "yes"), ("tcp-backlog", F, "511"), ("tcp-keepalive", N, "300"), ("timeout", N, "0"), ("tls-port", F, "0"),
     ("tracking-table-max-keys", N, "1000000"), ("unixsocket", F, ""), ("zset-max-listpack-entries", N, "128"), ("zset-max-listpack-value", M, "64"),
@@ -114,6 +127,9 @@ impl Config {
             if new.iter().any(|(other, _)| *other == name) {
                 return Err(failed(&name, "duplicate parameter"));
             }
+            if kind == Kind::Protected && self.get("enable-protected-configs") != Some("yes") {
+                return Err(failed(&name, "can't set protected config"));
+            }
             if kind == Kind::Fixed {
                 return Err(failed(&name, "can't set immutable config"));
             }
@@ -123,6 +139,11 @@ impl Config {
         }
         self.values.extend(new);
         Ok(())
+    }
+
+    /// When snapshots are made by themselves.
+    pub(crate) fn save_points(&self) -> Vec<SavePoint> {
+        self.get("save").and_then(save_points).unwrap_or_default()
     }
 
     /// Makes the keyspace as it says.
@@ -169,7 +190,11 @@ fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
             Ok(number.to_string())
         }
         Kind::Memory => memory(value).map(|n| n.to_string()).ok_or_else(|| "argument must be a memory value".into()),
-        Kind::Text | Kind::Fixed => match name {
+        Kind::Text | Kind::Fixed | Kind::Protected => match name {
+            "save" => save_points(value).map(|points| points_text(&points)).ok_or_else(|| "Invalid save parameters".into()),
+            "dbfilename" if value.is_empty() || value.contains('/') => {
+                Err("dbfilename can't be a path, just a filename".into())
+            }
             "maxmemory-policy" => Policy::parse(value).map(|p| p.name().to_owned()).ok_or_else(|| {
                 "argument(s) must be one of the following: volatile-lru, volatile-lfu, volatile-random, volatile-ttl, \
                  allkeys-lru, allkeys-lfu, allkeys-random, noeviction"
@@ -184,6 +209,20 @@ fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
             _ => Ok(value.to_owned()),
         },
     }
+}
+
+/// `3600 1 300 100`: pairs of seconds and changes; nothing for none.
+fn save_points(text: &str) -> Option<Vec<SavePoint>> {
+    let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() % 2 == 0 && numbers.len() <= 2 * SAVE_POINTS_MAX)?;
+    let points = numbers.chunks_exact(2).map(|pair| SavePoint { seconds: pair[0], changes: pair[1] });
+    // None each moment, and none for nothing but time.
+    points.map(|point| (point.seconds > 0 && point.changes > 0).then_some(point)).collect()
+}
+
+fn points_text(points: &[SavePoint]) -> String {
+    let words: Vec<_> = points.iter().map(|point| format!("{} {}", point.seconds, point.changes)).collect();
+    words.join(" ")
 }
 
 /// A number of bytes: `100`, `100mb`, `1g`.

@@ -11,12 +11,15 @@ use crate::command::{Command, Commands};
 use crate::commands;
 use crate::config::Config;
 use crate::error::Error;
+use crate::followers::Followers;
 use crate::host::{Host, Wish};
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
 use crate::now::Now;
 use crate::pubsub::PubSub;
 use crate::random::Random;
+use crate::replication::Replication;
+use crate::saves::Saves;
 use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
 use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
@@ -38,7 +41,7 @@ impl Engine {
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
         let commands = commands::all();
-        let world = World {
+        let mut world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
             blocking: Blocking::default(),
@@ -47,10 +50,15 @@ impl Engine {
             totals: Totals::default(),
             pause: Pause::default(),
             host: Host::default(),
+            saves: Saves::default(),
+            replication: Replication::default(),
+            followers: Followers::default(),
+            history: run_id.clone(),
             started_ms: 0,
             info: BTreeMap::new(),
             run_id,
         };
+        world.saves.points = world.config.save_points();
         Self { keys, world, commands }
     }
 
@@ -137,6 +145,7 @@ impl Engine {
     pub fn tick(&mut self, now: Now) {
         self.keys.now = now;
         self.keys.expire_due(EXPIRED_PER_TICK);
+        self.world.save_if_due(&mut self.keys);
         while let Some(id) = self.world.blocking.due(now.unix_ms) {
             self.time_out(id);
         }
@@ -146,7 +155,11 @@ impl Engine {
 
     /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
     pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = [self.keys.next_deadline(), self.world.blocking.next_deadline()];
+        let deadlines = [
+            self.keys.next_deadline(),
+            self.world.blocking.next_deadline(),
+            self.world.saves.due_ms(self.keys.dirty).filter(|_| self.keys.snapshot.is_none()),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
@@ -191,7 +204,7 @@ impl Engine {
     /// What a command wants of the program; asked after each command, or after several.
     #[inline]
     pub fn take_wish(&mut self) -> Option<Wish> {
-        self.world.host.wish.take()
+        self.world.host.take_wish()
     }
 
     /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
@@ -292,12 +305,26 @@ impl Engine {
         if !session.unrestricted && !command.spec.flags.contains(Flags::NO_AUTH) {
             self.world.acl.check(&session.user, index, &command.spec, args)?;
         }
-        if command.spec.flags.contains(Flags::WRITE)
-            && let Some(text) = &self.world.host.refusal
-        {
-            return Err(Error::new(text.as_ref()));
+        if session.is_primary {
+            // It has run there: whatever is the matter here, it runs here, too.
+            return match &mut session.transaction {
+                Some(transaction) if !command.spec.ends_transaction() => {
+                    transaction.queue(args).map(|()| Admitted::Queued)
+                }
+                _ => Ok(Admitted::Run),
+            };
         }
-        if self.keys.memory_max > 0 {
+        if self.world.replication.restricts() {
+            self.world.replication.admit(&command.spec)?;
+        }
+        if command.spec.flags.contains(Flags::WRITE)
+            && let Some(text) =
+                self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
+        {
+            return Err(Error::new(text));
+        }
+        // A replica's memory is its primary's to look after.
+        if self.keys.memory_max > 0 && !self.world.replication.is_replica() {
             let room = self.keys.make_room();
             if !room && command.spec.flags.contains(Flags::DENY_OOM) {
                 return Err(Error::OUT_OF_MEMORY);

@@ -6,7 +6,7 @@
 //! | transactions with WATCH, publish and subscribe, blocking commands, users, CLIENT, CONFIG, INFO | open sockets, read clocks, draw randomness, spawn, lock |
 //! | answers in RESP2 and RESP3, in Redis 7.0's words | parse requests: that is `netdyno-resp`'s part |
 //! | eviction at `maxmemory`, by the size that keys and values take | measure what the allocator or the process takes |
-//! | tell each change as a command, dump all keys in parts | write files, connect to replicas |
+//! | tell each change as a command, dump all keys in parts; read and write snapshots in Redis' format; be a primary or a replica | write files, hold the links between them |
 //!
 //! An [`Engine`] is what all connections share. Each has a session; the caller runs one command after the other, so that each is
 //! atomic, and asks [`Engine::poll_output`] for what others are to be told.
@@ -52,15 +52,22 @@ mod commands;
 mod config;
 mod engine;
 mod error;
+mod followers;
 mod glob;
 mod host;
 mod keyspace;
 mod limits;
 mod now;
 mod number;
+mod primary;
 mod pubsub;
 mod random;
+mod rdb;
+mod replica;
+mod replication;
+mod saves;
 mod session;
+mod snapshot;
 mod spec;
 mod world;
 
@@ -69,7 +76,10 @@ pub use config::Config;
 pub use engine::Engine;
 pub use error::Error;
 pub use host::Wish;
-pub use keyspace::Policy;
+pub use keyspace::{Loaded, Policy};
 pub use now::Now;
+pub use rdb::{RdbError, RdbFault};
+pub use replication::{LinkState, LinkStatus};
 pub use session::{Outcome, Output, SessionId};
+pub use snapshot::Loader;
 pub use spec::{Flags, Group, Keys};

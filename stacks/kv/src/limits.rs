@@ -38,6 +38,10 @@ pub(crate) const SESSIONS_MAX: usize = 1 << 20;
 pub(crate) const TRANSACTION_COMMANDS_MAX: usize = 1 << 20;
 /// Bytes of one transaction's queued arguments (`client-query-buffer-limit`).
 pub(crate) const TRANSACTION_BYTES_MAX: usize = 1024 * 1024 * 1024;
+/// Points at which snapshots are made by themselves (`save`).
+pub(crate) const SAVE_POINTS_MAX: usize = 64;
+/// After a snapshot that failed, none is made by itself for so long.
+pub(crate) const SAVE_AGAIN_MS: u64 = 5000;
 /// Keys that expire in one `tick`.
 pub(crate) const EXPIRED_PER_TICK: usize = 2048;
 /// Keys that are evicted for the sake of one command.

@@ -81,6 +81,10 @@ pub(crate) enum OnTimeout {
     NullArray,
     /// It was held back: the command runs now.
     Run,
+    /// It waits for something else, as long as that takes.
+    Never,
+    /// How many servers have what it waits for.
+    Count,
 }
 
 /// A command that waits for keys, or for time.
@@ -119,6 +123,8 @@ pub(crate) struct Session {
     pub(crate) authenticated: bool,
     /// The user may do everything: nothing is to be looked up.
     pub(crate) unrestricted: bool,
+    /// What comes from it is what the primary has executed.
+    pub(crate) is_primary: bool,
     pub(crate) transaction: Option<Box<Transaction>>,
     pub(crate) watched: Vec<(usize, Box<[u8]>)>,
     pub(crate) channels: BTreeSet<Box<[u8]>>,
@@ -184,6 +190,7 @@ impl Sessions {
             user: "default".into(),
             authenticated: true,
             unrestricted: true,
+            is_primary: false,
             transaction: None,
             watched: Vec::new(),
             channels: BTreeSet::new(),

@@ -1,13 +1,18 @@
 //! What there is beside keys: sessions, channels, users, configuration, who waits.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
-use crate::keyspace::{Class, Keyspace};
+use crate::followers::Followers;
+use crate::host::Wish;
+use crate::keyspace::{Class, Expiry, Keyspace};
 use crate::pubsub::PubSub;
-use crate::session::{SessionId, Sessions};
+use crate::replication::Replication;
+use crate::saves::Saves;
+use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
 /// How many commands ran, and how they ended.
 #[derive(Debug, Default, Clone)]
@@ -36,6 +41,11 @@ pub(crate) struct World {
     pub(crate) totals: Totals,
     pub(crate) pause: Pause,
     pub(crate) host: crate::host::Host,
+    pub(crate) saves: Saves,
+    pub(crate) replication: Replication,
+    pub(crate) followers: Followers,
+    /// Forty hexadecimal digits that name what is logged: it goes on until another primary is followed.
+    pub(crate) history: String,
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
@@ -63,6 +73,7 @@ impl World {
     pub(crate) fn close(&mut self, keys: &mut Keyspace, id: SessionId) {
         self.blocking.remove(keys, &mut self.sessions, id);
         self.pubsub.forget(&mut self.sessions, id);
+        self.followers.forget(id);
         if let Some(session) = self.sessions.close(id) {
             keys.watch.forget(id, &session.watched);
         }
@@ -70,6 +81,12 @@ impl World {
 
     /// Ends the wait of a session, by time or by CLIENT UNBLOCK; `error` in place of a null.
     pub(crate) fn unblock(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) -> bool {
+        let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_deref());
+        if blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Never) {
+            return false;
+        }
+        let counts = blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Count);
+        let count = self.followers.stop_waiting(id);
         if self.blocking.remove(keys, &mut self.sessions, id).is_none() {
             return false;
         }
@@ -78,10 +95,72 @@ impl World {
         let mut reply = netdyno_resp::Reply::new(&mut out, session.protocol);
         match error {
             Some(text) => reply.error(text),
+            None if counts => reply.integer(count as i64),
             // Also of a command that gives a null at once in a transaction: so it is in Redis 7.0.
             None => reply.null_array(),
         }
         self.sessions.resume(id, &out);
         true
+    }
+}
+
+impl World {
+    /// A copy of the keys as they are now begins.
+    pub(crate) fn begin_copy(&mut self, keys: &mut Keyspace) {
+        let (made_s, used) = ((keys.now.unix_ms / 1000).to_string(), keys.memory_bytes().to_string());
+        let about = [
+            ("redis-ver", crate::config::REDIS_VERSION),
+            ("redis-bits", "64"),
+            ("ctime", &made_s),
+            ("used-mem", &used),
+            ("aof-base", "0"),
+        ];
+        keys.begin_snapshot(self.config.get("rdbcompression") == Some("yes"), &about);
+    }
+
+    /// A snapshot begins, of the keys as they are now.
+    pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
+        self.begin_copy(keys);
+        self.saves.begin(keys.now, keys.dirty);
+    }
+
+    /// Follows this primary from now on, or nobody.
+    pub(crate) fn follow(&mut self, keys: &mut Keyspace, primary: Option<SocketAddr>) {
+        self.replication.follow(primary);
+        self.history = format!(
+            "{:016x}{:016x}{:08x}",
+            keys.random.next(),
+            keys.random.next(),
+            keys.random.next() as u32
+        );
+        keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
+    }
+
+    /// One begins by itself, if it is time.
+    pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
+        if self.replication.loading || keys.snapshot.is_some() {
+            return;
+        }
+        if self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
+            self.begin_save(keys);
+            self.host.wish(Wish::Snapshot);
+        }
+    }
+
+    /// Answers a session that waits for the program to do something.
+    pub(crate) fn answer(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
+        let waits = |blocked: &Blocked| blocked.on_timeout == OnTimeout::Never;
+        if !self.sessions.get(id).and_then(|s| s.blocked.as_deref()).is_some_and(waits) {
+            return;
+        }
+        self.blocking.remove(keys, &mut self.sessions, id);
+        let protocol = self.sessions.get(id).map(|session| session.protocol).unwrap_or_default();
+        let mut out = Vec::new();
+        let mut reply = netdyno_resp::Reply::new(&mut out, protocol);
+        match error {
+            Some(text) => reply.error(text),
+            None => reply.ok(),
+        }
+        self.sessions.resume(id, &out);
     }
 }

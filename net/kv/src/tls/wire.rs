@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,11 @@ impl Wire {
             Box::new(Tls { listeners, sessions, count: 0, young, dirty, event: None, input_bytes })
         });
         Self { reactor, tls }
+    }
+
+    /// Such a connection speaks no TLS.
+    pub(crate) fn connect(&mut self, address: SocketAddr) -> io::Result<Key> {
+        self.reactor.connect(address)
     }
 
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

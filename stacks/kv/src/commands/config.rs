@@ -31,12 +31,15 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let pairs: Vec<(&[u8], &[u8])> = args[2..].chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     context.world.config.set(&pairs)?;
     context.world.config.apply(context.keys);
+    context.world.saves.points = context.world.config.save_points();
     if pairs.iter().any(|(name, _)| is(name, "requirepass")) {
         let password = context.world.config.get("requirepass").unwrap_or_default().to_owned();
         context.world.acl.set_password(&password);
     }
     // A lower limit holds at once.
-    context.keys.make_room();
+    if !context.world.replication.is_replica() {
+        context.keys.make_room();
+    }
     context.reply.ok();
     Ok(())
 }

@@ -136,7 +136,7 @@ fn hello(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     reply.bulk(b"server");
     reply.bulk(b"redis");
     reply.bulk(b"version");
-    reply.bulk(super::info::REDIS_VERSION.as_bytes());
+    reply.bulk(crate::config::REDIS_VERSION.as_bytes());
     reply.bulk(b"proto");
     reply.integer(if protocol == Protocol::Resp3 { 3 } else { 2 });
     reply.bulk(b"id");

@@ -70,7 +70,7 @@ pub(super) fn set(context: &mut Context<'_>, key: &[u8], at: u64, class: Class) 
     if !context.keys.exists(key) {
         return;
     }
-    if at <= context.keys.now.unix_ms {
+    if at <= context.keys.judged_ms() {
         context.keys.delete(key);
         return context.log(&[b"DEL", key]);
     }

@@ -4,6 +4,7 @@ use crate::args::is;
 use crate::command::{Command, Context};
 use crate::error::Error;
 use crate::host::Wish;
+use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
 const HOST: Flags = Flags::ADMIN.with(Flags::DANGEROUS).with(Flags::NO_MULTI);
@@ -18,21 +19,30 @@ fn rewrite(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     if !host.has_log {
         return Err(Error::fixed("ERR there is no append-only file: start the server with --appendonly yes"));
     }
-    if host.rewriting || host.wish == Some(Wish::Rewrite) {
+    if host.rewriting || host.wishes(Wish::Rewrite) {
         return Err(Error::fixed("ERR Background append only file rewriting already in progress"));
     }
-    host.wish = Some(Wish::Rewrite);
+    host.wish(Wish::Rewrite);
     context.reply.simple("Background append only file rewriting started");
     Ok(())
 }
 
-/// What is to be saved is in the append-only file: there is no other way to end.
 fn shutdown(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    if !args[1..].iter().all(|arg| ["save", "nosave", "now", "force"].iter().any(|word| is(arg, word))) {
+    let word = |name: &str| args[1..].iter().any(|arg| is(arg, name));
+    if !args[1..].iter().all(|arg| ["save", "nosave", "now", "force"].iter().any(|word| is(arg, word)))
+        || word("save") && word("nosave")
+    {
         return Err(Error::SYNTAX);
     }
-    context.world.host.wish = Some(Wish::Shutdown);
-    // Redis says nothing: the connection ends.
-    context.close = true;
+    let saves = &mut context.world.saves;
+    let save = saves.kept && !word("nosave") && (word("save") || !saves.points.is_empty());
+    context.world.host.wish(Wish::Shutdown { save, force: word("force") });
+    if save {
+        saves.await_shutdown(context.id);
+        context.wait(args, &[], None, OnTimeout::Never);
+    } else {
+        // Redis says nothing: the connection ends.
+        context.close = true;
+    }
     Ok(())
 }

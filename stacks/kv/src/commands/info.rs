@@ -4,11 +4,9 @@ use std::fmt::Write as _;
 
 use crate::args::is;
 use crate::command::{Command, Context};
+use crate::config::REDIS_VERSION;
 use crate::error::Error;
 use crate::spec::{Flags, Group, Keys};
-
-/// The version whose behaviour is kept: what clients look at to know what they may use.
-pub(super) const REDIS_VERSION: &str = "7.0.15";
 
 pub(super) const COMMANDS: &[Command] =
     &[Command::new("info", -1, Flags::DANGEROUS, Keys::None, Group::Server, info)];
@@ -98,12 +96,13 @@ fn memory(context: &Context<'_>, text: &mut String) {
 }
 
 fn persistence(context: &Context<'_>, text: &mut String) {
+    *text += if context.world.replication.loading { "loading:1\r\n" } else { "loading:0\r\n" };
+    *text += "async_loading:0\r\n";
+    context.world.saves.tell(context.keys.dirty, context.keys.now, text);
     let _ = write!(
         text,
-        "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:{}\r\nrdb_bgsave_in_progress:0\r\naof_enabled:{}\r\n\
-         aof_rewrite_in_progress:{}\r\n",
-        context.keys.dirty,
-        u8::from(context.keys.log.is_on()),
+        "aof_enabled:{}\r\naof_rewrite_in_progress:{}\r\n",
+        u8::from(context.keys.log.is_on() && !context.world.followers.own_log),
         u8::from(context.keys.dump.is_some()),
     );
 }
@@ -129,11 +128,14 @@ fn stats(context: &Context<'_>, text: &mut String) {
 }
 
 fn replication(context: &Context<'_>, text: &mut String) {
-    let _ = write!(
-        text,
-        "role:master\r\nconnected_slaves:0\r\nmaster_replid:{}\r\nmaster_repl_offset:0\r\n",
-        context.world.run_id
-    );
+    let world = &context.world;
+    if world.replication.is_replica() {
+        return world.replication.tell(context.keys.now, text);
+    }
+    *text += "role:master\r\n";
+    world.followers.tell(context.keys.now.unix_ms, text);
+    let offset = world.followers.base + context.keys.log.len() as u64;
+    let _ = write!(text, "master_replid:{}\r\nmaster_repl_offset:{offset}\r\n", world.history);
 }
 
 fn command_stats(context: &Context<'_>, text: &mut String) {

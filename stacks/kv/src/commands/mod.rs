@@ -20,6 +20,8 @@ mod lcs;
 mod list;
 mod list_move;
 mod pubsub;
+mod replica;
+mod save;
 mod server;
 mod set;
 mod set_algebra;
@@ -56,6 +58,8 @@ const BUILT_IN: &[&[Command]] = &[
     list::COMMANDS,
     list_move::COMMANDS,
     pubsub::COMMANDS,
+    replica::COMMANDS,
+    save::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,
     set_algebra::COMMANDS,

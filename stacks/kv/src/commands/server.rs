@@ -1,4 +1,4 @@
-//! TIME, WAIT, LASTSAVE, MEMORY, SLOWLOG, LATENCY: what of them is true here.
+//! TIME, MEMORY, SLOWLOG, LATENCY: what of them is true here.
 
 use crate::args::{integer, is};
 use crate::command::{Command, Context, Subcommand, help, subcommand};
@@ -11,11 +11,9 @@ const S: Group = Group::Server;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("time", 1, Flags::FAST, Keys::None, S, time),
-    Command::new("wait", 3, Flags::NONE, Keys::None, Group::Generic, wait),
     Command::new("memory", -2, Flags::READ_ONLY, Keys::range(2, 2, 1), S, memory).containing(MEMORY_TABLE),
     Command::new("slowlog", -2, ADMIN, Keys::None, S, slow_log).containing(SLOWLOG_TABLE),
     Command::new("latency", -2, ADMIN, Keys::None, S, latency).containing(LATENCY_TABLE),
-    Command::new("role", 1, ADMIN.with(Flags::FAST), Keys::None, S, role),
     Command::new("function", -2, Flags::NONE, Keys::None, S, function).containing(FUNCTION_TABLE),
     Command::new("script", -2, Flags::NONE, Keys::None, S, script).containing(SCRIPT_TABLE),
     Command::new("lolwut", -1, Flags::READ_ONLY.with(Flags::FAST), Keys::None, S, |c, _| {
@@ -29,26 +27,6 @@ fn time(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     context.reply.array(2);
     context.reply.bulk_integer((now.unix_ms / 1000) as i64);
     context.reply.bulk_integer((now.unix_ms % 1000 * 1000 + now.monotonic_us % 1000) as i64);
-    Ok(())
-}
-
-/// There are no replicas: nobody has anything, and there is nothing to wait for.
-fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    integer(args[1])?;
-    let timeout = crate::number::integer(args[2]);
-    let timeout = timeout.ok_or(Error::fixed("ERR timeout is not an integer or out of range"))?;
-    if timeout < 0 {
-        return Err(Error::fixed("ERR timeout is negative"));
-    }
-    context.reply.integer(0);
-    Ok(())
-}
-
-fn role(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
-    context.reply.array(3);
-    context.reply.bulk(b"master");
-    context.reply.integer(0);
-    context.reply.array(0);
     Ok(())
 }
 

@@ -41,7 +41,7 @@ fn compute(
         context.keys.get::<Set>(key)?;
     }
     let space = &*context.keys;
-    let (now, small) = (space.now.unix_ms, space.small);
+    let (now, small) = (space.judged_ms(), space.small);
     // None has expired: each was looked at just now.
     let sets: Vec<Option<&Set>> = keys
         .iter()

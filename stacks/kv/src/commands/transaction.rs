@@ -50,7 +50,6 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     }
     context.reply.array(transaction.commands.len());
     context.keys.log.begin_transaction();
-    let dirty = context.keys.dirty;
     for args in &transaction.commands {
         let args = borrowed(args);
         let Some(index) = args.first().and_then(|name| context.commands.find(name)) else { continue };
@@ -77,8 +76,6 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
         context.close |= inner.close;
     }
     context.keys.log.end_transaction();
-    // Each command has been logged by itself.
-    context.keys.dirty = dirty;
     Ok(())
 }
 

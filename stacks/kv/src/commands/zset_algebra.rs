@@ -96,7 +96,7 @@ fn check_types(context: &mut Context<'_>, keys: &[&[u8]]) -> Result<(), Error> {
 fn sources<'a>(context: &'a mut Context<'_>, keys: &[&[u8]]) -> Result<Vec<Source<'a>>, Error> {
     check_types(context, keys)?;
     let space = &*context.keys;
-    let now = space.now.unix_ms;
+    let now = space.judged_ms();
     let of = |key: &&[u8]| {
         let entry = space.table().get(key).filter(|entry| entry.deadline().is_none_or(|at| at > now));
         match entry.and_then(|entry| entry.value()) {

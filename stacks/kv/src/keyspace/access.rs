@@ -3,6 +3,7 @@
 use super::value::Entry;
 use crate::now::Now;
 use crate::random::Random;
+use crate::rdb::Usage;
 
 /// What goes first when memory is full (`maxmemory-policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,6 +96,27 @@ impl Policy {
     pub(crate) fn uses(self, entry: &Entry, now: Now) -> u32 {
         let idle = minutes(now).wrapping_sub(entry.access() >> 8) & MINUTES_MASK;
         (entry.access() & 0xff).saturating_sub(idle)
+    }
+
+    /// What a snapshot is told of a key's use.
+    pub(crate) fn usage(self, entry: &Entry, now: Now) -> Usage {
+        match self {
+            Self::AllKeysLfu | Self::VolatileLfu => Usage::Uses(self.uses(entry, now) as u8),
+            Self::AllKeysLru | Self::VolatileLru => Usage::Idle(u64::from(Self::idle_seconds(entry, now))),
+            _ => Usage::Unknown,
+        }
+    }
+
+    /// An entry comes back that was used so; unless it was kept in the other way.
+    pub(crate) fn restored(self, entry: &mut Entry, now: Now, usage: Usage) {
+        match usage {
+            Usage::Uses(uses) if self.counts_uses() => entry.set_access(minutes(now) << 8 | u32::from(uses)),
+            Usage::Idle(idle) if !self.counts_uses() => {
+                let idle = u32::try_from(idle).unwrap_or(CLOCK_MASK).min(CLOCK_MASK);
+                entry.set_access(seconds(now).wrapping_sub(idle) & CLOCK_MASK);
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn idle_seconds(entry: &Entry, now: Now) -> u32 {

@@ -2,6 +2,18 @@
 
 use super::{Database, Keyspace};
 
+/// What becomes of keys whose time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Expiry {
+    /// They go as soon as somebody notices.
+    #[default]
+    Remove,
+    /// They go when the primary says so; until then nobody sees them.
+    Hide,
+    /// A command of the primary's runs, which found them there.
+    Ignore,
+}
+
 impl Database {
     /// A key with this hash has no deadline at this time any more.
     pub(super) fn forget_deadline(&mut self, at: u64, hash: u32) {
@@ -19,15 +31,24 @@ impl Database {
 }
 
 impl Keyspace {
+    /// The time that deadlines are held against.
+    pub(crate) fn judged_ms(&self) -> u64 {
+        if self.expiry == Expiry::Ignore { 0 } else { self.now.unix_ms }
+    }
+
+    fn expires_by_itself(&self) -> bool {
+        self.active_expiry && self.expiry == Expiry::Remove
+    }
+
     /// When the next key expires.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let first = self.databases.iter().filter_map(|d| d.deadlines.first()).map(|(at, _)| *at).min();
-        first.filter(|_| self.active_expiry)
+        first.filter(|_| self.expires_by_itself())
     }
 
     /// Removes keys whose time is over, so many at the most.
     pub(crate) fn expire_due(&mut self, mut most: usize) {
-        if !self.active_expiry {
+        if !self.expires_by_itself() {
             return;
         }
         for db in 0..self.databases.len() {

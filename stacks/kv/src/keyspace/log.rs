@@ -36,6 +36,11 @@ impl Log {
         &mut self.bytes
     }
 
+    /// Bytes that nobody has taken.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The next command says its database, whichever the last one was for.
     pub(crate) fn select_again(&mut self) {
         self.db = None;
@@ -92,5 +97,7 @@ impl Log {
             write_command(&mut self.bytes, &[b"EXEC"]);
         }
         self.transaction = Transaction::None;
+        // Each command has been logged by itself.
+        self.replaced = true;
     }
 }

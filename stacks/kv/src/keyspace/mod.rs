@@ -15,6 +15,8 @@ mod segment;
 mod sequence;
 mod set;
 mod short;
+mod snapshot;
+mod stored;
 mod table;
 mod tell;
 mod value;
@@ -26,6 +28,7 @@ mod zset;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
+pub(crate) use deadlines::Expiry;
 pub(crate) use dump::Dump;
 pub(crate) use hash::{Hash, Small};
 pub(crate) use hasher::Hasher;
@@ -34,6 +37,9 @@ pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
 pub(crate) use set::{Member, Set};
 pub(crate) use short::Short;
+pub(crate) use snapshot::Snapshot;
+pub use stored::Loaded;
+pub(crate) use stored::{Coming, Filling, payload};
 pub(crate) use table::Position;
 use value::Table;
 pub(crate) use value::{Entry, Kind, Value};
@@ -109,7 +115,9 @@ pub(crate) struct Keyspace {
     /// Which hashes and sets keep an order.
     pub(crate) small: Small,
     pub(crate) active_expiry: bool,
+    pub(crate) expiry: Expiry,
     pub(crate) dump: Option<Dump>,
+    pub(crate) snapshot: Option<Box<Snapshot>>,
 }
 
 impl Keyspace {
@@ -137,7 +145,9 @@ impl Keyspace {
             samples: crate::limits::EVICTION_SAMPLES,
             small: Small::default(),
             active_expiry: true,
+            expiry: Expiry::Remove,
             dump: None,
+            snapshot: None,
         }
     }
 
@@ -169,8 +179,10 @@ impl Keyspace {
         let database = &self.databases[self.db];
         let position = database.table.find(database.table.hash(key), key)?;
         match database.table.at(position).deadline() {
-            Some(deadline) if deadline <= self.now.unix_ms => {
-                self.expire(self.db, position);
+            Some(deadline) if deadline <= self.judged_ms() => {
+                if self.expiry == Expiry::Remove {
+                    self.expire(self.db, position);
+                }
                 None
             }
             _ => Some(position),
@@ -220,6 +232,7 @@ impl Keyspace {
         edit: impl FnOnce(&mut Entry) -> R,
     ) -> Result<Option<R>, Error> {
         let Some(position) = self.position(key) else { return Ok(None) };
+        self.keep(key);
         let (policy, now) = (self.policy, self.now);
         let table = &mut self.databases[self.db].table;
         if table.at(position).string().is_none() {
@@ -236,6 +249,7 @@ impl Keyspace {
         create: bool,
         edit: impl FnOnce(&mut K) -> R,
     ) -> Result<Option<R>, Error> {
+        self.keep(key);
         let (policy, now) = (self.policy, self.now);
         let position = match self.position(key) {
             Some(position) => position,
@@ -268,7 +282,8 @@ impl Keyspace {
 
     /// Sets a string, whatever was there.
     pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
-        let (policy, now, db) = (self.policy, self.now, self.db);
+        self.keep(key);
+        let (policy, now, db, judged) = (self.policy, self.now, self.db, self.judged_ms());
         let database = &mut self.databases[db];
         let hash = database.table.hash(key);
         let Some(position) = database.table.find(hash, key) else {
@@ -284,7 +299,7 @@ impl Keyspace {
         let old = database.table.at(position).deadline();
         // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
         let new = match deadline {
-            Deadline::Keep => old.filter(|at| *at > now.unix_ms),
+            Deadline::Keep => old.filter(|at| *at > judged),
             Deadline::Clear => None,
             Deadline::At(at) => Some(at),
         };
@@ -312,6 +327,7 @@ impl Keyspace {
 
     /// Puts in an entry whose key is not there.
     pub(crate) fn place(&mut self, mut entry: Entry) {
+        self.keep(entry.key());
         self.policy.made(&mut entry, self.now);
         let database = &mut self.databases[self.db];
         if let Some(at) = entry.deadline() {
@@ -337,6 +353,10 @@ impl Keyspace {
     }
 
     fn take_at(&mut self, position: Position) -> Entry {
+        if self.snapshot.is_some() {
+            let key: Box<[u8]> = self.databases[self.db].table.at(position).key().into();
+            self.keep(&key);
+        }
         let database = &mut self.databases[self.db];
         let entry = database.table.take(position);
         if let Some(at) = entry.deadline() {
@@ -348,6 +368,7 @@ impl Keyspace {
     /// Sets or clears a key's deadline; `false` if there is no such key.
     pub(crate) fn set_deadline(&mut self, key: &[u8], deadline: Option<u64>) -> bool {
         let Some(position) = self.position(key) else { return false };
+        self.keep(key);
         let database = &mut self.databases[self.db];
         let (hash, old) = (database.table.at(position).hash(), database.table.at(position).deadline());
         database.table.change(position, |entry| entry.set_deadline(deadline));
@@ -390,7 +411,8 @@ impl Keyspace {
                 let database = &self.databases[at];
                 self.watch.touch_all(at, |key| database.table.contains(key));
                 removed += database.table.len();
-                self.databases[at] = Database::new(&self.hasher);
+                let held = std::mem::replace(&mut self.databases[at], Database::new(&self.hasher));
+                self.keep_database(at, held);
             }
         }
         removed
@@ -403,6 +425,7 @@ impl Keyspace {
             self.watch.touch_all(at, |key| left.contains(key) || right.contains(key));
         }
         self.databases.swap(a, b);
+        self.keep_exchanged(a, b);
         if self.dump.is_some() {
             self.begin_dump();
         }

@@ -1,0 +1,344 @@
+//! Servers that follow this one: each gets a copy of all keys, or goes on where it was, and then every change.
+//!
+//! Changes are bytes of one history. The last of them are kept (`repl-backlog-size`), so that a link that broke can go on; and,
+//! beyond that, what some server that follows has not had yet. One that falls too far behind is cut off, and begins anew. A copy is a
+//! snapshot that is sent as it is made; those who ask while one is made wait for the next.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use netdyno_io::tcp::Key;
+use netdyno_kv_core::{Engine, Now, SessionId};
+use netdyno_resp::write_command;
+
+use crate::limits::{
+    DUMPED_AT_ONCE_BYTES, FED_AT_ONCE_BYTES, FEED_TRIED_EACH_US, FOLLOWER_BEHIND_BYTES,
+    FOLLOWER_PENDING_BYTES, FOLLOWERS_LOOKED_AT_EACH_US, PING_EACH_US, SNAPSHOT_QUEUE_BYTES,
+};
+use crate::worker::Wire;
+
+const MARK_BYTES: usize = 40;
+
+/// What all threads send to servers that follow. Used with the lock on the engine.
+#[derive(Default)]
+pub(crate) struct Feed {
+    /// Somebody followed once: from then on the history is kept.
+    active: bool,
+    /// The log is written for our sake alone.
+    owns_log: bool,
+    /// Who belongs to a history that is over.
+    cut: Vec<SessionId>,
+    /// Other threads have something to send.
+    news: bool,
+    /// A copy is wanted, and another snapshot runs: it is tried again then.
+    again_us: u64,
+    history: String,
+    backlog: VecDeque<u8>,
+    /// Where in the history the backlog begins.
+    start: u64,
+    /// Bytes of the log, of this turn, that are in the backlog already.
+    noted: usize,
+    copy: Option<Copy>,
+    followers: BTreeMap<SessionId, Follower>,
+    ping_us: u64,
+}
+
+/// A copy that is made.
+struct Copy {
+    /// Where in the history it was made.
+    base: u64,
+    bytes: VecDeque<u8>,
+    /// Bytes of it that everybody has had.
+    start: u64,
+    whole: bool,
+    mark: [u8; MARK_BYTES],
+}
+
+struct Follower {
+    thread: usize,
+    key: Key,
+    phase: Phase,
+    /// When it last took something of a copy, or said how far it is; and how often it has said so.
+    moved_us: u64,
+    words: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// For the next copy.
+    Waits,
+    /// It has had so much of the copy.
+    Copies(u64),
+    /// It has all of the copy, and had said so often how far it is: it does not look for the mark's end before it has it.
+    Marked(u64, u64),
+    /// It has had the history up to there.
+    Follows(u64),
+}
+
+impl Feed {
+    /// Somebody asks to follow.
+    pub(crate) fn attach(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        session: SessionId,
+        (thread, key): (usize, Key),
+        asked: Option<(String, u64)>,
+        output: &mut Vec<u8>,
+    ) {
+        self.begin(engine);
+        self.note(engine);
+        let wanted =
+            asked.filter(|(history, _)| *history == self.history).map(|(_, next)| next.wrapping_sub(1));
+        let phase = match wanted.filter(|at| (self.start..=self.end()).contains(at)) {
+            Some(at) => {
+                output.extend_from_slice(format!("+CONTINUE {}\r\n", self.history).as_bytes());
+                Phase::Follows(at)
+            }
+            None => Phase::Waits,
+        };
+        self.followers.insert(session, Follower { thread, key, phase, moved_us: now.monotonic_us, words: 0 });
+    }
+
+    fn begin(&mut self, engine: &mut Engine) {
+        if !self.active {
+            self.active = true;
+            self.owns_log = !engine.is_recorded();
+            if self.owns_log {
+                engine.record_for_followers();
+            }
+            // What was logged in this turn is older.
+            self.noted = engine.take_log().len();
+        }
+        if self.history != engine.history() {
+            // The keys are others: nobody can go on from before.
+            self.history = engine.history().to_owned();
+            self.start = self.end();
+            self.backlog.clear();
+            self.cut.extend(std::mem::take(&mut self.followers).into_keys());
+            self.copy = None;
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.backlog.len() as u64
+    }
+
+    /// Takes over what was logged since.
+    fn note(&mut self, engine: &mut Engine) {
+        let log = engine.take_log();
+        let new = &log[self.noted.min(log.len())..];
+        self.news |= !new.is_empty();
+        self.backlog.extend(new);
+        self.noted = log.len();
+    }
+
+    /// At a turn's end, before the log goes elsewhere.
+    pub(crate) fn finish_turn(&mut self, engine: &mut Engine) {
+        if !self.active {
+            return;
+        }
+        self.note(engine);
+        if self.owns_log {
+            engine.take_log().clear();
+        }
+        self.noted = 0;
+        engine.set_log_base(self.end());
+    }
+
+    /// What one thread does for all. Gives the sessions that are cut off.
+    pub(crate) fn lead(&mut self, engine: &mut Engine, now: Now) -> Vec<SessionId> {
+        if !self.active {
+            return Vec::new();
+        }
+        self.begin(engine);
+        self.note(engine);
+        self.advance_copy(engine, now);
+        if !self.followers.is_empty() && now.monotonic_us >= self.ping_us {
+            self.ping_us = now.monotonic_us + PING_EACH_US;
+            self.say(engine, &[b"PING"]);
+        }
+        let mut lost = self.trim(engine);
+        lost.append(&mut self.silent(engine, now));
+        lost.append(&mut self.cut);
+        lost.iter().for_each(|session| self.forget(*session));
+        lost
+    }
+
+    /// Asks all how far they are.
+    pub(crate) fn ask(&mut self, engine: &mut Engine) {
+        if self.active {
+            self.say(engine, &[b"REPLCONF", b"GETACK", b"*"]);
+        }
+    }
+
+    /// Says something in the history that is no change.
+    fn say(&mut self, engine: &mut Engine, words: &[&[u8]]) {
+        self.note(engine);
+        let mut out = Vec::new();
+        write_command(&mut out, words);
+        self.backlog.extend(&out);
+        self.news = true;
+    }
+
+    fn advance_copy(&mut self, engine: &mut Engine, now: Now) {
+        let waits = self.followers.values().any(|follower| follower.phase == Phase::Waits);
+        if self.copy.is_none() && waits && now.monotonic_us >= self.again_us {
+            if !engine.begin_feed(now) {
+                self.again_us = now.monotonic_us + FEED_TRIED_EACH_US;
+                return;
+            }
+            let mark = format!("{:0>40}", format!("{:x}{:x}", now.unix_ms, now.monotonic_us));
+            let mut bytes = [b'0'; MARK_BYTES];
+            bytes.copy_from_slice(&mark.as_bytes()[mark.len() - MARK_BYTES..]);
+            self.copy =
+                Some(Copy { base: self.end(), bytes: VecDeque::new(), start: 0, whole: false, mark: bytes });
+            let copy = self.followers.values_mut().filter(|follower| follower.phase == Phase::Waits);
+            copy.for_each(|follower| follower.phase = Phase::Copies(u64::MAX));
+        }
+        let Some(copy) = &mut self.copy else { return };
+        if !copy.whole && copy.bytes.len() < SNAPSHOT_QUEUE_BYTES {
+            let mut part = Vec::new();
+            copy.whole = engine.snapshot(DUMPED_AT_ONCE_BYTES, &mut part);
+            copy.bytes.extend(part);
+            self.news = true;
+        }
+        let had = self.followers.values().filter_map(|follower| match follower.phase {
+            Phase::Copies(u64::MAX) => Some(0),
+            Phase::Copies(at) => Some(at),
+            _ => None,
+        });
+        match had.min() {
+            Some(had) => {
+                copy.bytes.drain(..(had - copy.start) as usize);
+                copy.start = had;
+            }
+            // All have it, or are gone.
+            None => {
+                self.copy = None;
+                engine.drop_feed();
+            }
+        }
+    }
+
+    /// Who takes nothing and says nothing for too long (`repl-timeout`): a copy would wait for it without end.
+    fn silent(&mut self, engine: &Engine, now: Now) -> Vec<SessionId> {
+        let most_s = engine.config("repl-timeout").and_then(|text| text.parse::<u64>().ok()).unwrap_or(60);
+        let most_us = most_s.saturating_mul(1_000_000);
+        for (session, follower) in &mut self.followers {
+            let words = engine.follower_words(*session);
+            if std::mem::replace(&mut follower.words, words) != words || follower.phase == Phase::Waits {
+                follower.moved_us = now.monotonic_us;
+            }
+        }
+        let silent = |follower: &Follower| now.monotonic_us.saturating_sub(follower.moved_us) > most_us;
+        self.followers.iter().filter(|(_, follower)| silent(follower)).map(|(session, _)| *session).collect()
+    }
+
+    /// Forgets what nobody needs; and who is too far behind.
+    fn trim(&mut self, engine: &Engine) -> Vec<SessionId> {
+        let kept = engine.config("repl-backlog-size").and_then(|text| text.parse().ok()).unwrap_or(1 << 20);
+        let end = self.end();
+        let behind = |follower: &Follower| match follower.phase {
+            Phase::Follows(at) | Phase::Marked(at, _) => end - at,
+            Phase::Copies(_) => self.copy.as_ref().map_or(0, |copy| end - copy.base),
+            Phase::Waits => 0,
+        };
+        let lost: Vec<SessionId> = self
+            .followers
+            .iter()
+            .filter(|(_, follower)| behind(follower) > FOLLOWER_BEHIND_BYTES as u64)
+            .map(|(session, _)| *session)
+            .collect();
+        let needed = self.followers.values().map(behind).max().unwrap_or(0).min(FOLLOWER_BEHIND_BYTES as u64);
+        let most = usize::try_from(needed).unwrap_or(usize::MAX).max(kept);
+        let over = self.backlog.len().saturating_sub(most);
+        self.backlog.drain(..over);
+        self.start += over as u64;
+        lost
+    }
+
+    /// Gives those of a thread what there is for them. Gives when there may be more, if there is.
+    pub(crate) fn send(&mut self, engine: &Engine, now: Now, thread: usize, wire: &mut Wire) -> Option<u64> {
+        let (start, end) = (self.start, self.end());
+        let (mut more, mut later) = (false, false);
+        for (session, follower) in self.followers.iter_mut().filter(|(_, follower)| follower.thread == thread)
+        {
+            if wire.pending_output(follower.key) > FOLLOWER_PENDING_BYTES {
+                later = true;
+                continue;
+            }
+            if let (Phase::Copies(at), Some(copy)) = (follower.phase, &self.copy) {
+                let out = wire.output(follower.key);
+                let at = if at == u64::MAX {
+                    out.extend_from_slice(
+                        format!("+FULLRESYNC {} {}\r\n$EOF:", self.history, copy.base).as_bytes(),
+                    );
+                    out.extend_from_slice(&copy.mark);
+                    out.extend_from_slice(b"\r\n");
+                    0
+                } else {
+                    at
+                };
+                let had = append(&copy.bytes, (at - copy.start) as usize, out) as u64 + at;
+                follower.phase = Phase::Copies(had);
+                if had > at {
+                    (follower.moved_us, more) = (now.monotonic_us, true);
+                }
+                later = true;
+                if copy.whole && had == copy.start + copy.bytes.len() as u64 {
+                    out.extend_from_slice(&copy.mark);
+                    follower.phase = Phase::Marked(copy.base, engine.follower_words(*session));
+                }
+            }
+            if let Phase::Marked(base, words) = follower.phase
+                && engine.follower_words(*session) > words
+            {
+                follower.phase = Phase::Follows(base);
+            }
+            if let Phase::Follows(at) = follower.phase {
+                let out = wire.output(follower.key);
+                let at = at + append(&self.backlog, (at - start) as usize, out) as u64;
+                follower.phase = Phase::Follows(at);
+                more |= at < end;
+            }
+        }
+        let soon = now.monotonic_us + FEED_TRIED_EACH_US;
+        more.then_some(now.monotonic_us).or(later.then_some(soon))
+    }
+
+    pub(crate) fn forget(&mut self, session: SessionId) {
+        self.followers.remove(&session);
+    }
+
+    /// Threads that have something new to send.
+    pub(crate) fn take_news(&mut self) -> impl Iterator<Item = usize> {
+        let news = std::mem::take(&mut self.news);
+        self.followers.values().filter(move |_| news).map(|follower| follower.thread)
+    }
+
+    /// When the thread that leads has something to do, on the clock that never goes back.
+    pub(crate) fn next_us(&self, now: Now) -> Option<u64> {
+        let soon = now.monotonic_us + FEED_TRIED_EACH_US;
+        let copy = match &self.copy {
+            Some(copy) if !copy.whole && copy.bytes.len() < SNAPSHOT_QUEUE_BYTES => Some(now.monotonic_us),
+            Some(_) => Some(soon),
+            None if self.followers.values().any(|follower| follower.phase == Phase::Waits) => {
+                Some(self.again_us.max(now.monotonic_us))
+            }
+            None => None,
+        };
+        // Once a second it is looked whether they are alive.
+        let look = self.ping_us.min(now.monotonic_us + FOLLOWERS_LOOKED_AT_EACH_US);
+        (!self.followers.is_empty()).then(|| copy.map_or(look, |at| at.min(look)))
+    }
+}
+
+/// Appends bytes from `at` on, so many at the most as are sent at once. Gives how many.
+fn append(bytes: &VecDeque<u8>, at: usize, out: &mut Vec<u8>) -> usize {
+    let end = bytes.len().min(at + FED_AT_ONCE_BYTES);
+    let (first, second) = bytes.as_slices();
+    out.extend_from_slice(first.get(at..end.min(first.len())).unwrap_or_default());
+    let (from, to) = (at.saturating_sub(first.len()), end.saturating_sub(first.len()));
+    out.extend_from_slice(second.get(from..to).unwrap_or_default());
+    end - at
+}

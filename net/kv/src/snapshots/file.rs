@@ -1,0 +1,98 @@
+//! A snapshot's file: the one that is there, and the one that is to take its place.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use netdyno_kv_core::{Engine, Loaded, Loader, Now};
+
+use crate::SnapshotError;
+use crate::limits::REPLAY_READ_BYTES;
+
+/// A file that is written beside the one whose place it is to take. It goes with this value, unless it has taken it.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    file: File,
+    path: PathBuf,
+    place: PathBuf,
+    is_there: bool,
+}
+
+impl NewFile {
+    /// Errors are in words that begin small, and say what helps.
+    pub(super) fn create(place: PathBuf) -> Result<Self, String> {
+        let mut name = place.clone().into_os_string();
+        name.push(".new");
+        let path = PathBuf::from(name);
+        // What is left of one that did not come to its end is written over; but not what another server writes.
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| failed(&path, &error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "{} is in use by another server: choose another directory (--dir)",
+                    path.display()
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
+        }
+        let new = Self { file, path, place, is_there: true };
+        new.file.set_len(0).map_err(|error| failed(&new.path, &error))?;
+        Ok(new)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.file.write_all(bytes).map_err(|error| failed(&self.path, &error))
+    }
+
+    /// It takes its place, once it is on the disk.
+    pub(super) fn finish(mut self) -> Result<(), String> {
+        self.file.sync_all().map_err(|error| failed(&self.path, &error))?;
+        fs::rename(&self.path, &self.place).map_err(|error| failed(&self.place, &error))?;
+        self.is_there = false;
+        // So that its name is on the disk, too.
+        let directory = self.place.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let synced =
+            File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| failed(&self.place, &error))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if self.is_there {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> String {
+    format!(
+        "the snapshot could not be written: {error} ({}): its directory must exist, with room in it, and be this user's to write \
+         to",
+        path.display()
+    )
+}
+
+/// Reads the snapshot that is there, if one is.
+pub(crate) fn load(path: &Path, engine: &mut Engine, now: Now) -> Result<Option<Loaded>, SnapshotError> {
+    let failed = |action, source| SnapshotError::Io { action, path: path.to_owned(), source };
+    let damaged = |source| SnapshotError::Damaged { path: path.to_owned(), source };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("open", error)),
+    };
+    let mut loader = Loader::new();
+    let mut part = Vec::new();
+    while !loader.is_done() {
+        part.clear();
+        let read = (&mut file).take(REPLAY_READ_BYTES).read_to_end(&mut part);
+        if read.map_err(|error| failed("read", error))? == 0 {
+            break;
+        }
+        loader.feed(engine, now, &part).map_err(damaged)?;
+    }
+    loader.finish(engine).map(Some).map_err(damaged)
+}

@@ -1,0 +1,216 @@
+//! Entries as the RDB format has them, both ways.
+
+use super::Keyspace;
+use super::hash::{Hash, Small};
+use super::hasher::Hasher;
+use super::list::List;
+use super::set::Set;
+use super::value::{Entry, Kind as _, Value};
+use super::zset::Zset;
+use crate::now::Now;
+use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
+
+/// What a snapshot that was read had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loaded {
+    /// Keys that are here now.
+    pub keys: u64,
+    /// Keys whose time was over.
+    pub expired: u64,
+    /// Keys without anything in them, which some versions of Redis left behind.
+    pub empty: u64,
+}
+
+/// The type of an entry's value.
+pub(super) fn kind(entry: &Entry) -> Kind {
+    match entry.value() {
+        None | Some(Value::Text(_)) => Kind::String,
+        Some(Value::List(_)) => Kind::List,
+        Some(Value::Hash(_)) => Kind::Hash,
+        Some(Value::Set(_)) => Kind::Set,
+        Some(Value::Zset(_)) => Kind::Zset,
+    }
+}
+
+/// Writes an entry's value.
+pub(super) fn write_value(entry: &Entry, to: &mut ValueWriter, out: &mut Vec<u8>) {
+    match entry.value() {
+        None | Some(Value::Text(_)) => to.part(Part::Element(entry.string().unwrap_or_default()), out),
+        Some(Value::List(list)) => {
+            to.count(list.len(), out);
+            list.iter().for_each(|element| to.part(Part::Element(element), out));
+        }
+        Some(Value::Set(set)) => {
+            to.count(set.len(), out);
+            set.iter().for_each(|member| to.part(Part::Element(member.as_slice()), out));
+        }
+        Some(Value::Hash(hash)) => {
+            to.count(hash.len(), out);
+            hash.iter().for_each(|field| to.part(Part::Field(field.name, field.value), out));
+        }
+        Some(Value::Zset(zset)) => {
+            to.count(zset.len(), out);
+            // From the highest score on, as Redis writes them: it then puts each in front of the one before.
+            let members = zset.iter_back_from(zset.len().saturating_sub(1));
+            members.for_each(|scored| to.part(Part::Scored(scored.member, scored.score), out));
+        }
+    }
+}
+
+/// What DUMP gives.
+pub(crate) fn payload(entry: &Entry) -> Vec<u8> {
+    write_payload(kind(entry), |to, out| write_value(entry, to, out))
+}
+
+/// A value that comes part by part.
+#[derive(Debug)]
+enum Growing {
+    /// Any string: a short one becomes an entry without an object.
+    Text(Vec<u8>),
+    Value(Value),
+}
+
+impl Growing {
+    fn new(kind: Kind, hasher: &Hasher) -> Self {
+        Self::Value(match kind {
+            Kind::String => return Self::Text(Vec::new()),
+            Kind::List => List::empty(hasher.clone()),
+            Kind::Set => Set::empty(hasher.clone()),
+            Kind::Hash => Hash::empty(hasher.clone()),
+            Kind::Zset => Zset::empty(hasher.clone()),
+        })
+    }
+
+    fn add(&mut self, part: Part<'_>, small: Small) -> Result<(), RdbFault> {
+        let new = match (self, part) {
+            (Self::Text(text), Part::Element(bytes)) => {
+                text.extend_from_slice(bytes);
+                true
+            }
+            (Self::Value(Value::List(list)), Part::Element(element)) => {
+                list.push_back(element);
+                true
+            }
+            (Self::Value(Value::Set(set)), Part::Element(member)) => set.add(member, small),
+            (Self::Value(Value::Hash(hash)), Part::Field(field, value)) => hash.set(field, value, small),
+            (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => {
+                zset.insert(member, score).is_none()
+            }
+            _ => return Err(RdbFault::Damaged("a part of another type of value")),
+        };
+        if new { Ok(()) } else { Err(RdbFault::Twice("a member or field")) }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Value(value) if value.is_empty())
+    }
+
+    fn entry(self, hash: u32, key: &[u8]) -> Entry {
+        match self {
+            Self::Text(text) => Entry::text(hash, key, &text),
+            Self::Value(value) => Entry::object(hash, key, value),
+        }
+    }
+}
+
+/// The key and value that come.
+#[derive(Debug, Default)]
+pub(crate) struct Coming(Option<(Header, Growing)>);
+
+/// Puts what a snapshot has into the databases.
+pub(crate) struct Filling<'a> {
+    pub(crate) keys: &'a mut Keyspace,
+    pub(crate) coming: &'a mut Coming,
+    pub(crate) loaded: &'a mut Loaded,
+}
+
+impl Sink for Filling<'_> {
+    fn begin(&mut self, header: Header) -> Result<(), RdbFault> {
+        let databases = self.keys.databases();
+        if header.db >= databases {
+            return Err(RdbFault::Database(header.db as u64, databases));
+        }
+        let growing = Growing::new(header.kind, &self.keys.hasher);
+        self.coming.0 = Some((header, growing));
+        Ok(())
+    }
+
+    fn part(&mut self, part: Part<'_>) -> Result<(), RdbFault> {
+        let small = self.keys.small;
+        self.coming.0.as_mut().map_or(Ok(()), |(_, growing)| growing.add(part, small))
+    }
+
+    fn end(&mut self) -> Result<(), RdbFault> {
+        let Some((header, growing)) = self.coming.0.take() else { return Ok(()) };
+        if growing.is_empty() {
+            self.loaded.empty += 1;
+            return Ok(());
+        }
+        if header.deadline.is_some_and(|at| at <= self.keys.now.unix_ms) {
+            self.loaded.expired += 1;
+            return Ok(());
+        }
+        self.keys.db = header.db;
+        let table = self.keys.table();
+        let hash = table.hash(&header.key);
+        if table.find(hash, &header.key).is_some() {
+            return Err(RdbFault::Twice("the key"));
+        }
+        let mut entry = growing.entry(hash, &header.key);
+        entry.set_deadline(header.deadline);
+        if self.keys.log.is_on() {
+            // What is kept elsewhere gets it, too.
+            let at = header.deadline.unwrap_or(0);
+            let (mut digits, payload) = (itoa::Buffer::new(), payload(&entry));
+            let at = digits.format(at).as_bytes();
+            self.keys.log.append(header.db, &[b"RESTORE", &header.key, at, &payload, b"REPLACE", b"ABSTTL"]);
+        }
+        self.keys.place(entry);
+        self.keys.set_usage(&header.key, header.usage);
+        self.loaded.keys += 1;
+        Ok(())
+    }
+}
+
+/// One value, without a place.
+struct Single<'a> {
+    hasher: &'a Hasher,
+    small: Small,
+    growing: Option<Growing>,
+}
+
+impl Sink for Single<'_> {
+    fn begin(&mut self, header: Header) -> Result<(), RdbFault> {
+        self.growing = Some(Growing::new(header.kind, self.hasher));
+        Ok(())
+    }
+
+    fn part(&mut self, part: Part<'_>) -> Result<(), RdbFault> {
+        let small = self.small;
+        self.growing.as_mut().map_or(Ok(()), |growing| growing.add(part, small))
+    }
+
+    fn end(&mut self) -> Result<(), RdbFault> {
+        let empty = self.growing.as_ref().is_none_or(Growing::is_empty);
+        if empty { Err(RdbFault::Damaged("a value with nothing in it")) } else { Ok(()) }
+    }
+}
+
+impl Keyspace {
+    /// What a checked payload holds, as an entry for this key.
+    pub(crate) fn entry_of_payload(&self, key: &[u8], value: &[u8]) -> Result<Entry, RdbFault> {
+        let mut single = Single { hasher: &self.hasher, small: self.small, growing: None };
+        ValueReader::read_all(value, &mut single)?;
+        let growing = single.growing.ok_or(RdbFault::CutOff)?;
+        Ok(growing.entry(self.table().hash(key), key))
+    }
+
+    /// What a snapshot says of a key's use, as far as the policy asks for it.
+    pub(crate) fn set_usage(&mut self, key: &[u8], usage: crate::rdb::Usage) {
+        let (policy, now): (_, Now) = (self.policy, self.now);
+        let table = &mut self.databases[self.db].table;
+        if let Some(position) = table.find(table.hash(key), key) {
+            policy.restored(table.at_mut(position), now, usage);
+        }
+    }
+}

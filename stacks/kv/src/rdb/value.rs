@@ -1,0 +1,202 @@
+//! One value, in whichever encoding, a string at a time.
+
+use std::borrow::Cow;
+
+use super::error::{RdbFault, Stop};
+use super::packed::{Element, Elements};
+use super::text::Cursor;
+use super::{Kind, Part, Sink};
+use crate::number;
+
+/// How a value stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    String,
+    List,
+    Set,
+    Hash,
+    /// Scores as text.
+    ZsetText,
+    Zset,
+    /// One string that holds all.
+    Packed(Packed),
+    /// Ziplists.
+    Quicklist,
+    /// Listpacks, and elements too long for those.
+    Quicklist2,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packed {
+    Zipmap,
+    Ziplist,
+    Listpack,
+    Intset,
+}
+
+/// Reads a value.
+#[derive(Debug)]
+pub(crate) struct ValueReader {
+    kind: Kind,
+    form: Form,
+    /// Elements or nodes that are to come, once that was said.
+    left: Option<u64>,
+    /// The first of two that belong together.
+    held: Option<Vec<u8>>,
+    /// The node that comes is an element, not a listpack of them.
+    plain: Option<bool>,
+}
+
+impl ValueReader {
+    /// For a value of this type.
+    pub(crate) fn new(code: u8) -> Result<Self, RdbFault> {
+        let (kind, form) = match code {
+            0 => (Kind::String, Form::String),
+            1 => (Kind::List, Form::List),
+            2 => (Kind::Set, Form::Set),
+            3 => (Kind::Zset, Form::ZsetText),
+            4 => (Kind::Hash, Form::Hash),
+            5 => (Kind::Zset, Form::Zset),
+            6 | 7 => return Err(RdbFault::Unsupported("a module's value", code)),
+            9 => (Kind::Hash, Form::Packed(Packed::Zipmap)),
+            10 => (Kind::List, Form::Packed(Packed::Ziplist)),
+            11 => (Kind::Set, Form::Packed(Packed::Intset)),
+            12 => (Kind::Zset, Form::Packed(Packed::Ziplist)),
+            13 => (Kind::Hash, Form::Packed(Packed::Ziplist)),
+            14 => (Kind::List, Form::Quicklist),
+            15 | 19 | 21 => return Err(RdbFault::Unsupported("a stream", code)),
+            16 => (Kind::Hash, Form::Packed(Packed::Listpack)),
+            17 => (Kind::Zset, Form::Packed(Packed::Listpack)),
+            18 => (Kind::List, Form::Quicklist2),
+            20 => (Kind::Set, Form::Packed(Packed::Listpack)),
+            _ => return Err(RdbFault::UnknownType(code)),
+        };
+        Ok(Self { kind, form, left: None, held: None, plain: None })
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Reads the next string, or the two bytes between them; `true` once that was the last. With too few bytes the cursor is
+    /// anywhere, and the step is to be made again.
+    pub(super) fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+        match self.form {
+            Form::String => {
+                sink.part(Part::Element(&cursor.string()?))?;
+                return Ok(true);
+            }
+            Form::Packed(packed) => {
+                let blob = cursor.string()?;
+                self.unpack(packed, &blob, sink)?;
+                return Ok(true);
+            }
+            _ => {}
+        }
+        let Some(left) = self.left else {
+            let count = cursor.length()?;
+            self.left = Some(count);
+            return Ok(count == 0);
+        };
+        let whole = match self.form {
+            Form::Hash => self.field(cursor, sink)?,
+            Form::Zset | Form::ZsetText => self.scored(cursor, sink)?,
+            Form::Quicklist => {
+                let blob = cursor.string()?;
+                self.unpack(Packed::Ziplist, &blob, sink)?;
+                true
+            }
+            Form::Quicklist2 => self.node(cursor, sink)?,
+            Form::List | Form::Set | Form::String | Form::Packed(_) => {
+                sink.part(Part::Element(&cursor.string()?))?;
+                true
+            }
+        };
+        let left = left - u64::from(whole);
+        self.left = Some(left);
+        Ok(left == 0)
+    }
+
+    fn field(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+        let text = cursor.string()?;
+        match self.held.take() {
+            Some(field) => sink.part(Part::Field(&field, &text))?,
+            None => self.held = Some(text.into_owned()),
+        }
+        Ok(self.held.is_none())
+    }
+
+    fn scored(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+        let Some(member) = &self.held else {
+            self.held = Some(cursor.string()?.into_owned());
+            return Ok(false);
+        };
+        let score = if self.form == Form::Zset {
+            f64::from_le_bytes(cursor.array()?)
+        } else {
+            match cursor.byte()? {
+                255 => f64::NEG_INFINITY,
+                254 => f64::INFINITY,
+                253 => f64::NAN,
+                length => number::float(cursor.take(usize::from(length))?).unwrap_or(f64::NAN),
+            }
+        };
+        give_scored(member, score, sink)?;
+        self.held = None;
+        Ok(true)
+    }
+
+    fn node(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+        let Some(plain) = self.plain else {
+            self.plain = Some(match cursor.length()? {
+                1 => true,
+                2 => false,
+                _ => {
+                    return Err(RdbFault::Damaged("a node of a list that is neither plain nor packed").into());
+                }
+            });
+            return Ok(false);
+        };
+        let blob: Cow<'_, [u8]> = cursor.string()?;
+        if plain {
+            sink.part(Part::Element(&blob))?;
+        } else {
+            self.unpack(Packed::Listpack, &blob, sink)?;
+        }
+        self.plain = None;
+        Ok(true)
+    }
+
+    fn unpack(&self, packed: Packed, blob: &[u8], sink: &mut impl Sink) -> Result<(), RdbFault> {
+        let mut elements = match packed {
+            Packed::Zipmap => Elements::zipmap(blob)?,
+            Packed::Ziplist => Elements::ziplist(blob)?,
+            Packed::Listpack => Elements::listpack(blob)?,
+            Packed::Intset => Elements::intset(blob)?,
+        };
+        match self.kind {
+            Kind::Hash => elements.pairs().try_for_each(|pair| {
+                let (field, value) = pair?;
+                field.text(|field| value.text(|value| sink.part(Part::Field(field, value))))
+            }),
+            Kind::Zset => elements.pairs().try_for_each(|pair| {
+                let (member, score) = pair?;
+                let score = match score {
+                    Element::Integer(value) => value as f64,
+                    Element::Text(text) => number::float(text).unwrap_or(f64::NAN),
+                };
+                member.text(|member| give_scored(member, score, sink))
+            }),
+            Kind::String | Kind::List | Kind::Set => {
+                elements.try_for_each(|element| element?.text(|text| sink.part(Part::Element(text))))
+            }
+        }
+    }
+}
+
+fn give_scored(member: &[u8], score: f64, sink: &mut impl Sink) -> Result<(), RdbFault> {
+    if score.is_nan() {
+        return Err(RdbFault::Damaged("a score that is no number"));
+    }
+    sink.part(Part::Scored(member, score))
+}

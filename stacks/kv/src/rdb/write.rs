@@ -1,0 +1,151 @@
+//! A snapshot, written part by part, and the payload of DUMP.
+
+use crc::{Digest, Table};
+
+use super::lzf::Compressor;
+use super::text::{write_length, write_string};
+use super::{CRC64, Kind, Part, Usage, VERSION, opcode};
+
+/// Writes a snapshot. What it appends is to be taken in order.
+pub(crate) struct Writer {
+    digest: Digest<'static, u64, Table<16>>,
+    values: ValueWriter,
+    db: Option<usize>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("db", &self.db).finish_non_exhaustive()
+    }
+}
+
+/// Writes values.
+#[derive(Debug, Default)]
+pub(crate) struct ValueWriter {
+    compressor: Option<Compressor>,
+}
+
+/// What belongs to a key beside its value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About {
+    pub(crate) db: usize,
+    pub(crate) deadline: Option<u64>,
+    pub(crate) usage: Usage,
+}
+
+impl Writer {
+    pub(crate) fn new(compresses: bool) -> Self {
+        Self { digest: CRC64.digest(), values: ValueWriter::new(compresses), db: None }
+    }
+
+    /// The beginning, with what is told about the snapshot.
+    pub(crate) fn begin(&mut self, about: &[(&str, &str)], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(format!("REDIS{VERSION:04}").as_bytes());
+        for (name, value) in about {
+            out.push(opcode::AUX);
+            write_string(name.as_bytes(), None, out);
+            write_string(value.as_bytes(), None, out);
+        }
+        self.digest.update(&out[start..]);
+    }
+
+    /// A database comes, of so many keys, of which some have a deadline.
+    pub(crate) fn database(&mut self, db: usize, keys: usize, timed: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.select(db, out);
+        out.push(opcode::RESIZE);
+        write_length(keys as u64, out);
+        write_length(timed as u64, out);
+        self.digest.update(&out[start..]);
+    }
+
+    /// A key; `value` writes what it holds.
+    pub(crate) fn entry(
+        &mut self,
+        about: About,
+        key: &[u8],
+        kind: Kind,
+        out: &mut Vec<u8>,
+        value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>),
+    ) {
+        let start = out.len();
+        self.select(about.db, out);
+        if let Some(at) = about.deadline {
+            out.push(opcode::EXPIRES_MS);
+            out.extend(at.to_le_bytes());
+        }
+        match about.usage {
+            Usage::Unknown => {}
+            Usage::Idle(seconds) => {
+                out.push(opcode::IDLE);
+                write_length(seconds, out);
+            }
+            Usage::Uses(uses) => out.extend([opcode::USES, uses]),
+        }
+        out.push(code(kind));
+        write_string(key, None, out);
+        value(&mut self.values, out);
+        self.digest.update(&out[start..]);
+    }
+
+    /// The end, with the checksum of all.
+    pub(crate) fn end(mut self, out: &mut Vec<u8>) {
+        out.push(opcode::END);
+        self.digest.update(&[opcode::END]);
+        out.extend(self.digest.finalize().to_le_bytes());
+    }
+
+    fn select(&mut self, db: usize, out: &mut Vec<u8>) {
+        if self.db != Some(db) {
+            self.db = Some(db);
+            out.push(opcode::SELECT);
+            write_length(db as u64, out);
+        }
+    }
+}
+
+impl ValueWriter {
+    pub(crate) fn new(compresses: bool) -> Self {
+        Self { compressor: compresses.then(Compressor::default) }
+    }
+
+    /// How many elements come; not in front of a string.
+    pub(crate) fn count(&mut self, count: usize, out: &mut Vec<u8>) {
+        write_length(count as u64, out);
+    }
+
+    pub(crate) fn part(&mut self, part: Part<'_>, out: &mut Vec<u8>) {
+        match part {
+            Part::Element(text) => write_string(text, self.compressor.as_mut(), out),
+            Part::Field(field, value) => {
+                write_string(field, self.compressor.as_mut(), out);
+                write_string(value, self.compressor.as_mut(), out);
+            }
+            Part::Scored(member, score) => {
+                write_string(member, self.compressor.as_mut(), out);
+                out.extend(score.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// The type, in its plain encoding.
+fn code(kind: Kind) -> u8 {
+    match kind {
+        Kind::String => 0,
+        Kind::List => 1,
+        Kind::Set => 2,
+        Kind::Hash => 4,
+        Kind::Zset => 5,
+    }
+}
+
+/// What DUMP gives of a value.
+pub(crate) fn write_payload(kind: Kind, value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>)) -> Vec<u8> {
+    let mut out = vec![code(kind)];
+    value(&mut ValueWriter::new(true), &mut out);
+    out.extend(VERSION.to_le_bytes());
+    out.extend(CRC64.checksum(&out).to_le_bytes());
+    out
+}

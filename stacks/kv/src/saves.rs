@@ -1,0 +1,116 @@
+//! Snapshots: when one is made, who waits for it, how the last one went.
+
+use std::fmt::Write as _;
+
+use crate::config::{Config, SavePoint};
+use crate::keyspace::Loaded;
+use crate::limits::SAVE_AGAIN_MS;
+use crate::now::Now;
+use crate::session::SessionId;
+
+/// What is known of snapshots.
+#[derive(Debug, Default)]
+pub(crate) struct Saves {
+    /// The program keeps them.
+    pub(crate) kept: bool,
+    /// By themselves one is made when one of these says so.
+    pub(crate) points: Vec<SavePoint>,
+    running: Option<Running>,
+    /// When the last one that succeeded ended; else when the program began.
+    pub(crate) last_ms: u64,
+    /// Changes that it has.
+    saved: u64,
+    tried_ms: u64,
+    /// Why nothing may be changed, since the last one failed.
+    failed: Option<Box<str>>,
+    took_ms: Option<u64>,
+    count: u64,
+    pub(crate) loaded: Loaded,
+    /// Sessions that wait for the one that runs.
+    waiting: Vec<SessionId>,
+    /// Sessions that wait for the server's end.
+    ending: Vec<SessionId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    began_ms: u64,
+    changes: u64,
+}
+
+impl Saves {
+    /// One begins, with so many changes until now.
+    pub(crate) fn begin(&mut self, now: Now, changes: u64) {
+        self.tried_ms = now.unix_ms;
+        self.running = Some(Running { began_ms: now.unix_ms, changes });
+    }
+
+    /// The one that ran has ended. Gives who waits for it; nobody if none ran.
+    pub(crate) fn end(&mut self, now: Now, result: Result<(), &str>) -> Vec<SessionId> {
+        let Some(running) = self.running.take() else { return Vec::new() };
+        self.failed = result.err().map(|why| {
+            format!("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk: {why}").into()
+        });
+        self.took_ms = Some(now.unix_ms.saturating_sub(running.began_ms));
+        if result.is_ok() {
+            (self.last_ms, self.saved) = (now.unix_ms, running.changes);
+            self.count += 1;
+        }
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub(crate) fn await_end(&mut self, id: SessionId) {
+        self.waiting.push(id);
+    }
+
+    pub(crate) fn await_shutdown(&mut self, id: SessionId) {
+        self.ending.push(id);
+    }
+
+    /// Who waits for the server's end.
+    pub(crate) fn ending(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.ending)
+    }
+
+    /// When one is to be made by itself, with so many changes until now.
+    pub(crate) fn due_ms(&self, changes: u64) -> Option<u64> {
+        if !self.kept || self.running.is_some() {
+            return None;
+        }
+        let changes = changes.saturating_sub(self.saved);
+        let reached = self.points.iter().filter(|point| changes >= point.changes);
+        let due =
+            reached.map(|point| self.last_ms.saturating_add(point.seconds.saturating_mul(1000))).min()?;
+        Some(if self.failed.is_some() { due.max(self.tried_ms + SAVE_AGAIN_MS) } else { due })
+    }
+
+    /// Why nothing may be changed now.
+    pub(crate) fn refusal(&self, config: &Config) -> Option<&str> {
+        let failed = self.failed.as_deref().filter(|_| !self.points.is_empty())?;
+        (config.get("stop-writes-on-bgsave-error") == Some("yes")).then_some(failed)
+    }
+
+    /// Lines of INFO.
+    pub(crate) fn tell(&self, changes: u64, now: Now, text: &mut String) {
+        let seconds = |ms: Option<u64>| ms.map_or(-1, |ms| (ms / 1000) as i64);
+        let _ = write!(
+            text,
+            "rdb_changes_since_last_save:{}\r\nrdb_bgsave_in_progress:{}\r\nrdb_last_save_time:{}\r\n\
+             rdb_last_bgsave_status:{}\r\nrdb_last_bgsave_time_sec:{}\r\nrdb_current_bgsave_time_sec:{}\r\nrdb_saves:{}\r\n\
+             rdb_last_load_keys_expired:{}\r\nrdb_last_load_keys_loaded:{}\r\n",
+            changes.saturating_sub(self.saved),
+            u8::from(self.is_running()),
+            self.last_ms / 1000,
+            if self.failed.is_some() { "err" } else { "ok" },
+            seconds(self.took_ms),
+            seconds(self.running.map(|running| now.unix_ms.saturating_sub(running.began_ms))),
+            self.count,
+            self.loaded.expired,
+            self.loaded.keys,
+        );
+    }
+}
