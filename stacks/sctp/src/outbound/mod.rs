@@ -15,6 +15,7 @@ mod limited;
 mod loss;
 mod opening;
 mod pacer;
+mod packed;
 mod reduction;
 mod room;
 mod rtt;
@@ -390,7 +391,7 @@ impl Outbound {
             Reliability::MaxRetransmits(max) => (Time::NEVER, Some(max)),
             Reliability::MaxLifetime(lifetime) => (now.after(lifetime.max(MIN_LIFETIME)), None),
         };
-        let place = self.streams.at(slot).next_place();
+        let place = self.streams.at(slot).queue.next_place();
         self.limits.add(expires, max_retransmits, slot, place)
     }
 
