@@ -2,8 +2,8 @@
 //! control, and giving up on messages (RFC 3758).
 //!
 //! A message is copied once, into the store, and stays there until it is acknowledged cumulatively. It
-//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it has a slot in the
-//! ring of what is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
+//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it is
+//! kept as long as it is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
 //! before new ones.
 
 mod abandon;
@@ -55,8 +55,8 @@ use timers::Timers;
 use untold::Untold;
 use waiting::Terms;
 
-/// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
-/// which both may have grown. So tiny messages are bounded too.
+/// What a message is charged beside its payload: more than it takes where neither its place nor its terms are those of its
+/// neighbours, in the queue and then in flight, with the room by which both may have grown. So tiny messages are bounded too.
 const MESSAGE_BYTES: usize = 128;
 /// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;

@@ -238,3 +238,151 @@ impl Packed {
         self.runs.capacity() * size_of::<Run>() + self.lengths.capacity() * size_of::<u16>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::super::chunk::UNORDERED;
+    use super::super::limited::{LimitId, LimitTable};
+    use super::*;
+    use crate::types::StreamId;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// Of so many bytes; one field, by number, is otherwise than in the chunk before.
+        Push(usize, u8),
+        Resend(u64),
+        Renege(u64),
+        Abandon(u64),
+        Pop(u64, bool),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            20 => (1..1200usize, 0..40u8).prop_map(|(length, changes)| Step::Push(length, changes)),
+            1 => (0..300u64).prop_map(Step::Resend),
+            1 => (0..300u64).prop_map(Step::Renege),
+            1 => (0..300u64).prop_map(Step::Abandon),
+            2 => (0..40u64, any::<bool>()).prop_map(|(ahead, one)| Step::Pop(ahead, one)),
+        ];
+        prop::collection::vec(step, 0..800)
+    }
+
+    /// What follows a chunk of that many bytes: the next message beside it, but for one field.
+    fn after(
+        (chunk, place, length): (Chunk, (u32, u32), usize),
+        changes: u8,
+        limit: LimitId,
+    ) -> (Chunk, (u32, u32)) {
+        let mut chunk =
+            Chunk { number: chunk.number.wrapping_add(1), limit: LimitId::NONE, flags: WHOLE, ..chunk };
+        let mut place = (place.0, place.1 + length as u32);
+        match changes {
+            0 => chunk.number = chunk.number.wrapping_add(1),
+            1 => chunk.sent_at = chunk.sent_at.after(Duration::from_nanos(1)),
+            2 => chunk.ppid_or_fsn += 1,
+            3 => chunk.stream = StreamId(chunk.stream.0.wrapping_add(1)),
+            4 => chunk.flags |= UNORDERED,
+            5 => chunk.flags = BEGIN,
+            6 | 7 => chunk.limit = limit,
+            8 => place.1 += 1,
+            9 => place = (place.0 + 1, 0),
+            _ => {}
+        }
+        (chunk, place)
+    }
+
+    /// A model that keeps each chunk whole, from `base` on.
+    #[derive(Default)]
+    struct Model {
+        base: u64,
+        chunks: VecDeque<(Chunk, (u32, u32), usize)>,
+    }
+
+    impl Model {
+        fn get(&mut self, ahead: u64) -> Option<(u64, &mut (Chunk, (u32, u32), usize))> {
+            Some((self.base + ahead, self.chunks.get_mut(ahead as usize)?))
+        }
+
+        fn check_front(&mut self, front: Front) {
+            let (first, ..) = self.chunks[0];
+            assert_eq!((front.seqs.start, front.chunk), (self.base, first));
+            let (mut bytes, mut padded) = (0, 0);
+            for at in 0..front.count() {
+                let (chunk, place, length) = self.chunks.pop_front().unwrap();
+                let number = first.number.wrapping_add(at as u32);
+                assert_eq!(chunk, Chunk { number, ..first });
+                let (block, start) = front.payload.place();
+                assert!(length == 0 || place == (block, start + bytes as u32));
+                bytes += length;
+                padded += length.next_multiple_of(4);
+            }
+            assert_eq!((front.payload.len(), front.padded_bytes), (bytes, padded));
+            self.base = front.seqs.end;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(4960),
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn every_chunk_is_as_it_was_put_in(steps in steps()) {
+            let limit = LimitTable::default().add(Time::NEVER, None, 0, 0);
+            let (mut packed, mut model) = (Packed::default(), Model::default());
+            let mut last = (Chunk { transmits: 1, number: u32::MAX - 20, ..Chunk::default() }, (0, 0), 0);
+            for step in steps {
+                match step {
+                    Step::Push(length, changes) => {
+                        if model.chunks.len() == packed.capacity() {
+                            packed.grow((2 * packed.capacity()).max(4));
+                        }
+                        let (chunk, place) = after(last, changes, limit);
+                        last = (chunk, place, length);
+                        let seq = packed.push(&chunk, &Stored::at(place, length));
+                        model.chunks.push_back(last);
+                        prop_assert_eq!(seq + 1, model.base + model.chunks.len() as u64);
+                    }
+                    Step::Resend(ahead) => if let Some((seq, (chunk, ..))) = model.get(ahead) {
+                        packed.resend(seq, Time::NEVER);
+                        *chunk = Chunk { sent_at: Time::NEVER, transmits: chunk.transmits + 1, flags: chunk.flags & !RENEGED, ..*chunk };
+                    },
+                    Step::Renege(ahead) => if let Some((seq, (chunk, ..))) = model.get(ahead) {
+                        packed.renege(seq);
+                        chunk.flags |= RENEGED;
+                    },
+                    Step::Abandon(ahead) => if let Some((seq, (chunk, place, length))) = model.get(ahead)
+                        && chunk.limit.is_limited()
+                    {
+                        let payload = packed.abandon(seq);
+                        prop_assert_eq!(payload.len(), *length);
+                        prop_assert!(*length == 0 || payload.place() == *place);
+                        (chunk.flags, *length) = (chunk.flags | ABANDONED, 0);
+                        packed.link(seq, 7);
+                        chunk.next_fragment = 7;
+                    },
+                    Step::Pop(ahead, one) => {
+                        let to = model.base + ahead.min(model.chunks.len() as u64);
+                        while let Some(front) = packed.pop_front(to, one) {
+                            prop_assert!(front.seqs.end <= to && (!one || front.count() == 1));
+                            model.check_front(front);
+                        }
+                        prop_assert_eq!(model.base, to);
+                    }
+                }
+                for (ahead, (chunk, place, length)) in model.chunks.iter().enumerate().step_by(7) {
+                    let seq = model.base + ahead as u64;
+                    prop_assert_eq!((packed.chunk(seq), packed.length(seq)), (*chunk, *length));
+                    prop_assert_eq!(packed.payload(seq).place(), *place);
+                }
+            }
+        }
+    }
+}

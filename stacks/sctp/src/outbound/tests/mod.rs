@@ -1,6 +1,7 @@
 //! The sending half against a model of the receiving one.
 
 mod abandoning;
+mod memory;
 mod model;
 mod receiver;
 mod recovery;
