@@ -274,13 +274,13 @@ impl Flight {
     /// These have arrived, although something before them has not. Takes time by the number of words of 64, and by
     /// that of chunks of which it is news.
     pub(super) fn ack_gap(&mut self, from: u64, to: u64, acked: &mut Acked) {
-        let mut at = from.max(self.base);
+        let (mut at, mut run) = (from.max(self.base), 0);
         while at < to {
             let (new, next) = self.settled.claim(at, to);
             for seq in numbers(at, new) {
                 let length = self.payload_length(seq);
                 let wire_bytes = self.wire_bytes(length);
-                acked.add(seq..seq + 1, &self.chunk(seq), wire_bytes);
+                acked.add(seq..seq + 1, &self.chunks.chunk_after(seq, &mut run), wire_bytes);
                 self.gap_bytes += wire_bytes;
                 if !self.lost.remove(seq) {
                     self.bytes -= wire_bytes;

@@ -88,6 +88,16 @@ impl Packed {
         self.chunk_of(&self.runs[self.run_of(seq)], seq)
     }
 
+    /// A chunk, for who goes through many in order: `run` is where the last was found, 0 at first.
+    #[inline]
+    pub(super) fn chunk_after(&self, seq: u64, run: &mut usize) -> Chunk {
+        let is_past = |next: &Run| next.first > seq;
+        if self.runs[*run].first > seq || !self.runs.get(*run + 1).is_none_or(is_past) {
+            *run = self.run_of(seq);
+        }
+        self.chunk_of(&self.runs[*run], seq)
+    }
+
     /// Where the payload of a chunk is. It still belongs to the chunk.
     pub(super) fn payload(&self, seq: u64) -> Stored {
         let run = &self.runs[self.run_of(seq)];
@@ -377,9 +387,11 @@ mod tests {
                         prop_assert_eq!(model.base, to);
                     }
                 }
+                let mut run = 0;
                 for (ahead, (chunk, place, length)) in model.chunks.iter().enumerate().step_by(7) {
                     let seq = model.base + ahead as u64;
                     prop_assert_eq!((packed.chunk(seq), packed.length(seq)), (*chunk, *length));
+                    prop_assert_eq!(packed.chunk_after(seq, &mut run), *chunk);
                     prop_assert_eq!(packed.payload(seq).place(), *place);
                 }
             }
