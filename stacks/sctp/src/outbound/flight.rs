@@ -297,7 +297,7 @@ impl Flight {
         while self.base < self.next() && self.settled.contains(self.base) {
             let (seq, chunk) = (self.base, self.chunk(self.base));
             let is_whole = chunk.flags & (BEGIN | END) == BEGIN | END;
-            if !chunk.has(ABANDONED) && !(chunk.limit.is_limited() && is_whole) {
+            if !(chunk.has(ABANDONED) || chunk.limit.is_limited() && is_whole) {
                 break;
             }
             let Some(front) = self.chunks.pop_front(seq + 1, true) else { break };

@@ -283,11 +283,7 @@ mod tests {
     }
 
     /// What follows a chunk of that many bytes: the next message beside it, but for one field.
-    fn after(
-        (chunk, place, length): (Chunk, (u32, u32), usize),
-        changes: u8,
-        limit: LimitId,
-    ) -> (Chunk, (u32, u32)) {
+    fn after((chunk, place, length): Whole, changes: u8, limit: LimitId) -> (Chunk, (u32, u32)) {
         let mut chunk =
             Chunk { number: chunk.number.wrapping_add(1), limit: LimitId::NONE, flags: WHOLE, ..chunk };
         let mut place = (place.0, place.1 + length as u32);
@@ -306,15 +302,18 @@ mod tests {
         (chunk, place)
     }
 
+    /// A chunk, where its payload begins, and how long that is.
+    type Whole = (Chunk, (u32, u32), usize);
+
     /// A model that keeps each chunk whole, from `base` on.
     #[derive(Default)]
     struct Model {
         base: u64,
-        chunks: VecDeque<(Chunk, (u32, u32), usize)>,
+        chunks: VecDeque<Whole>,
     }
 
     impl Model {
-        fn get(&mut self, ahead: u64) -> Option<(u64, &mut (Chunk, (u32, u32), usize))> {
+        fn get(&mut self, ahead: u64) -> Option<(u64, &mut Whole)> {
             Some((self.base + ahead, self.chunks.get_mut(ahead as usize)?))
         }
 
