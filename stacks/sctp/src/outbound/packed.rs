@@ -282,6 +282,9 @@ mod tests {
         prop::collection::vec(step, 0..800)
     }
 
+    /// A chunk, where its payload begins, and how long that is.
+    type Whole = (Chunk, (u32, u32), usize);
+
     /// What follows a chunk of that many bytes: the next message beside it, but for one field.
     fn after((chunk, place, length): Whole, changes: u8, limit: LimitId) -> (Chunk, (u32, u32)) {
         let mut chunk =
@@ -301,9 +304,6 @@ mod tests {
         }
         (chunk, place)
     }
-
-    /// A chunk, where its payload begins, and how long that is.
-    type Whole = (Chunk, (u32, u32), usize);
 
     /// A model that keeps each chunk whole, from `base` on.
     #[derive(Default)]
