@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -279,6 +281,79 @@ fn blocking_throughput() {
     }
     let rate = bytes as f64 / begin.elapsed().as_secs_f64() / 1e6;
     println!("blocking face, {batch} messages a call, {message_bytes} B: {rate:.1} MB/s");
+}
+
+/// The other end of [`memory`], in a process of its own: answers offers, a line each, and takes what comes.
+#[test]
+#[ignore = "the other end of a measurement"]
+fn memory_answerer() {
+    let (offers, incoming) = mpsc::channel::<String>();
+    thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            let _ = offers.send(line.unwrap().replace('|', "\r\n"));
+        }
+        std::process::exit(0);
+    });
+    let mut endpoint = endpoint();
+    let mut handler = On(|_: &mut Connection<'_>, _| {}, |_: &mut Connection<'_>, _| {});
+    loop {
+        endpoint.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
+        for offer in incoming.try_iter() {
+            println!("answer {}", endpoint.answer(&offer).unwrap().1.replace("\r\n", "|"));
+        }
+    }
+}
+
+/// Memory of a sender whose channels are kept full, beside what is buffered in them: what waits, and what is in flight.
+#[test]
+#[ignore = "a measurement"]
+fn memory() {
+    let (connections, message_bytes) = (number("CONNECTIONS", 1000), number("MESSAGE_BYTES", 64));
+    let mut source = Source { message: vec![7; message_bytes], high_bytes: number("BUFFERED", 1 << 20) };
+    let mut answerer = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "memory_answerer"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut offers = answerer.stdin.take().unwrap();
+    let mut lines = BufReader::new(answerer.stdout.take().unwrap()).lines();
+    let mut endpoint = endpoint();
+    let (before, mut ids) = (resident_bytes(), Vec::new());
+    for _ in 0..connections {
+        let (id, offer) = endpoint.offer(Port::Own, "speed").unwrap();
+        writeln!(offers, "{}", offer.replace("\r\n", "|")).unwrap();
+        let answer = lines.find_map(|line| Some(line.unwrap().split_once("answer ")?.1.replace('|', "\r\n")));
+        endpoint.connection(id).unwrap().accept_answer(&answer.unwrap()).unwrap();
+        ids.push(id);
+    }
+    let (begin, mut looked) = (Instant::now(), Instant::now());
+    let (mut most, mut resident) = ((0, 0), 0);
+    while begin.elapsed() < Duration::from_secs(number("SECONDS", 6) as u64) {
+        endpoint.poll(Some(Duration::from_millis(10)), &mut source).unwrap();
+        // Looking at all of them takes a hundredth of the time.
+        if looked.elapsed() > Duration::from_micros(10) * connections as u32 {
+            looked = Instant::now();
+            let (mut waiting, mut in_flight) = (0, 0);
+            for &id in &ids {
+                let connection = endpoint.connection(id).unwrap();
+                waiting += connection.buffered_amount(ChannelId(0));
+                // Without the headers of I-DATA.
+                in_flight += connection.stats().sctp.in_flight_bytes * message_bytes / (message_bytes + 20);
+            }
+            most = most.max((waiting + in_flight, in_flight));
+            resident = resident.max(resident_bytes() - before);
+        }
+    }
+    println!(
+        "{connections} connections, {message_bytes} B: {} MB resident, {} MB buffered at the most, {} of them in flight: {:.2} times",
+        resident / 1_000_000,
+        most.0 / 1_000_000,
+        most.1 / 1_000_000,
+        resident as f64 / most.0 as f64
+    );
+    answerer.kill().unwrap();
+    answerer.wait().unwrap();
 }
 
 #[test]

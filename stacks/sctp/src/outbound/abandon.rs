@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Outbound;
 use super::chunk::{Acked, Chunk, END, UNORDERED};
 use super::limited::LimitId;
-use super::store::Stored;
+use super::packed::Front;
 use super::time::Time;
 use crate::types::{Mid, Ssn, StreamId};
 use crate::wire::{ForwardTsn, PacketWriter};
@@ -40,7 +40,7 @@ impl Outbound {
     /// A chunk of a message of limited reliability was sent for the first time.
     pub(super) fn link(&mut self, limit: LimitId, seq: u64, ends: bool) {
         if let Some(before) = self.limits.sent(limit, seq) {
-            self.flight.chunk_mut(before).next_fragment = (seq - before) as u32;
+            self.flight.link(before, (seq - before) as u32);
         }
         if ends {
             self.limits.dequeued(limit);
@@ -72,10 +72,12 @@ impl Outbound {
     /// Gives up on what is unsent of a message.
     fn abandon_queued(&mut self, id: LimitId, slot: usize, place: u32) {
         let stream = self.streams.at_mut(slot);
-        let is_front = place == stream.left;
-        let begun = stream.begun.filter(|_| is_front);
-        let Some(left) = stream.at(place) else { return };
-        let payload = std::mem::take(left);
+        let begun = stream.begun.filter(|_| place == stream.queue.first_place());
+        let unordered = stream.queue.is_front_unordered();
+        let Some((payload, gone)) = stream.queue.give_up(place) else { return };
+        if gone > 0 {
+            stream.begun = None;
+        }
         let rest = payload.len();
         self.store.release(payload);
         if stream.unbuffer(rest) {
@@ -86,8 +88,7 @@ impl Outbound {
         if let Some(begun) = begun {
             // Its end will not come. A TSN is spent in its place, so that the peer never sees the beginning of another
             // message follow, and so that there is a TSN to move on to if all of the rest has arrived.
-            let unordered = stream.queue.front_mut().is_some_and(|(_, terms)| terms.unordered);
-            let seq = self.flight.push_abandoned(Chunk {
+            let seq = self.flight.push_abandoned(&Chunk {
                 number: begun.number,
                 limit: id,
                 stream: stream.id,
@@ -99,7 +100,6 @@ impl Outbound {
         } else {
             self.limits.dequeued(id);
         }
-        let gone = if is_front { self.streams.at_mut(slot).pop() } else { 0 };
         self.free(rest, gone);
         self.scheduler.settle(&mut self.streams);
     }
@@ -116,7 +116,8 @@ impl Outbound {
         let mut acked = Acked::new(Time::START);
         let (limits, skipped, store) = (&mut self.limits, &mut self.forward.skipped, &mut self.store);
         let interleaving = self.interleaving;
-        let gone = |seq: u64, chunk: &Chunk, payload: Stored| {
+        let gone = |Front { seqs, chunk, payload, .. }: Front| {
+            let seq = seqs.start;
             store.release(payload);
             if chunk.limit.is_limited() {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);

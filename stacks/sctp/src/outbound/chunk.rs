@@ -1,7 +1,9 @@
 //! One chunk in flight, and what a SACK says of many.
 
+use std::ops::Range;
+
 use super::limited::LimitId;
-use super::store::Stored;
+use super::packed::Front;
 use super::time::Time;
 use crate::types::{Ppid, StreamId};
 
@@ -17,10 +19,9 @@ pub(super) const ABANDONED: u8 = 8;
 /// again.
 pub(super) const RENEGED: u8 = 16;
 
-/// One chunk. 56 bytes.
-#[derive(Debug)]
+/// One chunk, but for its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
-    pub(super) payload: Stored,
     /// When it was sent last.
     pub(super) sent_at: Time,
     /// SSN or MID.
@@ -40,7 +41,6 @@ pub(super) struct Chunk {
 impl Default for Chunk {
     fn default() -> Self {
         Self {
-            payload: Stored::default(),
             sent_at: Time::START,
             number: 0,
             ppid_or_fsn: 0,
@@ -117,8 +117,8 @@ impl Acked {
         self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
     }
 
-    /// The peer has this chunk.
-    pub(super) fn add(&mut self, seq: u64, chunk: &Chunk, wire_bytes: usize) {
+    /// The peer has these chunks, which were sent together, and have so many bytes on the wire.
+    pub(super) fn add(&mut self, seqs: Range<u64>, chunk: &Chunk, wire_bytes: usize) {
         self.bytes += wire_bytes;
         if chunk.has(RENEGED) {
             return;
@@ -127,13 +127,21 @@ impl Acked {
         if chunk.sent_at >= self.growth_from {
             self.growth_bytes += wire_bytes;
         }
-        let sent = (chunk.sent_at, seq);
+        let sent = (chunk.sent_at, seqs.end - 1);
         if self.newest.is_none_or(|(newest, _)| sent > newest) {
             self.newest = Some((sent, chunk.transmits > 1));
         }
         if chunk.transmits == 1 {
-            self.lowest_clean = self.lowest_clean.min(seq);
+            self.lowest_clean = self.lowest_clean.min(seqs.start);
             self.newest_clean = self.newest_clean.max(Some(chunk.sent_at));
+        }
+    }
+
+    /// These chunks, which were not given up, leave.
+    pub(super) fn free(&mut self, front: &Front) {
+        self.freed_bytes += front.payload.len();
+        if front.chunk.has(END) {
+            self.freed_messages += front.count();
         }
     }
 }

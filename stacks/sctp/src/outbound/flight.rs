@@ -1,21 +1,22 @@
-//! What is in flight: every chunk that was sent and not cumulatively acknowledged, in a ring that its number indexes.
+//! What is in flight: every chunk that was sent and not cumulatively acknowledged, and what became of it.
 //!
 //! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
 
-use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END, RENEGED};
+use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END};
+use super::packed::{Front, Packed};
 use super::seq_set::{SeqSet, count_bits, first_bit, numbers};
 use super::store::Stored;
 use super::time::Time;
 use crate::types::Tsn;
 
-/// Slots of a ring that is used for the first time: a kilobyte.
-const MIN_SLOTS: usize = 16;
+/// Chunks for which there is memory at first.
+const MIN_SLOTS: usize = 64;
 
-/// The ring. A chunk in it is *outstanding* (the network has it), *lost* (to be sent again) or *settled* (acknowledged
+/// The flight. A chunk in it is *outstanding* (the network has it), *lost* (to be sent again) or *settled* (acknowledged
 /// by a gap block, or given up).
 #[derive(Debug)]
 pub(super) struct Flight {
-    slots: Vec<Chunk>,
+    chunks: Packed,
     settled: SeqSet,
     lost: SeqSet,
     /// Everything before this is acknowledged cumulatively.
@@ -23,8 +24,6 @@ pub(super) struct Flight {
     /// Everything before this needs no slot: acknowledged, or given up (the Advanced.Peer.Ack.Point of RFC 3758 is
     /// the one before).
     base: u64,
-    /// The number of the next new chunk.
-    next: u64,
     /// Bytes on the wire of what is outstanding.
     bytes: usize,
     /// Bytes of payload of what is outstanding.
@@ -39,12 +38,11 @@ pub(super) struct Flight {
 impl Flight {
     pub(super) fn new(initial_tsn: Tsn) -> Self {
         Self {
-            slots: Vec::new(),
+            chunks: Packed::default(),
             settled: SeqSet::default(),
             lost: SeqSet::default(),
             acked: 0,
             base: 0,
-            next: 0,
             bytes: 0,
             payload_bytes: 0,
             gap_bytes: 0,
@@ -72,24 +70,25 @@ impl Flight {
         self.base
     }
 
+    /// The number of the next new chunk.
     pub(super) fn next(&self) -> u64 {
-        self.next
+        self.chunks.next()
     }
 
     /// Nothing is in flight.
     pub(super) fn is_empty(&self) -> bool {
-        self.base == self.next
+        self.base == self.next()
     }
 
     /// Slots in use.
     pub(super) fn len(&self) -> usize {
-        (self.next - self.base) as usize
+        (self.next() - self.base) as usize
     }
 
     /// Slots, used or not.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
-        self.slots.len()
+        self.chunks.capacity()
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -121,7 +120,7 @@ impl Flight {
     /// Their bytes on the wire. Takes time by their number.
     pub(super) fn lost_bytes(&self) -> usize {
         let lost = std::iter::successors(self.first_lost(0), |&seq| self.first_lost(seq + 1));
-        lost.map(|seq| self.wire_bytes(self.chunk(seq).payload.len())).sum()
+        lost.map(|seq| self.chunk_bytes(seq)).sum()
     }
 
     /// Chunks that the network has.
@@ -130,7 +129,7 @@ impl Flight {
     }
 
     pub(super) fn is_outstanding(&self, seq: u64) -> bool {
-        (self.base..self.next).contains(&seq) && !self.settled.contains(seq) && !self.lost.contains(seq)
+        (self.base..self.next()).contains(&seq) && !self.settled.contains(seq) && !self.lost.contains(seq)
     }
 
     /// The peer has it, or it was given up.
@@ -140,36 +139,46 @@ impl Flight {
 
     /// The first lost chunk.
     pub(super) fn first_lost(&self, from: u64) -> Option<u64> {
-        self.lost.first(from.max(self.base), self.next)
+        self.lost.first(from.max(self.base), self.next())
     }
 
     /// The first outstanding chunk from `from` on.
     pub(super) fn first_outstanding(&self, from: u64) -> Option<u64> {
         let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
-        first_bit(from.max(self.base), self.next, word)
+        first_bit(from.max(self.base), self.next(), word)
     }
 
     /// How many are outstanding. Takes time by the number of words of 64.
     pub(super) fn outstanding_between(&self, from: u64, to: u64) -> usize {
         let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
-        count_bits(from.max(self.base), to.min(self.next), word)
+        count_bits(from.max(self.base), to.min(self.next()), word)
     }
 
     /// The last outstanding chunk.
     pub(super) fn last_outstanding(&self) -> Option<u64> {
-        (self.base..self.next).rev().find(|&seq| self.is_outstanding(seq))
+        (self.base..self.next()).rev().find(|&seq| self.is_outstanding(seq))
     }
 
     /// A chunk in flight.
-    pub(super) fn chunk(&self, seq: u64) -> &Chunk {
-        debug_assert!((self.base..self.next).contains(&seq));
-        &self.slots[self.index(seq)]
+    pub(super) fn chunk(&self, seq: u64) -> Chunk {
+        debug_assert!((self.base..self.next()).contains(&seq));
+        self.chunks.chunk(seq)
     }
 
-    pub(super) fn chunk_mut(&mut self, seq: u64) -> &mut Chunk {
-        debug_assert!((self.base..self.next).contains(&seq));
-        let index = self.index(seq);
-        &mut self.slots[index]
+    /// Length of the payload of a chunk in flight.
+    pub(super) fn payload_length(&self, seq: u64) -> usize {
+        debug_assert!((self.base..self.next()).contains(&seq));
+        self.chunks.length(seq)
+    }
+
+    /// Where the payload of a chunk in flight is.
+    pub(super) fn payload(&self, seq: u64) -> Stored {
+        self.chunks.payload(seq)
+    }
+
+    /// Bytes that a chunk in flight takes in a packet.
+    pub(super) fn chunk_bytes(&self, seq: u64) -> usize {
+        self.wire_bytes(self.payload_length(seq))
     }
 
     /// Bytes that a chunk with so much payload takes in a packet.
@@ -180,25 +189,27 @@ impl Flight {
     // -- what happens to chunks --
 
     /// A new chunk was sent. Gives its number.
-    pub(super) fn push(&mut self, chunk: Chunk) -> u64 {
-        if self.len() == self.slots.len() {
+    #[inline]
+    pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {
+        if self.len() == self.chunks.capacity() {
             self.grow();
         }
-        let seq = self.next;
-        self.next += 1;
-        self.bytes += self.wire_bytes(chunk.payload.len());
-        self.payload_bytes += chunk.payload.len();
-        let index = self.index(seq);
-        self.slots[index] = chunk;
-        seq
+        self.bytes += self.wire_bytes(payload.len());
+        self.payload_bytes += payload.len();
+        self.chunks.push(chunk, payload)
     }
 
     /// A chunk was not sent, and never will be, but has its number: it ends a message that was given up.
-    pub(super) fn push_abandoned(&mut self, chunk: Chunk) -> u64 {
-        let seq = self.push(chunk);
+    pub(super) fn push_abandoned(&mut self, chunk: &Chunk) -> u64 {
+        let seq = self.push(chunk, &Stored::default());
         let nothing = self.abandon(seq);
         debug_assert!(nothing.is_empty());
         seq
+    }
+
+    /// How far on the next fragment of a message of limited reliability is.
+    pub(super) fn link(&mut self, seq: u64, next_fragment: u32) {
+        self.chunks.link(seq, next_fragment);
     }
 
     /// An outstanding chunk is to be sent again.
@@ -211,13 +222,10 @@ impl Flight {
     /// A lost chunk was sent again.
     pub(super) fn resend(&mut self, seq: u64, now: Time) {
         self.lost.remove(seq);
-        let length = self.chunk(seq).payload.len();
+        let length = self.payload_length(seq);
         self.bytes += self.wire_bytes(length);
         self.payload_bytes += length;
-        let chunk = self.chunk_mut(seq);
-        chunk.transmits = chunk.transmits.saturating_add(1);
-        chunk.sent_at = now;
-        chunk.flags &= !RENEGED;
+        self.chunks.resend(seq, now);
     }
 
     /// Gives up on a chunk. Gives the payload, which need not be kept any longer.
@@ -225,27 +233,24 @@ impl Flight {
         if self.is_outstanding(seq) {
             self.land(seq);
         } else if !self.lost.remove(seq) {
-            self.gap_bytes -= self.wire_bytes(self.chunk(seq).payload.len());
+            self.gap_bytes -= self.chunk_bytes(seq);
         }
         self.settled.insert(seq);
-        let chunk = self.chunk_mut(seq);
-        chunk.flags |= ABANDONED;
-        std::mem::take(&mut chunk.payload)
+        self.chunks.abandon(seq)
     }
 
-    /// Everything before `to` has arrived. `gone` is given every chunk that leaves the ring, and its payload.
-    pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk, Stored)) {
+    /// Everything before `to` has arrived. `gone` is given all chunks that leave, and their payload. Takes time by their number only
+    /// where some are lost or were sent again, else by that of the runs that they make.
+    pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(Front)) {
         let marked = self.has_settled() || self.has_lost();
         let from = self.base;
-        for seq in from..to {
+        while let Some(front) = self.chunks.pop_front(to, marked) {
+            let (seq, chunk, length) = (front.seqs.start, &front.chunk, front.payload.len());
+            let wire_bytes = self.overhead * front.count() + front.padded_bytes;
             let is_settled = marked && self.settled.contains(seq);
             let is_lost = marked && self.lost.contains(seq);
-            let index = self.index(seq);
-            let chunk = &mut self.slots[index];
-            let length = chunk.payload.len();
-            let wire_bytes = self.overhead + length.next_multiple_of(4);
             if !is_settled {
-                acked.add(seq, chunk, wire_bytes);
+                acked.add(front.seqs.clone(), chunk, wire_bytes);
                 if !is_lost {
                     self.bytes -= wire_bytes;
                     self.payload_bytes -= length;
@@ -254,11 +259,9 @@ impl Flight {
                 self.gap_bytes -= wire_bytes;
             }
             if !chunk.has(ABANDONED) {
-                acked.freed_bytes += length;
-                acked.freed_messages += usize::from(chunk.has(END));
+                acked.free(&front);
             }
-            let payload = std::mem::take(&mut chunk.payload);
-            gone(seq, chunk, payload);
+            gone(front);
         }
         if marked {
             self.settled.remove_range(from, to.max(from));
@@ -271,15 +274,13 @@ impl Flight {
     /// These have arrived, although something before them has not. Takes time by the number of words of 64, and by
     /// that of chunks of which it is news.
     pub(super) fn ack_gap(&mut self, from: u64, to: u64, acked: &mut Acked) {
-        let mut at = from.max(self.base);
+        let (mut at, mut run) = (from.max(self.base), 0);
         while at < to {
             let (new, next) = self.settled.claim(at, to);
             for seq in numbers(at, new) {
-                let index = self.index(seq);
-                let chunk = &self.slots[index];
-                let length = chunk.payload.len();
-                let wire_bytes = self.overhead + length.next_multiple_of(4);
-                acked.add(seq, chunk, wire_bytes);
+                let length = self.payload_length(seq);
+                let wire_bytes = self.wire_bytes(length);
+                acked.add(seq..seq + 1, &self.chunks.chunk_after(seq, &mut run), wire_bytes);
                 self.gap_bytes += wire_bytes;
                 if !self.lost.remove(seq) {
                     self.bytes -= wire_bytes;
@@ -290,24 +291,21 @@ impl Flight {
         }
     }
 
-    /// Frees the slots of what was given up at the front, and of what gap blocks have acknowledged there, if it is a
-    /// whole message of limited reliability: of a part the peer would drop what it has of the rest. `gone` is given
-    /// every chunk that leaves the ring, and its payload.
-    pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(u64, &Chunk, Stored)) {
-        while self.base < self.next && self.settled.contains(self.base) {
-            let (seq, index) = (self.base, self.index(self.base));
-            let chunk = &mut self.slots[index];
-            if !chunk.has(ABANDONED) {
-                if !chunk.limit.is_limited() || chunk.flags & (BEGIN | END) != BEGIN | END {
-                    break;
-                }
-                let length = chunk.payload.len();
-                self.gap_bytes -= self.overhead + length.next_multiple_of(4);
-                acked.freed_bytes += length;
-                acked.freed_messages += usize::from(chunk.has(END));
+    /// Lets go of what was given up at the front, and of what gap blocks have acknowledged there, if it is a whole message of limited
+    /// reliability: of a part the peer would drop what it has of the rest. `gone` is given every chunk that leaves, and its payload.
+    pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(Front)) {
+        while self.base < self.next() && self.settled.contains(self.base) {
+            let (seq, chunk) = (self.base, self.chunk(self.base));
+            let is_whole = chunk.flags & (BEGIN | END) == BEGIN | END;
+            if !(chunk.has(ABANDONED) || chunk.limit.is_limited() && is_whole) {
+                break;
             }
-            let payload = std::mem::take(&mut chunk.payload);
-            gone(seq, chunk, payload);
+            let Some(front) = self.chunks.pop_front(seq + 1, true) else { break };
+            if !chunk.has(ABANDONED) {
+                self.gap_bytes -= self.wire_bytes(front.payload.len());
+                acked.free(&front);
+            }
+            gone(front);
             self.settled.remove(seq);
             self.base += 1;
         }
@@ -317,25 +315,25 @@ impl Flight {
     /// it). Those chunks are outstanding again.
     pub(super) fn forget_gaps(&mut self) {
         let mut from = self.base;
-        while let Some(seq) = self.settled.first(from, self.next) {
+        while let Some(seq) = self.settled.first(from, self.next()) {
             from = seq + 1;
             if self.chunk(seq).has(ABANDONED) {
                 continue;
             }
             self.settled.remove(seq);
-            let length = self.chunk(seq).payload.len();
+            let length = self.payload_length(seq);
             let wire_bytes = self.wire_bytes(length);
             self.gap_bytes -= wire_bytes;
             self.bytes += wire_bytes;
             self.payload_bytes += length;
-            self.chunk_mut(seq).flags |= RENEGED;
+            self.chunks.renege(seq);
         }
     }
 
     /// Gives the memory back, if nothing is in flight.
     pub(super) fn shrink(&mut self) {
         if self.is_empty() {
-            self.slots = Vec::new();
+            self.chunks.shrink();
             self.settled = SeqSet::default();
             self.lost = SeqSet::default();
         }
@@ -343,26 +341,22 @@ impl Flight {
 
     /// An outstanding chunk is outstanding no longer.
     fn land(&mut self, seq: u64) {
-        let length = self.chunk(seq).payload.len();
+        let length = self.payload_length(seq);
         self.bytes -= self.wire_bytes(length);
         self.payload_bytes -= length;
     }
 
     #[cold]
     fn grow(&mut self) {
-        let capacity = (self.slots.len() * 2).max(MIN_SLOTS);
-        let mut slots: Vec<Chunk> = Vec::new();
-        slots.resize_with(capacity, Chunk::default);
-        for seq in self.base..self.next {
-            let index = self.index(seq);
-            slots[seq as usize & (capacity - 1)] = std::mem::take(&mut self.slots[index]);
-        }
-        self.slots = slots;
-        self.settled.grow(capacity, self.base, self.next);
-        self.lost.grow(capacity, self.base, self.next);
+        let capacity = (self.chunks.capacity() * 2).max(MIN_SLOTS);
+        self.chunks.grow(capacity);
+        self.settled.grow(capacity, self.base, self.next());
+        self.lost.grow(capacity, self.base, self.next());
     }
 
-    fn index(&self, seq: u64) -> usize {
-        seq as usize & self.slots.len().wrapping_sub(1)
+    /// Bytes of memory.
+    #[cfg(test)]
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.chunks.memory_bytes() + self.chunks.capacity() / 4
     }
 }

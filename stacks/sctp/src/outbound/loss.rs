@@ -255,7 +255,7 @@ impl Outbound {
         match self.loss.verdict(sent, window, now) {
             Verdict::Lost => {
                 let (sent_at, seq) = sent;
-                let bytes = self.chunk_bytes(seq);
+                let bytes = self.flight.chunk_bytes(seq);
                 self.lose(seq, now);
                 return Some(if sent_at > self.loss.recovery_start { bytes } else { 0 });
             }
@@ -267,7 +267,7 @@ impl Outbound {
 
     /// An outstanding chunk is lost: it is sent again, or its message is given up.
     pub(super) fn lose(&mut self, seq: u64, now: Time) {
-        self.loss.newly_lost += self.chunk_bytes(seq);
+        self.loss.newly_lost += self.flight.chunk_bytes(seq);
         let chunk = self.flight.chunk(seq);
         let limit = chunk.limit;
         if limit.is_limited() && self.limits.is_exhausted(limit, chunk.transmits, now) {

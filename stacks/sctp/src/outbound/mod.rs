@@ -2,8 +2,8 @@
 //! control, and giving up on messages (RFC 3758).
 //!
 //! A message is copied once, into the store, and stays there until it is acknowledged cumulatively. It
-//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it has a slot in the
-//! ring of what is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
+//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it is
+//! kept as long as it is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
 //! before new ones.
 
 mod abandon;
@@ -15,6 +15,7 @@ mod limited;
 mod loss;
 mod opening;
 mod pacer;
+mod packed;
 mod reduction;
 mod room;
 mod rtt;
@@ -54,8 +55,8 @@ use timers::Timers;
 use untold::Untold;
 use waiting::Terms;
 
-/// What a message is charged beside its payload: its place in the queue, then its slot in the ring, with the room by
-/// which both may have grown. So tiny messages are bounded too.
+/// What a message is charged beside its payload: more than it takes where neither its place nor its terms are those of its
+/// neighbours, in the queue and then in flight, with the room by which both may have grown. So tiny messages are bounded too.
 const MESSAGE_BYTES: usize = 128;
 /// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;
@@ -390,7 +391,7 @@ impl Outbound {
             Reliability::MaxRetransmits(max) => (Time::NEVER, Some(max)),
             Reliability::MaxLifetime(lifetime) => (now.after(lifetime.max(MIN_LIFETIME)), None),
         };
-        let place = self.streams.at(slot).next_place();
+        let place = self.streams.at(slot).queue.next_place();
         self.limits.add(expires, max_retransmits, slot, place)
     }
 

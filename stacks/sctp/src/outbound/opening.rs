@@ -1,6 +1,7 @@
 //! The association opens: what the peer said counts for everything that is sent.
 
 use super::limited::LimitTable;
+use super::waiting::Taken;
 use super::{Outbound, Peer};
 use crate::config::Config;
 use crate::types::{SSN_REACH, Tsn};
@@ -41,12 +42,10 @@ impl Outbound {
                 stream.queue.lift_limits();
             }
             if stream.id.0 >= self.settings.streams {
-                while let Some((payload, terms)) = stream.queue.pop_front() {
-                    messages += 1;
-                    // One that was given up has only its charge left.
-                    if payload.is_empty() {
-                        continue;
-                    }
+                while let Some(left) = stream.queue.front_bytes() {
+                    let Some(Taken { payload, terms, gone }) = stream.queue.take(left) else { break };
+                    // Of those that were given up only the charge was left.
+                    messages += gone;
                     if terms.limit.is_limited() {
                         self.limits.dequeued(terms.limit);
                     }

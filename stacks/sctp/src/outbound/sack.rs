@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::Outbound;
 use super::chunk::Acked;
 use super::congestion::{Ack, CongestionControl};
+use super::packed::Front;
 use super::time::Time;
 use crate::error::ProtocolViolation;
 use crate::types::Tsn;
@@ -90,10 +91,10 @@ impl Outbound {
         if cumulative > flight.next() {
             return Err(UNSENT);
         }
-        flight.ack_to(cumulative, acked, |seq, chunk, payload| {
+        flight.ack_to(cumulative, acked, |Front { seqs, chunk, payload, .. }| {
             store.release(payload);
             if chunk.limit.is_limited() {
-                limits.landed(chunk.limit, seq, chunk.next_fragment);
+                limits.landed(chunk.limit, seqs.start, chunk.next_fragment);
             }
         });
         let (mut highest, mut blocks) = (cumulative, 0);
@@ -117,7 +118,7 @@ impl Outbound {
     fn answer_window_probe(&mut self) {
         let firsts = [self.flight.first_outstanding(0), self.flight.first_lost(0)];
         let Some(seq) = firsts.into_iter().flatten().min() else { return };
-        if self.flight.chunk(seq).payload.len() > self.window {
+        if self.flight.payload_length(seq) > self.window {
             self.timeouts_in_a_row = 0;
             self.stalled_timeouts = 0;
         } else if self.is_window_probe_out && self.flight.is_outstanding(seq) {

@@ -66,7 +66,7 @@ impl Scheduler {
         let stream = streams.at_mut(slot);
         stream.turn = stream.turn.saturating_add(bytes as u64 * UNITS / u64::from(stream.weight.max(1)));
         let turn = stream.turn;
-        if stream.front().is_none() {
+        if stream.front_bytes().is_none() {
             self.settle(streams);
         } else if may_switch && self.is_other_due(slot, turn, streams) {
             self.wait(slot, turn);
@@ -79,7 +79,7 @@ impl Scheduler {
     /// Messages were given up: the current stream may have none left.
     pub(super) fn settle(&mut self, streams: &mut Streams) {
         if let Some(slot) = self.current
-            && streams.at(slot).front().is_none()
+            && streams.at(slot).front_bytes().is_none()
         {
             streams.at_mut(slot).scheduled = false;
             self.next(streams);
@@ -99,7 +99,7 @@ impl Scheduler {
     /// Whether one that waits goes before the current one, whose turn would begin at `turn`.
     fn is_other_due(&mut self, slot: usize, turn: u64, streams: &mut Streams) -> bool {
         while let Some((other_turn, other)) = self.peek() {
-            if streams.at(other).front().is_some() {
+            if streams.at(other).front_bytes().is_some() {
                 return match self.waiting {
                     Waiting::RoundRobin(_) => true,
                     Waiting::Fair(_) => (other_turn, other) < (turn, slot),
@@ -116,7 +116,7 @@ impl Scheduler {
         self.current = None;
         while let Some(slot) = self.pop() {
             let stream = streams.at_mut(slot);
-            if stream.front().is_some() {
+            if stream.front_bytes().is_some() {
                 let turn = stream.turn;
                 return self.run(slot, turn);
             }

@@ -7,7 +7,7 @@
 
 use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
 
-/// A message, or part of one. It is worth nothing without its store, to which it has to be given back.
+/// A message, part of one, or several. It is worth nothing without its store, to which it has to be given back.
 ///
 /// A message has less than 4 GiB (`Config::max_send_message_bytes`): where many short ones wait, what each takes beside its bytes
 /// counts.
@@ -28,13 +28,14 @@ impl Stored {
         self.length == 0
     }
 
-    /// Takes the first `bytes` off.
-    pub(super) fn split_to(&mut self, bytes: usize) -> Self {
-        debug_assert!(bytes <= self.len());
-        let front = Self { block: self.block, start: self.start, length: bytes as u32 };
-        self.start += front.length;
-        self.length -= front.length;
-        front
+    /// Block and start. With these and the length it is known whole.
+    pub(super) fn place(&self) -> (u32, u32) {
+        (self.block, self.start)
+    }
+
+    /// So many bytes at a place: a part of what was stored, or several that stand side by side. Each byte is given back once.
+    pub(super) fn at((block, start): (u32, u32), length: usize) -> Self {
+        Self { block, start, length: length as u32 }
     }
 }
 
@@ -213,8 +214,10 @@ mod tests {
         let mut held = VecDeque::new();
         for number in 0..2000 {
             let bytes = message(number, 1 + (number * 379) % (2 * MAX_SHARED_BYTES));
-            let mut rest = store.store(&bytes, Keep::UntilAcked);
-            let front = rest.split_to(number % rest.len());
+            let whole = store.store(&bytes, Keep::UntilAcked);
+            let (cut, (block, start)) = (number % whole.len(), whole.place());
+            let front = Stored::at((block, start), cut);
+            let rest = Stored::at((block, start + cut as u32), whole.len() - cut);
             held.push_back((front, rest, bytes));
             // Not in the order in which they came.
             while held.len() > number % 50 {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::store::Stored;
 use super::waiting::Waiting;
 use crate::types::StreamId;
 
@@ -24,8 +23,6 @@ pub(super) struct Stream {
     pub(super) id: StreamId,
     /// Unsent messages. The one at the front is never one that was given up.
     pub(super) queue: Waiting,
-    /// Messages that have left the queue, modulo 2^32.
-    pub(super) left: u32,
     pub(super) begun: Option<Begun>,
     /// Unsent bytes.
     pub(super) buffered: usize,
@@ -52,7 +49,6 @@ impl Stream {
         Self {
             id,
             queue: Waiting::default(),
-            left: 0,
             begun: None,
             buffered: 0,
             low_threshold: 0,
@@ -67,32 +63,9 @@ impl Stream {
         }
     }
 
-    /// The message that is being sent, or will be next.
-    pub(super) fn front(&self) -> Option<&Stored> {
-        self.queue.front()
-    }
-
-    /// The place of the next message that is queued.
-    pub(super) fn next_place(&self) -> u32 {
-        self.left.wrapping_add(self.queue.len() as u32)
-    }
-
-    /// A message that waits, by its place.
-    pub(super) fn at(&mut self, place: u32) -> Option<&mut Stored> {
-        self.queue.get_mut(place.wrapping_sub(self.left) as usize)
-    }
-
-    /// Takes the message at the front off, and those after it that were given up. Gives how many.
-    pub(super) fn pop(&mut self) -> usize {
-        self.begun = None;
-        self.queue.pop_front();
-        let mut count = 1;
-        while self.queue.front().is_some_and(Stored::is_empty) {
-            self.queue.pop_front();
-            count += 1;
-        }
-        self.left = self.left.wrapping_add(count as u32);
-        count
+    /// What is left of the message that is being sent, or will be next.
+    pub(super) fn front_bytes(&self) -> Option<usize> {
+        self.queue.front_bytes()
     }
 
     /// Begins the message at the front, if that was not done, and gives its number.
@@ -178,8 +151,6 @@ impl Streams {
 
     /// Gives back the memory of empty queues.
     pub(super) fn shrink(&mut self) {
-        for stream in self.slots.iter_mut().filter(|stream| stream.queue.is_empty()) {
-            stream.queue = Waiting::default();
-        }
+        self.slots.iter_mut().for_each(|stream| stream.queue.shrink());
     }
 }

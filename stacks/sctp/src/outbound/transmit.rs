@@ -6,8 +6,10 @@ use super::Outbound;
 use super::chunk::{BEGIN, Chunk, END, UNORDERED};
 use super::congestion::CongestionControl;
 use super::reduction::Pace;
+use super::store::Stored;
+use super::streams::Begun;
 use super::time::Time;
-use super::waiting::Terms;
+use super::waiting::{Taken, Terms};
 use crate::types::{Fsn, Mid, Ssn};
 use crate::wire::packet::HEADER_BYTES;
 use crate::wire::{Data, Order, PacketWriter};
@@ -99,8 +101,8 @@ impl Outbound {
 
     /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has room for it.
     pub(super) fn new_payload_bytes(&self) -> Option<usize> {
-        let front = self.streams.at(self.scheduler.current()?).front()?;
-        let bytes = front.len().min(self.payload_capacity());
+        let left = self.streams.at(self.scheduler.current()?).front_bytes()?;
+        let bytes = left.min(self.payload_capacity());
         (self.flight.len() < self.settings.max_in_flight_chunks && self.fits_window(bytes)).then_some(bytes)
     }
 
@@ -125,14 +127,9 @@ impl Outbound {
     /// Length of the chunk that `write` would begin with: whether it fits beside others.
     pub(crate) fn next_chunk_bytes(&self) -> usize {
         match self.flight.first_lost(0) {
-            Some(seq) => self.chunk_bytes(seq),
+            Some(seq) => self.flight.chunk_bytes(seq),
             None => self.flight.wire_bytes(self.new_payload_bytes().unwrap_or_default()),
         }
-    }
-
-    /// Bytes that a chunk in the ring takes in a packet.
-    pub(super) fn chunk_bytes(&self, seq: u64) -> usize {
-        self.flight.wire_bytes(self.flight.chunk(seq).payload.len())
     }
 
     /// Writes lost chunks, lowest TSN first.
@@ -140,7 +137,7 @@ impl Outbound {
         let (mut from, mut wrote) = (0, false);
         while let Some(seq) = self.flight.first_lost(from) {
             from = seq + 1;
-            if self.chunk_bytes(seq) > packet.room() {
+            if self.flight.chunk_bytes(seq) > packet.room() {
                 if packet.is_empty() {
                     // Too long even for this: others may do.
                     continue;
@@ -149,7 +146,8 @@ impl Outbound {
             }
             // The last of them asks for an answer, which says whether all is well again.
             let immediate = self.flight.first_lost(from).is_none();
-            self.write_chunk(seq, immediate, packet);
+            let (chunk, payload) = (self.flight.chunk(seq), self.flight.payload(seq));
+            self.write_chunk(seq, &chunk, &payload, immediate, packet);
             self.flight.resend(seq, now);
             self.loss.resent.push_back((now, seq));
             self.stats.chunks_retransmitted += 1;
@@ -174,7 +172,7 @@ impl Outbound {
 
     /// How much of the stream's next message goes into this packet.
     fn cut(&self, slot: usize, packet: &PacketWriter<'_>) -> Option<usize> {
-        let left = self.streams.at(slot).front()?.len();
+        let left = self.streams.at(slot).front_bytes()?;
         let room = packet.room().checked_sub(self.overhead).filter(|&room| room > 0)?;
         let most = left.min(self.payload_capacity());
         if most <= room {
@@ -188,16 +186,15 @@ impl Outbound {
     /// Sends the next `bytes` of a stream's first message as one chunk.
     fn send_chunk(&mut self, now: Time, slot: usize, bytes: usize, packet: &mut PacketWriter<'_>) {
         let stream = self.streams.at_mut(slot);
-        let Some((left, Terms { ppid, limit, unordered })) = stream.queue.front_mut() else { return };
-        let ends = bytes == left.len();
-        let payload = if ends { std::mem::take(left) } else { left.split_to(bytes) };
+        let Some(Taken { payload, terms, gone }) = stream.queue.take(bytes) else { return };
+        let Terms { ppid, limit, unordered } = terms;
+        let ends = gone > 0;
         let begun = stream.begin(unordered);
         let begins = begun.fragments == 0;
         let mut flags = if begins { BEGIN } else { 0 };
         flags |= if ends { END } else { 0 };
         flags |= if unordered { UNORDERED } else { 0 };
-        let seq = self.flight.push(Chunk {
-            payload,
+        let chunk = Chunk {
             sent_at: now,
             number: begun.number,
             ppid_or_fsn: if begins || !self.interleaving { ppid.0 } else { begun.fragments },
@@ -206,15 +203,15 @@ impl Outbound {
             stream: stream.id,
             transmits: 1,
             flags,
-        });
-        stream.begun = Some(super::streams::Begun { fragments: begun.fragments + 1, ..begun });
+        };
+        let seq = self.flight.push(&chunk, &payload);
+        stream.begun = (!ends).then_some(Begun { fragments: begun.fragments + 1, ..begun });
         stream.sent_end = seq + 1;
         if stream.unbuffer(bytes) {
             self.events.tell_low(stream);
         }
         self.unsent_bytes -= bytes;
         if ends {
-            let gone = stream.pop();
             self.unsent -= 1;
             // Those behind it that were given up had only their charge left.
             self.free(0, gone - 1);
@@ -224,7 +221,7 @@ impl Outbound {
         }
         self.scheduler.took(bytes, ends || self.interleaving, &mut self.streams);
         let immediate = self.asks_for_sack(seq, bytes);
-        self.write_chunk(seq, immediate, packet);
+        self.write_chunk(seq, &chunk, &payload, immediate, packet);
         self.is_window_probe_out |= std::mem::take(&mut self.window_probe);
     }
 
@@ -239,9 +236,15 @@ impl Outbound {
         asks
     }
 
-    /// Writes a chunk that is in the ring.
-    fn write_chunk(&self, seq: u64, immediate: bool, packet: &mut PacketWriter<'_>) {
-        let chunk = self.flight.chunk(seq);
+    /// Writes a chunk that is in flight.
+    fn write_chunk(
+        &self,
+        seq: u64,
+        chunk: &Chunk,
+        payload: &Stored,
+        immediate: bool,
+        packet: &mut PacketWriter<'_>,
+    ) {
         let order = if self.interleaving {
             Order::Mid(Mid(chunk.number), Fsn(chunk.fsn()))
         } else {
@@ -256,7 +259,7 @@ impl Outbound {
             begin: chunk.has(BEGIN),
             end: chunk.has(END),
             immediate,
-            payload: self.store.get(&chunk.payload),
+            payload: self.store.get(payload),
         };
         data.write(packet);
     }

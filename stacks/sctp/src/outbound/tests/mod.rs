@@ -1,6 +1,7 @@
 //! The sending half against a model of the receiving one.
 
 mod abandoning;
+mod memory;
 mod model;
 mod receiver;
 mod recovery;
@@ -14,7 +15,6 @@ use crate::config::Congestion;
 use crate::types::{Ssn, StreamId};
 use crate::wire::{Header, PacketWriter, Sack};
 
-use super::store::Stored;
 use receiver::Receiver;
 
 const FIRST_TSN: Tsn = Tsn(1000);
@@ -165,7 +165,7 @@ impl Rig {
         let (mut bytes, mut payload, mut gap, mut held, mut stored, mut outstanding) = (0, 0, 0, 0, 0, 0);
         for seq in flight.base()..flight.next() {
             let chunk = flight.chunk(seq);
-            let length = chunk.payload.len();
+            let length = flight.payload_length(seq);
             let wire = flight.wire_bytes(length);
             stored += length;
             if chunk.has(chunk::ABANDONED) {
@@ -183,13 +183,13 @@ impl Rig {
         }
         let (mut unsent, mut unsent_bytes, mut live) = (0, 0, false);
         for stream in out.streams.iter() {
-            let queued: usize = stream.queue.iter().map(Stored::len).sum();
+            let queued: usize = stream.queue.iter().sum();
             assert_eq!(queued, stream.buffered);
             stored += queued;
             unsent_bytes += queued;
             held += queued + stream.queue.len() * MESSAGE_BYTES;
-            unsent += stream.queue.iter().filter(|payload| !payload.is_empty()).count();
-            assert!(stream.queue.front().is_none_or(|payload| !payload.is_empty()));
+            unsent += stream.queue.iter().filter(|&left| left > 0).count();
+            assert!(stream.queue.front_bytes() != Some(0));
             assert!(stream.queue.is_empty() || stream.scheduled);
             live |= !stream.queue.is_empty();
         }

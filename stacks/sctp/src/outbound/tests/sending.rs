@@ -178,8 +178,7 @@ fn a_steady_flow_allocates_nothing_and_an_idle_association_has_nothing() {
     while rig.sleep().is_some() {}
     assert_eq!((rig.out.store.bytes(), rig.out.flight.slots()), (0, 0));
     assert!(size_of::<Outbound>() < 1500, "{}", size_of::<Outbound>());
-    // Less where addresses have 32 bits.
-    assert!(size_of::<chunk::Chunk>() <= 56, "{}", size_of::<chunk::Chunk>());
+    assert!(size_of::<chunk::Chunk>() <= 32, "{}", size_of::<chunk::Chunk>());
     // And it still works.
     rig.send(1, b"again");
     rig.drain();
