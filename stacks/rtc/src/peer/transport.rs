@@ -13,7 +13,7 @@ use netdyno_sctp::{Association, AssociationError, Message, State};
 use super::signaling::Agreed;
 use super::{Event, PeerConnection, PeerState};
 use crate::config::Config;
-use crate::dtls::{Dtls, DtlsEvent, HEADROOM, Role, TAILROOM};
+use crate::dtls::{Dtls, DtlsEvent, OVERHEAD, Role};
 use crate::error::Error;
 
 /// How long the DTLS client waits for the peer's INIT. What leaves with Finished arrives with it, or a little later if
@@ -111,7 +111,7 @@ impl Transport {
 
     fn begin(&mut self, config: &Config, agreed: Agreed, now: Instant) -> Result<(), Error> {
         let Agreed { role, fingerprint, sctp_port, max_send_message_bytes } = agreed;
-        let dtls = Dtls::new(&config.certificate, role, fingerprint, now)?;
+        let dtls = Dtls::new(&config.certificate, config.dtls_versions, role, fingerprint, now)?;
         let sctp = sctp_config(config, sctp_port, max_send_message_bytes);
         let association = Association::new(Arc::new(sctp), self.sctp_seed, now)?;
         self.dtls = Some(Box::new(dtls));
@@ -131,7 +131,7 @@ impl Transport {
 
 /// The association's settings: what descriptions and our own fields decide, and the user's for the rest.
 fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -> netdyno_sctp::Config {
-    let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(HEADROOM + TAILROOM);
+    let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(OVERHEAD);
     let mut sctp = config.sctp.clone();
     sctp.remote_port = remote_port;
     sctp.packet_bytes = packet(config.datagram_bytes);
