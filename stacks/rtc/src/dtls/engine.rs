@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dimpl::Output;
 
 use super::certificate::Certificate;
+use super::deferred::Unverified;
 use super::protection::{Protection, TAG_BYTES};
 use super::provider::{self, Made};
 use super::record::{Alert, content, plain, split};
@@ -46,7 +47,9 @@ pub(super) struct Engine {
     pub finished: [u8; FINISHED_BYTES],
     /// The number of our next record in epoch 0.
     pub next_plain_sequence: u64,
-    pub deadline: Option<Instant>,
+    deadline: Option<Instant>,
+    /// The peer's signature, and since when it waits.
+    unverified: Option<(Unverified, Instant)>,
 }
 
 /// How far it has come.
@@ -88,6 +91,7 @@ impl Engine {
             finished: [0; FINISHED_BYTES],
             next_plain_sequence: 0,
             deadline: None,
+            unverified: None,
         };
         engine.handle_timeout(now, transmits)?;
         Ok(engine)
@@ -114,6 +118,26 @@ impl Engine {
     /// Whether there are keys of either version.
     pub(super) fn has_keys(&self) -> bool {
         self.protection.is_some() || self.thirteen.is_some()
+    }
+
+    /// Whether it is over, with all that has to be known.
+    pub(super) fn is_done(&self) -> bool {
+        self.progress.connected && self.has_keys() && self.unverified.is_none()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.unverified {
+            Some((_, since)) => Some(since),
+            None => self.deadline.filter(|_| !self.progress.connected),
+        }
+    }
+
+    /// Verifies the peer's signature, if that waits.
+    pub(super) fn verify(&mut self, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
+        let Some((unverified, _)) = self.unverified.take() else { return Ok(()) };
+        unverified
+            .verify()
+            .map_err(|error| self.fail(Alert::DECRYPT_ERROR, Error::Dtls(error.to_string()), transmits))
     }
 
     /// Whether we have offered 1.3 along with 1.2.
@@ -155,8 +179,10 @@ impl Engine {
         call: impl FnOnce(&mut dimpl::Dtls) -> Result<(), dimpl::Error>,
     ) -> Result<(), DtlsEvent> {
         let dimpl = &mut self.dimpl;
-        let (result, made) = provider::watch(&self.certificate.key_pair, || call(dimpl));
-        self.keep(made);
+        // A server has nothing to send before it must know who the client is.
+        let defers = self.role == Role::Client && self.unverified.is_none();
+        let (result, made) = provider::watch(&self.certificate.key_pair, defers, || call(dimpl));
+        self.keep(now, made);
         match result {
             Ok(()) | Err(dimpl::Error::ReceiveQueueFull | dimpl::Error::TransmitQueueFull) => {
                 self.drain(now, transmits)
@@ -176,8 +202,9 @@ impl Engine {
     }
 
     /// Keys are kept once, and never anew: the count of records would begin again.
-    fn keep(&mut self, made: Made) {
+    fn keep(&mut self, now: Instant, made: Made) {
         let role = self.role;
+        self.unverified = self.unverified.take().or(made.unverified.map(|unverified| (unverified, now)));
         if let Some(keys) = made.keys {
             self.protection.get_or_insert_with(|| Protection::new(role, keys));
         }
@@ -336,5 +363,5 @@ fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Ins
         dimpl.set_active(role == Role::Client);
         dimpl
     };
-    provider::watch(&certificate.key_pair, make).0
+    provider::watch(&certificate.key_pair, false, make).0
 }

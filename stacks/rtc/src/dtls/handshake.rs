@@ -103,7 +103,7 @@ impl Handshake {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.engine.deadline
+        self.engine.deadline()
     }
 
     pub(super) fn version(&self) -> Option<Version> {
@@ -128,7 +128,7 @@ impl Handshake {
         now: Instant,
         transmits: &mut Transmits,
     ) -> Result<Outcome, Box<Self>> {
-        if !self.engine.progress.connected || !self.engine.has_keys() {
+        if !self.engine.is_done() {
             return Err(self);
         }
         if self.engine.thirteen.is_none() {
@@ -150,7 +150,8 @@ impl Handshake {
         now: Instant,
         transmits: &mut Transmits,
     ) -> Result<(), DtlsEvent> {
-        if self.engine.deadline.is_none_or(|deadline| now < deadline) {
+        self.engine.verify(transmits)?;
+        if self.engine.deadline().is_none_or(|deadline| now < deadline) {
             return Ok(());
         }
         // The peer said that it gives up, and has been silent since.

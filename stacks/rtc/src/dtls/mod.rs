@@ -10,6 +10,7 @@
 //! a function of its seed: keys, random values and signatures are the system's random bytes, as they must be.
 
 mod certificate;
+mod deferred;
 mod engine;
 mod flight;
 mod handshake;
@@ -236,13 +237,12 @@ impl Dtls {
         self.state = State::Over(None);
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    /// Time has passed. It may complete the handshake, and then data that came early is delivered.
+    pub fn handle_timeout(&mut self, now: Instant, deliver: &mut impl FnMut(&mut [u8])) {
         match &mut self.state {
             State::Handshake(handshake) => {
                 let step = handshake.handle_timeout(now, &mut self.transmits);
-                // Time alone completes nothing, so nothing early becomes data.
-                self.follow(now, step, &mut |_: &mut [u8]| {});
+                self.follow(now, step, deliver);
             }
             State::Connected13(session) => session.handle_timeout(now, &mut self.transmits),
             _ => {}
@@ -273,6 +273,12 @@ impl Dtls {
             self.transmits = Transmits::new();
         }
         Some(length)
+    }
+
+    /// Whether there is such a datagram.
+    #[inline]
+    pub fn has_transmits(&self) -> bool {
+        !self.transmits.is_empty()
     }
 
     /// The next event.

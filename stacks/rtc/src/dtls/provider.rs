@@ -23,6 +23,7 @@ use dimpl::crypto::{
 };
 use dimpl::{CryptoError, CryptoOperation};
 
+use super::deferred::{DeferringVerifier, Unverified};
 use super::protection::{Cipher, Key, Keys};
 use super::thirteen::provider::{self as thirteen, Epochs, Secrets};
 use super::thirteen::schedule::Secret;
@@ -51,6 +52,10 @@ pub(super) struct Desk {
     keys: Option<Keys>,
     /// The secrets of DTLS 1.3.
     pub(super) epochs: Epochs,
+    /// Whether the peer's signature can be verified later.
+    pub(super) defers: bool,
+    /// And it has to be.
+    pub(super) unverified: Option<Unverified>,
 }
 
 /// What was made in one call into `dimpl`.
@@ -62,6 +67,8 @@ pub(super) struct Made {
     pub handshake: Option<Secrets>,
     /// DTLS 1.3: the secrets of epoch 3.
     pub application: Option<Secrets>,
+    /// The peer's signature, if it is to be verified later and was not.
+    pub unverified: Option<Unverified>,
 }
 
 thread_local! {
@@ -70,13 +77,15 @@ thread_local! {
 }
 
 /// Calls into `dimpl` for the owner of this key pair. Gives what keys were made in this call.
-pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, call: impl FnOnce() -> T) -> (T, Made) {
-    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), ..Desk::default() };
+///
+/// `defers`: the caller will verify the peer's signature.
+pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, defers: bool, call: impl FnOnce() -> T) -> (T, Made) {
+    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), defers, ..Desk::default() };
     DESK.set(Some(desk));
     let result = call();
-    let made = DESK.take().map(|Desk { keys, epochs, .. }| {
+    let made = DESK.take().map(|Desk { keys, epochs, unverified, .. }| {
         let Epochs { handshake, application } = epochs;
-        Made { keys, handshake: handshake.secrets(), application: application.secrets() }
+        Made { keys, handshake: handshake.secrets(), application: application.secrets(), unverified }
     });
     (result, made.unwrap_or_default())
 }
@@ -93,6 +102,7 @@ pub(super) fn provider() -> CryptoProvider {
         dtls13_cipher_suites: thirteen::SUITES,
         key_provider: &CertificateKey,
         hmac_provider: &WatchedHmac,
+        signature_verification: &DeferringVerifier,
         ..inner::default_provider()
     }
 }
@@ -282,7 +292,7 @@ mod tests {
             // Nobody watches: as `dimpl` has it.
             assert!(suite.create_cipher(&vec![9; bytes]).is_ok());
             for order in [[client, server], [server, client]] {
-                let ((), made) = watch(&key_pair, || {
+                let ((), made) = watch(&key_pair, false, || {
                     expand_watched(suite.hash_algorithm());
                     order.iter().for_each(|key| drop(suite.create_cipher(key).unwrap()));
                 });
@@ -290,13 +300,13 @@ mod tests {
             }
             // Keys from elsewhere, or from another place of the block.
             for wrong in [&vec![9; bytes][..], &block[1..=bytes], &block[bytes - 1..2 * bytes - 1]] {
-                let (result, made) = watch(&key_pair, || {
+                let (result, made) = watch(&key_pair, false, || {
                     expand_watched(suite.hash_algorithm());
                     suite.create_cipher(wrong).map(drop)
                 });
                 assert!(result.is_err() && made.keys.is_none());
             }
-            let (result, made) = watch(&key_pair, || suite.create_cipher(client).map(drop));
+            let (result, made) = watch(&key_pair, false, || suite.create_cipher(client).map(drop));
             assert!(result.is_err() && made.keys.is_none(), "no expansion was seen");
         }
     }
@@ -305,7 +315,7 @@ mod tests {
     fn the_private_key_is_there_while_somebody_watches() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         let load = || CertificateKey.load_private_key(&[]);
-        assert!(watch(&key_pair, load).0.is_ok());
+        assert!(watch(&key_pair, false, load).0.is_ok());
         assert!(load().is_err());
     }
 }

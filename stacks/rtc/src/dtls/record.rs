@@ -45,6 +45,7 @@ impl Alert {
     pub(super) const HANDSHAKE_FAILURE: Self = Self { fatal: true, description: 40 };
     pub(super) const BAD_CERTIFICATE: Self = Self { fatal: true, description: 42 };
     pub(super) const ILLEGAL_PARAMETER: Self = Self { fatal: true, description: 47 };
+    pub(super) const DECRYPT_ERROR: Self = Self { fatal: true, description: 51 };
 
     pub(super) fn parse(fragment: &[u8]) -> Option<Self> {
         let &[level @ 1..=2, description] = fragment else { return None };

@@ -93,7 +93,8 @@ impl Peer for Ours {
     }
 
     fn timeout(&mut self, now: Instant) {
-        self.dtls.handle_timeout(now);
+        let received = &mut self.received;
+        self.dtls.handle_timeout(now, &mut |text| received.push(text.to_vec()));
         self.poll_events();
     }
 

@@ -170,6 +170,30 @@ fn wrong_fingerprints() {
     }
 }
 
+/// Who shows the right certificate, but has not its key: the client is not connected for a moment, nor the server.
+#[test]
+fn impostors() {
+    let now = Instant::now();
+    for versions in [Versions::Only12, Versions::Only13, Versions::Both] {
+        for role in [Role::Client, Role::Server] {
+            let (us, other) = if role == Role::Client { (0, Role::Server) } else { (1, Role::Client) };
+            let mut impostor = Certificate::generate().unwrap();
+            impostor.der.clone_from(&CERTIFICATES[us].der);
+            let peer = *CERTIFICATES[1 - us].fingerprint();
+            let a = Ours::with(&Arc::new(impostor), versions, role, peer, now);
+            let mut net = Network::new(now, a, Ours::new(versions, other, now));
+            let early = if role == Role::Server { None } else { Some(b"to nobody") };
+            net.run(Duration::from_secs(5), |_, _| on_time(), |net| !net.b.events.is_empty());
+            assert!(matches!(net.b.events[..], [DtlsEvent::Failed(Error::Dtls(_))]), "{:?}", net.b.events);
+            let data = early.map(|data| net.a.data(data)).unwrap_or_default();
+            net.b.receive(net.now, data);
+            assert!(net.b.received.is_empty() && net.b.data(b"x").is_empty());
+            net.run(Duration::from_secs(5), |_, _| on_time(), |net| !net.a.is_connected());
+            assert!(!net.a.is_connected() && net.a.received.is_empty(), "{versions:?} {role:?}");
+        }
+    }
+}
+
 /// What the server may say before it knows the client arrives with its flight, or behind it.
 #[test]
 fn a_server_may_speak_first() {
@@ -186,6 +210,8 @@ fn a_server_may_speak_first() {
     assert!(net.a.received.is_empty());
     let flight = net.b.transmit().unwrap();
     net.a.receive(now, flight);
+    assert!(net.a.events.is_empty() && net.a.received.is_empty(), "its signature is not verified yet");
+    net.a.timeout(net.a.deadline().unwrap());
     assert_eq!(net.a.events, [DtlsEvent::Connected]);
     assert_eq!(net.a.received, [b"early"]);
     // Nor is anything read of a client that is not known.

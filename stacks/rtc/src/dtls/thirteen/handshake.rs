@@ -94,8 +94,8 @@ impl Thirteen {
         self.application.as_mut().map(|(protection, ..)| protection)
     }
 
-    /// An alert, under the protection that the peer reads for sure: epoch 2 of a client; a server's peer reads epoch 3
-    /// as soon as it has the server's Finished.
+    /// An alert, under the protection that the peer reads: epoch 3 when it has our Finished, and for a client epoch 2
+    /// before. (Who has not our Finished yet gives up later.)
     pub(in crate::dtls) fn sealed_alert(&mut self, alert: Alert) -> Vec<u8> {
         match (self.role, &mut self.application) {
             (Role::Server, Some((protection, ..))) => {

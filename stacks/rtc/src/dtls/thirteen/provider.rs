@@ -162,7 +162,7 @@ mod tests {
             let bytes = suite.key_len();
             assert!(suite.create_cipher(&vec![9; bytes]).is_ok(), "nobody watches");
             let labels: [&[u8]; 4] = [b"c hs traffic", b"s hs traffic", b"s ap traffic", b"c ap traffic"];
-            let (keys, noted) = watch(&key_pair, || {
+            let (keys, noted) = watch(&key_pair, false, || {
                 let keys = labels.map(|label| derive(suite, label, 3));
                 keys.iter().for_each(|key| drop(suite.create_cipher(key).unwrap()));
                 assert!(suite.create_cipher(&vec![9; bytes]).is_err(), "a key from elsewhere");
@@ -172,14 +172,14 @@ mod tests {
                 let Secrets { cipher, client: c, server: s } = secrets.unwrap();
                 assert!(c.has_key(cipher, &keys[client]) && s.has_key(cipher, &keys[server]));
             }
-            let ((), noted) = watch(&key_pair, || {
+            let ((), noted) = watch(&key_pair, false, || {
                 let key = derive(suite, b"c ap traffic", 3);
                 derive(suite, b"s ap traffic", 3);
                 suite.create_cipher(&key).unwrap();
             });
             assert!(noted.application.is_none() && noted.handshake.is_none(), "one was not used");
             let (result, _) =
-                watch(&key_pair, || suite.create_cipher(&derive(suite, b"exp master", 3)).map(drop));
+                watch(&key_pair, false, || suite.create_cipher(&derive(suite, b"exp master", 3)).map(drop));
             assert!(result.is_err(), "of no traffic");
         }
     }

@@ -179,9 +179,11 @@ impl Session {
             return Some(DtlsEvent::Failed(Error::Dtls(why.into())));
         }
         let Last::Server(reader, _) = &mut self.control.last else { return None };
-        let Opened { content, epoch, sequence, .. } = reader.open(header, record)?;
-        if content == content::HANDSHAKE {
-            self.acknowledge(epoch, sequence, transmits);
+        let Opened { content, epoch, sequence, text } = reader.open(header, record)?;
+        match content {
+            content::HANDSHAKE => self.acknowledge(epoch, sequence, transmits),
+            content::ALERT => return Alert::parse(text).and_then(Alert::event_13),
+            _ => {}
         }
         None
     }
