@@ -56,7 +56,7 @@ pub(in crate::dtls) fn split(datagram: &mut [u8]) -> Option<(Unified, &mut [u8],
         header_bytes += 2;
         end = header_bytes + usize::from(u16::from_be_bytes(*length));
     }
-    let (record, rest) = datagram.split_at_mut_checked(end)?;
+    let (record, rest) = datagram.split_at_mut_checked(end).filter(|_| header_bytes <= end)?;
     Some((Unified { epoch_bits: flags & EPOCH, sequence_bytes, header_bytes }, record, rest))
 }
 
