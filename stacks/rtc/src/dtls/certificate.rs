@@ -108,7 +108,8 @@ fn config() -> Result<dimpl::Config, dimpl::Error> {
         .mtu(HANDSHAKE_DATAGRAM_BYTES)
         .max_queue_rx(QUEUE_MAX)
         .flight_start_rto(FIRST_RETRANSMISSION)
-        .flight_retries(RETRANSMISSIONS_MAX)
+        // The peer's repetitions are answered out of the same number, and there are as many of them.
+        .flight_retries(2 * RETRANSMISSIONS_MAX)
         .handshake_timeout(HANDSHAKE_TIMEOUT)
         .build()
 }
