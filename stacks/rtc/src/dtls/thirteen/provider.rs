@@ -49,7 +49,8 @@ impl Noted {
     /// A cipher is made with this key. False: it is neither the client's nor the server's.
     fn see(&mut self, cipher: Cipher, key: &[u8]) -> bool {
         for (secret, seen) in [&self.client, &self.server].into_iter().zip(&mut self.seen) {
-            if secret.as_ref().is_some_and(|secret| secret.has_key(cipher, key)) {
+            // Each is made once: who was seen is not asked again.
+            if seen.is_none() && secret.as_ref().is_some_and(|secret| secret.has_key(cipher, key)) {
                 *seen = Some(cipher);
                 return true;
             }
