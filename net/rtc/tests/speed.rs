@@ -5,48 +5,15 @@
 
 mod support;
 
-use std::io::{BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netdyno_rtc::core::DtlsVersions;
 use netdyno_rtc::{
-    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, PeerState, Port,
-    Reactors, Settings, blocking,
+    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Reactors, blocking,
 };
-use support::{On, settings};
-
-/// A number from the environment.
-fn number(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-fn tuned() -> Settings {
-    let mut settings = settings();
-    settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
-    settings.sends_per_turn = number("SENDS_PER_TURN", settings.sends_per_turn);
-    settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
-    settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
-    let mut peer = (*settings.peer).clone();
-    peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
-    peer.sctp.limits.max_receive_window_bytes =
-        number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
-    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
-    if number("CUBIC", 0) == 1 {
-        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Cubic;
-    }
-    peer.dtls_versions = match number("DTLS", 0) {
-        12 => DtlsVersions::Only12,
-        13 => DtlsVersions::Only13,
-        _ => DtlsVersions::Both,
-    };
-    settings.peer = peer.into();
-    settings
-}
+use support::{On, number, percentiles, tuned};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), tuned()).unwrap()
@@ -241,89 +208,6 @@ fn setup_time() {
     println!("offer to first message, one thread: {}", percentiles(&times));
 }
 
-/// The same with two processes and signalling by a TCP connection between them; the answerer speaks first, as in the lab.
-#[test]
-#[ignore = "a measurement"]
-fn setup_time_of_two() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut answerer = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "answerer", "--nocapture"])
-        .env("SIGNALING", listener.local_addr().unwrap().to_string())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut signaling = BufReader::new(listener.accept().unwrap().0);
-    signaling.get_ref().set_nodelay(true).unwrap();
-    let mut endpoint = endpoint();
-    let (mut times, mut offers, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-    let pause = Duration::from_millis(number("PAUSE_MS", 5) as u64);
-    for _ in 0..number("CONNECTIONS", 200) {
-        thread::sleep(pause);
-        let begin = Instant::now();
-        let (id, offer) = endpoint.offer(Port::Own, "speed").unwrap();
-        offers.push(begin.elapsed());
-        tell(signaling.get_mut(), &offer);
-        let answer = hear(&mut signaling).unwrap();
-        answers.push(begin.elapsed());
-        endpoint.connection(id).unwrap().accept_answer(&answer).unwrap();
-        let heard = std::cell::Cell::new(false);
-        let mut handler = On(|_: &mut Connection<'_>, _| {}, |_: &mut Connection<'_>, _| heard.set(true));
-        while !heard.get() {
-            endpoint.poll(None, &mut handler).unwrap();
-        }
-        times.push(begin.elapsed());
-        endpoint.connection(id).unwrap().close();
-        endpoint.poll(Some(Duration::ZERO), &mut handler).unwrap();
-    }
-    drop(signaling);
-    answerer.wait().unwrap();
-    for (what, mut times) in [("offer made", offers), ("answer there", answers), ("set up", times)] {
-        times.sort_unstable();
-        println!("two processes, {what}: {}", percentiles(&times));
-    }
-}
-
-/// The other process of [`setup_time_of_two`]; by itself nothing.
-#[test]
-#[ignore = "a measurement"]
-fn answerer() {
-    let Ok(address) = std::env::var("SIGNALING") else { return };
-    let mut signaling = BufReader::new(TcpStream::connect(address).unwrap());
-    signaling.get_ref().set_nodelay(true).unwrap();
-    let mut endpoint = endpoint();
-    while let Some(offer) = hear(&mut signaling) {
-        let (_, answer) = endpoint.answer(&offer).unwrap();
-        tell(signaling.get_mut(), &answer);
-        let over = std::cell::Cell::new(false);
-        let mut handler = On(
-            |connection: &mut Connection<'_>, event| match event {
-                Event::Incoming(channel) => connection.send(channel, Kind::Binary, b"hello").unwrap(),
-                Event::State(PeerState::Closed | PeerState::Failed) => over.set(true),
-                _ => {}
-            },
-            |_: &mut Connection<'_>, _| {},
-        );
-        while !over.get() {
-            endpoint.poll(None, &mut handler).unwrap();
-        }
-    }
-}
-
-/// A description, behind its length.
-fn tell(to: &mut TcpStream, description: &str) {
-    let length = (description.len() as u32).to_be_bytes();
-    to.write_all(&[&length, description.as_bytes()].concat()).unwrap();
-}
-
-/// The next one; none when the other has gone.
-fn hear(from: &mut BufReader<TcpStream>) -> Option<String> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length).ok()?;
-    let mut description = vec![0; u32::from_be_bytes(length) as usize];
-    from.read_exact(&mut description).unwrap();
-    Some(String::from_utf8(description).unwrap())
-}
-
 #[test]
 #[ignore = "a measurement"]
 fn round_trips() {
@@ -467,9 +351,4 @@ fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
-}
-
-fn percentiles(sorted: &[Duration]) -> String {
-    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
-    format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
 }

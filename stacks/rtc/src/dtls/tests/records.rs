@@ -181,4 +181,8 @@ fn a_connection_is_small_and_tells_no_secrets() {
     let State::Connected(connection) = &net.a.dtls.state else { panic!() };
     assert!(format!("{:?}", connection.protection).contains("write: Key { .. }, read: Key { .. }"));
     assert_eq!(net.a.dtls.transmits.capacity(), 0);
+    let net = connected_with(Versions::Only13);
+    let State::Connected13(session) = &net.a.dtls.state else { panic!() };
+    assert!(format!("{session:?}").contains("EpochKey { .. }"));
+    assert_eq!(net.a.dtls.transmits.capacity(), 0);
 }
