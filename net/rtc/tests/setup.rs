@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netdyno_rtc::{Connection, Endpoint, Event, Kind, Message, PeerState, Port};
+use netdyno_rtc::{Connection, Endpoint, Event, Kind, PeerState, Port};
 use support::{On, number, percentiles, tuned};
 
 fn endpoint() -> Endpoint {
