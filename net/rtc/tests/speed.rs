@@ -13,33 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_rtc::{
-    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Reactors, Settings,
-    blocking,
+    ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Reactors, blocking,
 };
-use support::{On, settings};
-
-/// A number from the environment.
-fn number(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-fn tuned() -> Settings {
-    let mut settings = settings();
-    settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
-    settings.sends_per_turn = number("SENDS_PER_TURN", settings.sends_per_turn);
-    settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
-    settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
-    let mut peer = (*settings.peer).clone();
-    peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
-    peer.sctp.limits.max_receive_window_bytes =
-        number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
-    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
-    if number("CUBIC", 0) == 1 {
-        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Cubic;
-    }
-    settings.peer = peer.into();
-    settings
-}
+use support::{On, number, percentiles, tuned};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), tuned()).unwrap()
@@ -450,9 +426,4 @@ fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
-}
-
-fn percentiles(sorted: &[Duration]) -> String {
-    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
-    format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dtls::Certificate;
+use crate::dtls::{Certificate, Versions};
 use crate::limits::{Limits, RESTART_TIMEOUT};
 
 /// Settings of a peer connection.
@@ -12,6 +12,8 @@ use crate::limits::{Limits, RESTART_TIMEOUT};
 pub struct Config {
     /// Our certificate; one a process will do.
     pub certificate: Arc<Certificate>,
+    /// Which versions of DTLS to speak; both by default, the newer one with a peer that has it.
+    pub dtls_versions: Versions,
     /// Longest UDP payload to send before the path has shown that it takes more.
     pub datagram_bytes: usize,
     /// Path MTU discovery looks for UDP payloads of up to this length. `datagram_bytes` turns it off.
@@ -37,6 +39,7 @@ impl Config {
     pub fn new(certificate: Arc<Certificate>) -> Self {
         Self {
             certificate,
+            dtls_versions: Versions::default(),
             datagram_bytes: 1200,
             max_datagram_bytes: 1200,
             max_message_bytes: 262_144,

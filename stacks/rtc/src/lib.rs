@@ -76,7 +76,7 @@ mod transmit;
 
 pub use bytes::Bytes;
 pub use config::Config;
-pub use dtls::{Certificate, Fingerprint};
+pub use dtls::{Certificate, Fingerprint, Versions as DtlsVersions};
 pub use error::{ChannelError, Error, SendError, SignalingError};
 pub use ice::IceState;
 pub use limits::Limits;

@@ -18,6 +18,8 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// bytesReceived.
     pub bytes_received: u64,
+    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. None until it is decided, and after the end.
+    pub tls_version: Option<&'static str>,
     /// currentRoundTripTime of the selected pair, by STUN.
     pub current_round_trip_time: Option<Duration>,
     /// The association's.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use browser::Browser;
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
+use netdyno_rtc::core::DtlsVersions;
 use netdyno_rtc::{ChannelOptions, Kind, PeerState, Reliability, Settings};
 use serde_json::{Value, json};
 use support::Relay;
@@ -47,9 +48,15 @@ fn bytes(length: usize, seed: u8) -> Vec<u8> {
 impl Pair {
     /// Both ends, not yet connected.
     fn new(we_offer: bool, flags: &[&str]) -> Option<Self> {
+        Self::with(we_offer, flags, DtlsVersions::Both)
+    }
+
+    fn with(we_offer: bool, flags: &[&str], versions: DtlsVersions) -> Option<Self> {
         let mut browser = Browser::start(flags)?;
         browser.call("create", json!(["peer"]));
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), Settings::new().unwrap()).unwrap();
+        let mut settings = Settings::new().unwrap();
+        Arc::make_mut(&mut settings.peer).dtls_versions = versions;
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
         let peer = PeerConnection::new(&endpoint).unwrap();
         Some(Self { browser, peer, channels: BTreeMap::new(), we_offer, _endpoint: endpoint })
     }
@@ -133,6 +140,7 @@ fn everything(we_offer: bool, flags: &[&str]) {
     pair.create("chat", ChannelOptions { protocol: "proto".into(), ..ChannelOptions::default() });
     pair.describe(false);
     assert_eq!(pair.open("chat")["protocol"], "proto");
+    println!("tlsVersion {:?}", pair.peer.stats().unwrap().tls_version);
     pair.exchange("chat");
     kinds_of_channels(&mut pair);
     negotiated(&mut pair);
@@ -227,6 +235,19 @@ fn chromium_offers() {
 #[test]
 fn chromium_answers() {
     everything(true, &[WITH_ADDRESSES]);
+}
+
+/// It speaks DTLS 1.3 since 2025 or so; older ones, and other browsers, 1.2.
+#[test]
+fn chromium_offers_and_answers_with_dtls_1_2() {
+    for we_offer in [false, true] {
+        let Some(mut pair) = Pair::with(we_offer, &[WITH_ADDRESSES], DtlsVersions::Only12) else { return };
+        pair.create("chat", ChannelOptions::default());
+        pair.describe(false);
+        pair.open("chat");
+        assert_eq!(pair.peer.stats().unwrap().tls_version, Some("FEFD"));
+        pair.exchange("chat");
+    }
 }
 
 /// Both offer; first the page gives way, as W3C's setRemoteDescription does by itself, then we do.

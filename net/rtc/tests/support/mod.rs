@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netdyno_rtc::core::DtlsVersions;
 use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
 
 /// Long enough for the slowest machine; no test waits for it unless it fails.
@@ -137,4 +138,39 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Relaxed);
     }
+}
+
+/// A number from the environment.
+pub fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// The defaults, with what the environment changes of them.
+pub fn tuned() -> Settings {
+    let mut settings = settings();
+    settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
+    settings.sends_per_turn = number("SENDS_PER_TURN", settings.sends_per_turn);
+    settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
+    settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
+    let mut peer = (*settings.peer).clone();
+    peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
+    peer.sctp.limits.max_receive_window_bytes =
+        number("MAX_WINDOW", peer.sctp.limits.max_receive_window_bytes);
+    peer.sctp.limits.receive_window_bytes = number("WINDOW", peer.sctp.limits.receive_window_bytes);
+    if number("CUBIC", 0) == 1 {
+        peer.sctp.congestion = netdyno_rtc::core::sctp::Congestion::Cubic;
+    }
+    peer.dtls_versions = match number("DTLS", 0) {
+        12 => DtlsVersions::Only12,
+        13 => DtlsVersions::Only13,
+        _ => DtlsVersions::Both,
+    };
+    settings.peer = peer.into();
+    settings
+}
+
+/// Of durations in their order.
+pub fn percentiles(sorted: &[Duration]) -> String {
+    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+    format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
 }

@@ -20,9 +20,9 @@ const SERIAL_BYTES: usize = 16;
 pub(super) const HANDSHAKE_DATAGRAM_BYTES: usize = 1150;
 /// Wait before the first retransmission. RFC 6347 section 4.2.4.1 says 1 s for a path that nobody knows; here ICE has
 /// measured it a moment ago, and what is lost is most often lost by a peer that was not ready yet.
-const FIRST_RETRANSMISSION: Duration = Duration::from_millis(100);
+pub(super) const FIRST_RETRANSMISSION: Duration = Duration::from_millis(100);
 /// Retransmissions of one flight, each after twice the time of the one before.
-const RETRANSMISSIONS_MAX: usize = 8;
+pub(super) const RETRANSMISSIONS_MAX: usize = 8;
 /// Then the handshake has failed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Datagrams of the handshake that are kept while one before them is missing.
@@ -102,14 +102,14 @@ fn sign(key_pair: &EcdsaKeyPair) -> Result<Vec<u8>, rcgen::Error> {
 fn config() -> Result<dimpl::Config, dimpl::Error> {
     dimpl::Config::builder()
         .with_crypto_provider(provider::provider())
-        .dtls13_cipher_suites(&[])
         .require_client_certificate(true)
         // ICE has proved that the peer is where it says: a cookie would prove it again, for a round trip.
         .use_server_cookie(false)
         .mtu(HANDSHAKE_DATAGRAM_BYTES)
         .max_queue_rx(QUEUE_MAX)
         .flight_start_rto(FIRST_RETRANSMISSION)
-        .flight_retries(RETRANSMISSIONS_MAX)
+        // The peer's repetitions are answered out of the same number, and there are as many of them.
+        .flight_retries(2 * RETRANSMISSIONS_MAX)
         .handshake_timeout(HANDSHAKE_TIMEOUT)
         .build()
 }

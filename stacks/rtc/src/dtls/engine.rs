@@ -7,9 +7,13 @@ use std::time::{Duration, Instant};
 use dimpl::Output;
 
 use super::certificate::Certificate;
-use super::protection::Protection;
+use super::deferred::Unverified;
+use super::protection::{Protection, TAG_BYTES};
+use super::provider::{self, Made};
 use super::record::{Alert, content, plain, split};
-use super::{DtlsEvent, Fingerprint, Role, TAILROOM, provider};
+use super::thirteen::handshake::Thirteen;
+use super::version::{Version, Versions};
+use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
 
 /// Datagrams that wait to be polled. A flight has two at most; the oldest goes if nobody polls.
@@ -17,7 +21,7 @@ const TRANSMITS_MAX: usize = 16;
 /// Bytes of a datagram of `dimpl`, or of a certificate, for which there is room at first.
 const OUTPUT_BYTES: usize = 2048;
 /// The longest certificate that we look at.
-const CERTIFICATE_BYTES_MAX: usize = 16_384;
+pub(super) const CERTIFICATE_BYTES_MAX: usize = 16_384;
 /// What `dimpl` says when it waits for no time at all is years away.
 const DEADLINE_MAX: Duration = Duration::from_secs(3600);
 /// Bytes of a Finished: a header of 12 and the 12 of verify_data.
@@ -29,18 +33,23 @@ pub(super) type Transmits = VecDeque<Vec<u8>>;
 /// One handshake of `dimpl`. What a method gives as an error is the event that ends it.
 pub(super) struct Engine {
     certificate: Arc<Certificate>,
+    versions: Versions,
     pub role: Role,
     /// What the peer's certificate must have.
     peer: Fingerprint,
     dimpl: dimpl::Dtls,
     pub progress: Progress,
-    /// There once the keys are.
+    /// There once the keys of DTLS 1.2 are.
     pub protection: Option<Protection>,
+    /// There once the keys of DTLS 1.3 are.
+    pub thirteen: Option<Box<Thirteen>>,
     /// Our Finished, in the clear.
     pub finished: [u8; FINISHED_BYTES],
     /// The number of our next record in epoch 0.
     pub next_plain_sequence: u64,
-    pub deadline: Option<Instant>,
+    deadline: Option<Instant>,
+    /// The peer's signature, and since when it waits.
+    unverified: Option<(Unverified, Instant)>,
 }
 
 /// How far it has come.
@@ -64,6 +73,7 @@ impl Engine {
     /// Begins; a client's ClientHello is sent at once.
     pub(super) fn new(
         certificate: &Arc<Certificate>,
+        versions: Versions,
         role: Role,
         peer: Fingerprint,
         now: Instant,
@@ -71,14 +81,17 @@ impl Engine {
     ) -> Result<Self, DtlsEvent> {
         let mut engine = Self {
             certificate: Arc::clone(certificate),
+            versions,
             role,
             peer,
-            dimpl: new_dimpl(certificate, role, now),
+            dimpl: new_dimpl(certificate, versions, role, now),
             progress: Progress::default(),
             protection: None,
+            thirteen: None,
             finished: [0; FINISHED_BYTES],
             next_plain_sequence: 0,
             deadline: None,
+            unverified: None,
         };
         engine.handle_timeout(now, transmits)?;
         Ok(engine)
@@ -86,8 +99,50 @@ impl Engine {
 
     /// Forgets everything. Only for a server that has not answered: then there are no keys, and no number was used.
     pub(super) fn restart(&mut self, now: Instant) {
-        self.dimpl = new_dimpl(&self.certificate, self.role, now);
+        self.dimpl = new_dimpl(&self.certificate, self.versions, self.role, now);
         self.progress = Progress::default();
+    }
+
+    /// The version, once it is decided.
+    pub(super) fn version(&self) -> Option<Version> {
+        match self.versions {
+            Versions::Only12 => Some(Version::Dtls12),
+            Versions::Only13 => Some(Version::Dtls13),
+            Versions::Both => self.dimpl.protocol_version().map(|version| match version {
+                dimpl::ProtocolVersion::DTLS1_3 => Version::Dtls13,
+                _ => Version::Dtls12,
+            }),
+        }
+    }
+
+    /// Whether there are keys of either version.
+    pub(super) fn has_keys(&self) -> bool {
+        self.protection.is_some() || self.thirteen.is_some()
+    }
+
+    /// Whether it is over, with all that has to be known.
+    pub(super) fn is_done(&self) -> bool {
+        self.progress.connected && self.has_keys() && self.unverified.is_none()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.unverified {
+            Some((_, since)) => Some(since),
+            None => self.deadline.filter(|_| !self.progress.connected),
+        }
+    }
+
+    /// Verifies the peer's signature, if that waits.
+    pub(super) fn verify(&mut self, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
+        let Some((unverified, _)) = self.unverified.take() else { return Ok(()) };
+        unverified
+            .verify()
+            .map_err(|error| self.fail(Alert::DECRYPT_ERROR, Error::Dtls(error.to_string()), transmits))
+    }
+
+    /// Whether we have offered 1.3 along with 1.2.
+    pub(super) fn offers_both(&self) -> bool {
+        self.versions == Versions::Both
     }
 
     pub(super) fn handle_timeout(
@@ -124,12 +179,10 @@ impl Engine {
         call: impl FnOnce(&mut dimpl::Dtls) -> Result<(), dimpl::Error>,
     ) -> Result<(), DtlsEvent> {
         let dimpl = &mut self.dimpl;
-        let (result, keys) = provider::watch(&self.certificate.key_pair, || call(dimpl));
-        if let Some(keys) = keys {
-            // Never a second time: the count of records would begin again.
-            let role = self.role;
-            self.protection.get_or_insert_with(|| Protection::new(role, keys));
-        }
+        // A server has nothing to send before it must know who the client is.
+        let defers = self.role == Role::Client && self.unverified.is_none();
+        let (result, made) = provider::watch(&self.certificate.key_pair, defers, || call(dimpl));
+        self.keep(now, made);
         match result {
             Ok(()) | Err(dimpl::Error::ReceiveQueueFull | dimpl::Error::TransmitQueueFull) => {
                 self.drain(now, transmits)
@@ -148,19 +201,42 @@ impl Engine {
         }
     }
 
+    /// Keys are kept once, and never anew: the count of records would begin again.
+    fn keep(&mut self, now: Instant, made: Made) {
+        let role = self.role;
+        self.unverified = self.unverified.take().or(made.unverified.map(|unverified| (unverified, now)));
+        if let Some(keys) = made.keys {
+            self.protection.get_or_insert_with(|| Protection::new(role, keys));
+        }
+        if let (Some(secrets), None) = (made.handshake, &self.thirteen) {
+            self.thirteen = Thirteen::new(role, secrets).map(Box::new);
+        }
+        if let (Some(secrets), Some(thirteen)) = (made.application, &mut self.thirteen) {
+            thirteen.keep(secrets);
+        }
+    }
+
     fn drain(&mut self, now: Instant, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
-        let mut buffer = vec![0; OUTPUT_BYTES];
+        // With 1.3 `dimpl` panics if the peer's certificate does not fit.
+        let longest = self.thirteen.as_ref().map_or(0, |thirteen| thirteen.longest_message);
+        let mut buffer = vec![0; longest.max(OUTPUT_BYTES)];
         loop {
             match self.dimpl.poll_output(&mut buffer) {
                 Output::Packet(packet) => {
                     let mut packet = packet.to_vec();
-                    if self.reseal(&mut packet).is_none() {
+                    let passed = match self.version() {
+                        Some(Version::Dtls13) => self.pass(&mut packet),
+                        _ => self.reseal(&mut packet),
+                    };
+                    if passed.is_none() {
                         let why = Error::Dtls("a record of the handshake has another key".into());
                         return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
                     }
-                    self.progress.answered = true;
-                    self.progress.spoke = true;
-                    push(transmits, packet);
+                    if !packet.is_empty() {
+                        self.progress.answered = true;
+                        self.progress.spoke = true;
+                        push(transmits, packet);
+                    }
                 }
                 // It comes before the flight that answers it.
                 Output::PeerCert(der) => {
@@ -170,7 +246,11 @@ impl Engine {
                     self.progress.verified = true;
                 }
                 Output::Connected => {
-                    if !self.progress.verified || self.protection.is_none() {
+                    let has_keys = match &self.thirteen {
+                        Some(thirteen) => thirteen.is_done(),
+                        None => self.protection.is_some(),
+                    };
+                    if !self.progress.verified || !has_keys {
                         let why = Error::Dtls("the peer showed no certificate".into());
                         return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
                     }
@@ -212,14 +292,31 @@ impl Engine {
         Some(())
     }
 
+    /// Looks through a datagram of DTLS 1.3 of `dimpl`. What is left of it is sent.
+    fn pass(&mut self, datagram: &mut Vec<u8>) -> Option<()> {
+        let mut kept = 0;
+        while let Some((header, record, _)) = split(&mut datagram[kept..]) {
+            self.next_plain_sequence = self.next_plain_sequence.max(header.sequence() + 1);
+            kept += record.len();
+        }
+        if kept < datagram.len() {
+            kept += self.thirteen.as_mut()?.pass(&mut datagram[kept..])?;
+        }
+        datagram.truncate(kept);
+        Some(())
+    }
+
     /// Tells the peer; gives the event.
-    fn fail(&mut self, alert: Alert, error: Error, transmits: &mut Transmits) -> DtlsEvent {
+    pub(super) fn fail(&mut self, alert: Alert, error: Error, transmits: &mut Transmits) -> DtlsEvent {
         self.send_alert(alert, transmits);
         DtlsEvent::Failed(error)
     }
 
     /// Says something to a peer that has heard of us, or from whom we have heard, under the protection that it expects.
     pub(super) fn send_alert(&mut self, alert: Alert, transmits: &mut Transmits) {
+        if let Some(thirteen) = &mut self.thirteen {
+            return push(transmits, thirteen.sealed_alert(alert));
+        }
         match &mut self.protection {
             Some(protection) if protection.is_used() => push(transmits, sealed_alert(protection, alert)),
             _ if self.progress.answered || self.progress.fed => {
@@ -235,7 +332,7 @@ impl Engine {
 pub(super) fn sealed(protection: &mut Protection, content: u8, fragment: &[u8]) -> Vec<u8> {
     let mut record = vec![0; protection.headroom()];
     record.extend_from_slice(fragment);
-    record.resize(record.len() + TAILROOM, 0);
+    record.resize(record.len() + TAG_BYTES, 0);
     let length = protection.seal(content, &mut record, fragment.len()).unwrap_or(0);
     record.truncate(length);
     record
@@ -253,11 +350,18 @@ pub(super) fn push(transmits: &mut Transmits, datagram: Vec<u8>) {
     transmits.push_back(datagram);
 }
 
-fn new_dimpl(certificate: &Certificate, role: Role, now: Instant) -> dimpl::Dtls {
+fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Instant) -> dimpl::Dtls {
     // The private key comes through the provider.
     let owned = dimpl::DtlsCertificate { certificate: certificate.der.clone(), private_key: Vec::new() };
-    let make = || dimpl::Dtls::new_12(Arc::clone(&certificate.config), owned, now);
-    let (mut dimpl, _) = provider::watch(&certificate.key_pair, make);
-    dimpl.set_active(role == Role::Client);
-    dimpl
+    let make = || {
+        let new = match versions {
+            Versions::Both => dimpl::Dtls::new_auto,
+            Versions::Only12 => dimpl::Dtls::new_12,
+            Versions::Only13 => dimpl::Dtls::new_13,
+        };
+        let mut dimpl = new(Arc::clone(&certificate.config), owned, now);
+        dimpl.set_active(role == Role::Client);
+        dimpl
+    };
+    provider::watch(&certificate.key_pair, false, make).0
 }

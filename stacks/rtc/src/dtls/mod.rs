@@ -1,14 +1,16 @@
-//! DTLS 1.2 (RFC 6347): the handshake by `dimpl`, the records of application data by our own fast path.
+//! DTLS 1.3 (RFC 9147) and 1.2 (RFC 6347): the handshake by `dimpl`, the records of application data by our own fast
+//! path.
 //!
 //! | does | does not |
 //! |---|---|
-//! | ECDHE_ECDSA with AES-GCM and ChaCha20-Poly1305, both sides' certificates, extended master secret | DTLS 1.0 and 1.3, resumption, renegotiation, SRTP |
-//! | retransmission, fragments, a replay window of 1,024 records | cookies: ICE has proved that the peer can be reached |
+//! | ECDHE with ECDSA, AES-GCM and ChaCha20-Poly1305, both sides' certificates, extended master secret | DTLS 1.0, resumption, 0-RTT, renegotiation, authentication after the handshake, connection ids, SRTP |
+//! | retransmission, fragments, ACKs, a replay window of 1,024 records, key updates by either side | cookies of its own: ICE has proved that the peer can be reached |
 //!
 //! The bytes of a handshake, and the jitter of its retransmissions, are the one part of a peer connection that is not
 //! a function of its seed: keys, random values and signatures are the system's random bytes, as they must be.
 
 mod certificate;
+mod deferred;
 mod engine;
 mod flight;
 mod handshake;
@@ -18,6 +20,8 @@ mod record;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod thirteen;
+mod version;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,9 +29,12 @@ use std::time::Instant;
 use crate::error::Error;
 pub use certificate::{Certificate, Fingerprint};
 use engine::{FINISHED_BYTES, Transmits, push, sealed, sealed_alert};
-use handshake::{Handshake, Outcome};
-use protection::Protection;
+use handshake::{Handshake, Outcome, Outcome12};
+use protection::{Protection, TAG_BYTES};
 use record::{Alert, HEADER_BYTES, Header, content, plain, split};
+use thirteen::record as unified;
+use thirteen::session::Session;
+pub use version::{Version, Versions};
 
 /// Who begins the handshake (`a=setup`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +56,12 @@ pub enum DtlsEvent {
     Failed(Error),
 }
 
-/// Bytes before the plaintext in a sealed record: record header and explicit nonce, of the widest suite.
+/// Bytes before the plaintext in a sealed record at the most: record header and explicit nonce of DTLS 1.2.
 pub const HEADROOM: usize = HEADER_BYTES + 8;
-/// Bytes after it: the tag.
-pub const TAILROOM: usize = 16;
+/// Bytes after it at the most: the content type of DTLS 1.3, and the tag.
+pub const TAILROOM: usize = 1 + TAG_BYTES;
+/// Bytes that sealing adds to a plaintext at the most: DTLS 1.2 with AES-GCM.
+pub const OVERHEAD: usize = HEADROOM + TAG_BYTES;
 
 /// One DTLS connection.
 pub struct Dtls {
@@ -66,6 +75,8 @@ enum State {
     Handshake(Box<Handshake>),
     /// In which it spends its life, and looks into it for each record: not in a box.
     Connected(Connection),
+    /// The same, with DTLS 1.3.
+    Connected13(Session),
     /// And the event that says why, until it is polled.
     Over(Option<DtlsEvent>),
 }
@@ -88,32 +99,61 @@ impl Dtls {
     /// polled.
     pub fn new(
         certificate: &Arc<Certificate>,
+        versions: Versions,
         role: Role,
         peer: Fingerprint,
         now: Instant,
     ) -> Result<Self, Error> {
         let mut transmits = Transmits::new();
-        let handshake = Handshake::new(certificate, role, peer, now, &mut transmits)?;
+        let handshake = Handshake::new(certificate, versions, role, peer, now, &mut transmits)?;
         Ok(Self { state: State::Handshake(Box::new(handshake)), transmits, is_news: false })
     }
 
-    /// Whether application data can be sealed.
+    /// Whether the handshake is done: application data can be sealed, and comes.
     #[inline]
     pub fn is_connected(&self) -> bool {
-        matches!(self.state, State::Connected(_))
+        matches!(self.state, State::Connected(_) | State::Connected13(_))
     }
 
-    /// Bytes that sealing adds to a plaintext, with the suite in use (at most `HEADROOM + TAILROOM`).
+    /// Whether application data can be sealed. A server of DTLS 1.3 can before it is connected: then nobody knows who
+    /// will read it, so it must say nothing that is not for everyone, and nothing is read yet.
+    #[inline]
+    pub fn can_seal(&self) -> bool {
+        match &self.state {
+            State::Handshake(handshake) => handshake.seals_early(),
+            _ => self.is_connected(),
+        }
+    }
+
+    /// The version, once it is decided and until the end.
+    pub fn version(&self) -> Option<Version> {
+        match &self.state {
+            State::Handshake(handshake) => handshake.version(),
+            State::Connected(_) => Some(Version::Dtls12),
+            State::Connected13(_) => Some(Version::Dtls13),
+            State::Over(_) => None,
+        }
+    }
+
+    /// Bytes that sealing adds to a plaintext, with the version and suite in use (at most [`OVERHEAD`]).
     #[inline]
     pub fn overhead(&self) -> usize {
-        self.headroom() + TAILROOM
+        match &self.state {
+            State::Connected(connection) => connection.protection.headroom() + TAG_BYTES,
+            State::Connected13(_) => unified::HEADER_BYTES + TAILROOM,
+            State::Handshake(handshake) if handshake.seals_early() => unified::HEADER_BYTES + TAILROOM,
+            _ => OVERHEAD,
+        }
     }
 
-    /// Bytes before the plaintext with the suite in use (21 with AES-GCM, 13 with ChaCha20-Poly1305).
+    /// Bytes before the plaintext with the version and suite in use (5 with DTLS 1.3, 21 with AES-GCM in 1.2, 13 with
+    /// ChaCha20-Poly1305).
     #[inline]
     pub fn headroom(&self) -> usize {
         match &self.state {
+            State::Connected13(_) => unified::HEADER_BYTES,
             State::Connected(connection) => connection.protection.headroom(),
+            State::Handshake(handshake) if handshake.seals_early() => unified::HEADER_BYTES,
             _ => HEADROOM,
         }
     }
@@ -130,25 +170,34 @@ impl Dtls {
         deliver: &mut impl FnMut(&mut [u8]),
     ) {
         let mut rest = datagram;
-        while let Some((header, record, tail)) = split(rest) {
+        loop {
+            if let State::Connected13(session) = &mut self.state {
+                if let Some(event) = session.handle_datagram(now, rest, deliver, &mut self.transmits) {
+                    self.end(event);
+                }
+                return;
+            }
+            if rest.first().is_some_and(|&first| unified::is_unified(first)) {
+                let Some((header, record, tail)) = unified::split(rest) else { return };
+                rest = tail;
+                if let State::Handshake(handshake) = &mut self.state {
+                    let step = handshake.handle_protected_record(now, header, record, &mut self.transmits);
+                    self.follow(now, step, deliver);
+                }
+                continue;
+            }
+            let Some((header, record, tail)) = split(rest) else { return };
             rest = tail;
             match &mut self.state {
                 State::Connected(connection) if header.content == content::APPLICATION_DATA => {
                     connection.open_data(header, record, deliver);
                 }
-                State::Connected(_) => self.handle_control(header, record),
                 State::Handshake(handshake) => {
                     let step = handshake.handle_record(now, header, record, &mut self.transmits);
-                    for mut record in self.follow(step) {
-                        // It has gone through here once already, and is then of the kind that the first arm takes.
-                        if let (State::Connected(connection), Some((header, record, _))) =
-                            (&mut self.state, split(&mut record))
-                        {
-                            connection.open_data(header, record, deliver);
-                        }
-                    }
+                    self.follow(now, step, deliver);
                 }
                 State::Over(_) => return,
+                _ => self.handle_control(header, record),
             }
         }
     }
@@ -159,8 +208,15 @@ impl Dtls {
     /// connection.
     #[inline]
     pub fn seal(&mut self, buffer: &mut [u8], length: usize) -> usize {
-        let State::Connected(connection) = &mut self.state else { return 0 };
-        match connection.protection.seal(content::APPLICATION_DATA, buffer, length) {
+        let sealed = match &mut self.state {
+            State::Connected13(session) => session.protection.seal(content::APPLICATION_DATA, buffer, length),
+            State::Connected(connection) => {
+                connection.protection.seal(content::APPLICATION_DATA, buffer, length)
+            }
+            State::Handshake(handshake) => handshake.seal_early(content::APPLICATION_DATA, buffer, length),
+            State::Over(_) => None,
+        };
+        match sealed {
             Some(total) => total,
             None => self.seal_failed(),
         }
@@ -173,25 +229,33 @@ impl Dtls {
             State::Connected(connection) => {
                 push(&mut self.transmits, sealed_alert(&mut connection.protection, Alert::CLOSE_NOTIFY));
             }
+            State::Connected13(session) => {
+                push(&mut self.transmits, session.sealed_alert(Alert::CLOSE_NOTIFY));
+            }
             State::Over(_) => return,
         }
         self.state = State::Over(None);
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        if let State::Handshake(handshake) = &mut self.state {
-            let step = handshake.handle_timeout(now, &mut self.transmits);
-            // Time alone completes nothing, so nothing early becomes data.
-            self.follow(step);
+    /// Time has passed. It may complete the handshake, and then data that came early is delivered.
+    pub fn handle_timeout(&mut self, now: Instant, deliver: &mut impl FnMut(&mut [u8])) {
+        match &mut self.state {
+            State::Handshake(handshake) => {
+                let step = handshake.handle_timeout(now, &mut self.transmits);
+                self.follow(now, step, deliver);
+            }
+            State::Connected13(session) => session.handle_timeout(now, &mut self.transmits),
+            _ => {}
         }
     }
 
-    /// When to call `handle_timeout`; none once the handshake is over, and for a server before it has begun.
+    /// When to call `handle_timeout`; none for a server before the handshake has begun, and none after it but with DTLS
+    /// 1.3 for what is not acknowledged.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         match &self.state {
             State::Handshake(handshake) => handshake.deadline(),
+            State::Connected13(session) => session.next_deadline(),
             _ => None,
         }
     }
@@ -211,6 +275,12 @@ impl Dtls {
         Some(length)
     }
 
+    /// Whether there is such a datagram.
+    #[inline]
+    pub fn has_transmits(&self) -> bool {
+        !self.transmits.is_empty()
+    }
+
     /// The next event.
     #[inline]
     pub fn poll_event(&mut self) -> Option<DtlsEvent> {
@@ -220,23 +290,48 @@ impl Dtls {
         if let State::Over(end) = &mut self.state { end.take() } else { None }
     }
 
-    /// Goes where a step of the handshake leads. Gives the records of application data that came too early.
-    fn follow(&mut self, step: Result<(), DtlsEvent>) -> Vec<Vec<u8>> {
-        let mut kept = Vec::new();
+    /// Goes where a step of the handshake leads.
+    fn follow(&mut self, now: Instant, step: Result<(), DtlsEvent>, deliver: &mut impl FnMut(&mut [u8])) {
+        let mut early = Vec::new();
         self.state = match (std::mem::replace(&mut self.state, State::Over(None)), step) {
             (State::Handshake(_), Err(event)) => State::Over(Some(event)),
-            (State::Handshake(handshake), Ok(())) => match handshake.finish() {
-                Ok(Outcome { protection, early, finished, next_plain_sequence, is_server }) => {
-                    kept = early;
+            (State::Handshake(handshake), Ok(())) => match handshake.finish(now, &mut self.transmits) {
+                Ok(Outcome::Dtls12(outcome)) => {
+                    let Outcome12 { protection, finished, next_plain_sequence, is_server, .. } = outcome;
+                    early = outcome.early;
                     self.is_news = true;
                     let last = || Box::new(LastFlight { finished, next_plain_sequence });
                     State::Connected(Connection { protection, repeat: is_server.then(last) })
+                }
+                Ok(Outcome::Dtls13(session, kept)) => {
+                    early = kept;
+                    self.is_news = true;
+                    State::Connected13(session)
                 }
                 Err(handshake) => State::Handshake(handshake),
             },
             (state, _) => state,
         };
-        kept
+        for mut record in early {
+            self.handle_early(now, &mut record, deliver);
+        }
+    }
+
+    /// A record that came before the handshake was done, which it is.
+    fn handle_early(&mut self, now: Instant, record: &mut [u8], deliver: &mut impl FnMut(&mut [u8])) {
+        match &mut self.state {
+            State::Connected(connection) => {
+                if let Some((header, record, _)) = split(record) {
+                    connection.open_data(header, record, deliver);
+                }
+            }
+            State::Connected13(session) => {
+                if let Some(event) = session.handle_datagram(now, record, deliver, &mut self.transmits) {
+                    self.end(event);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// A record that is not application data, when connected. In epoch 0 anyone can have sent it.
@@ -254,9 +349,16 @@ impl Dtls {
             }
             return;
         }
-        let Some(event) = Alert::parse(text).and_then(Alert::event) else { return };
+        if let Some(event) = Alert::parse(text).and_then(Alert::event) {
+            self.end(event);
+        }
+    }
+
+    /// The peer has ended it.
+    fn end(&mut self, event: DtlsEvent) {
         if event == DtlsEvent::Closed {
-            // "The other party MUST respond with a close_notify alert of its own" (RFC 5246 section 7.2.1).
+            // "The other party MUST respond with a close_notify alert of its own" (RFC 5246 section 7.2.1). With DTLS 1.3
+            // it need not, but nobody has a use for half a connection.
             self.close();
         }
         self.state = State::Over(Some(event));
@@ -264,9 +366,12 @@ impl Dtls {
 
     #[cold]
     fn seal_failed(&mut self) -> usize {
-        if let State::Connected(connection) = &self.state
-            && connection.protection.is_exhausted()
-        {
+        let is_exhausted = match &self.state {
+            State::Connected(connection) => connection.protection.is_exhausted(),
+            State::Connected13(session) => session.protection.write.is_exhausted(),
+            _ => false,
+        };
+        if is_exhausted {
             let why = "all sequence numbers are used";
             self.state = State::Over(Some(DtlsEvent::Failed(Error::Dtls(why.into()))));
         }
@@ -301,7 +406,7 @@ impl std::fmt::Debug for Dtls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match self.state {
             State::Handshake(_) => "Handshake",
-            State::Connected(_) => "Connected",
+            State::Connected(_) | State::Connected13(_) => "Connected",
             State::Over(_) => "Over",
         };
         f.debug_struct("Dtls").field("state", &state).finish_non_exhaustive()

@@ -3,15 +3,17 @@
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 
+use super::Role;
 use super::record::{HEADER_BYTES, Header, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX, VERSION};
 use super::replay::ReplayWindow;
-use super::{Role, TAILROOM};
 
 /// The only epoch with keys: we never renegotiate.
 const EPOCH: u64 = 1;
 /// Bytes of the nonce that an AES-GCM record carries.
 const EXPLICIT_NONCE_BYTES: usize = 8;
 const NONCE_BYTES: usize = 12;
+/// Bytes of the tag.
+pub(super) const TAG_BYTES: usize = 16;
 
 /// The part of a suite that records need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ impl Cipher {
         if self == Self::ChaCha20Poly1305 { 0 } else { EXPLICIT_NONCE_BYTES }
     }
 
-    fn algorithm(self) -> &'static aead::Algorithm {
+    pub(super) fn algorithm(self) -> &'static aead::Algorithm {
         match self {
             Self::Aes128Gcm => &aead::AES_128_GCM,
             Self::Aes256Gcm => &aead::AES_256_GCM,
@@ -139,7 +141,7 @@ impl Protection {
         if length > PLAINTEXT_BYTES_MAX || self.is_exhausted() {
             return None;
         }
-        let total = headroom + length + TAILROOM;
+        let total = headroom + length + TAG_BYTES;
         let (head, body) = buffer.get_mut(..total)?.split_at_mut(headroom);
         let (text, tag) = body.split_at_mut(length);
         let stamp = EPOCH << 48 | self.next_sequence;
@@ -192,7 +194,7 @@ fn open<'a>(
     record: &'a mut [u8],
 ) -> Option<&'a mut [u8]> {
     let fragment = record.get_mut(HEADER_BYTES..)?;
-    let length = fragment.len().checked_sub(explicit_nonce_bytes + TAILROOM)?;
+    let length = fragment.len().checked_sub(explicit_nonce_bytes + TAG_BYTES)?;
     if u64::from(header.epoch()) != EPOCH || length > PLAINTEXT_BYTES_MAX {
         return None;
     }
@@ -239,7 +241,7 @@ mod tests {
     fn sealed(from: &mut Protection, text: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = vec![0; from.headroom()];
         buffer.extend_from_slice(text);
-        buffer.resize(buffer.len() + TAILROOM, 0);
+        buffer.resize(buffer.len() + TAG_BYTES, 0);
         let length = from.seal(content::APPLICATION_DATA, &mut buffer, text.len())?;
         assert_eq!(length, buffer.len());
         Some(buffer)

@@ -1,4 +1,5 @@
-//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with three windows in it.
+//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with three windows in it. (Of DTLS 1.2; what is
+//! noted of 1.3 stands in [`thirteen::provider`](super::thirteen::provider).)
 //!
 //! - The PRF's HMAC. When `dimpl` expands the master secret into keys, the first HMAC is, by RFC 5246 sections 5 and
 //!   6.3, that of "key expansion" and the two random values. We see its arguments and compute the same key block.
@@ -22,7 +23,10 @@ use dimpl::crypto::{
 };
 use dimpl::{CryptoError, CryptoOperation};
 
+use super::deferred::{DeferringVerifier, Unverified};
 use super::protection::{Cipher, Key, Keys};
+use super::thirteen::provider::{self as thirteen, Epochs, Secrets};
+use super::thirteen::schedule::Secret;
 
 /// Bytes of a master secret (RFC 5246 section 8.1).
 const MASTER_SECRET_BYTES: usize = 48;
@@ -31,17 +35,6 @@ const RANDOMS_BYTES: usize = 64;
 /// Two keys and two nonces of the widest suite (AES-256-GCM: 2 * (32 + 4), ChaCha20-Poly1305: 2 * (32 + 12)).
 const KEY_BLOCK_BYTES_MAX: usize = 88;
 const KEY_EXPANSION: &str = "key expansion";
-
-/// Bytes that are overwritten when dropped. Without unsafe code the compiler cannot be forced to; `black_box` makes
-/// the zeros a value that it must produce.
-struct Secret<const N: usize>([u8; N]);
-
-impl<const N: usize> Drop for Secret<N> {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        std::hint::black_box(&mut self.0);
-    }
-}
 
 /// The arguments of a key expansion.
 struct Expansion {
@@ -52,11 +45,30 @@ struct Expansion {
 
 /// What belongs to the connection that this thread is working for.
 #[derive(Default)]
-struct Desk {
+pub(super) struct Desk {
     key_pair: Option<Arc<EcdsaKeyPair>>,
     expansion: Option<Expansion>,
     key_block: Option<Secret<KEY_BLOCK_BYTES_MAX>>,
     keys: Option<Keys>,
+    /// The secrets of DTLS 1.3.
+    pub(super) epochs: Epochs,
+    /// Whether the peer's signature can be verified later.
+    pub(super) defers: bool,
+    /// And it has to be.
+    pub(super) unverified: Option<Unverified>,
+}
+
+/// What was made in one call into `dimpl`.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// DTLS 1.2: the keys of the records.
+    pub keys: Option<Keys>,
+    /// DTLS 1.3: the secrets of epoch 2.
+    pub handshake: Option<Secrets>,
+    /// DTLS 1.3: the secrets of epoch 3.
+    pub application: Option<Secrets>,
+    /// The peer's signature, if it is to be verified later and was not.
+    pub unverified: Option<Unverified>,
 }
 
 thread_local! {
@@ -64,21 +76,33 @@ thread_local! {
     static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
 }
 
-/// Calls into `dimpl` for the owner of this key pair. Gives the keys of the records too, if they were made in this
-/// call.
-pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, call: impl FnOnce() -> T) -> (T, Option<Keys>) {
-    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), ..Desk::default() };
+/// Calls into `dimpl` for the owner of this key pair. Gives what keys were made in this call.
+///
+/// `defers`: the caller will verify the peer's signature.
+pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, defers: bool, call: impl FnOnce() -> T) -> (T, Made) {
+    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), defers, ..Desk::default() };
     DESK.set(Some(desk));
     let result = call();
-    (result, DESK.take().and_then(|desk| desk.keys))
+    let made = DESK.take().map(|Desk { keys, epochs, unverified, .. }| {
+        let Epochs { handshake, application } = epochs;
+        Made { keys, handshake: handshake.secrets(), application: application.secrets(), unverified }
+    });
+    (result, made.unwrap_or_default())
+}
+
+/// Does something on the desk. None: nobody watches.
+pub(super) fn with_desk<T>(call: impl FnOnce(&mut Desk) -> T) -> Option<T> {
+    DESK.with_borrow_mut(|desk| desk.as_mut().map(call))
 }
 
 /// Everything for `dimpl::ConfigBuilder::with_crypto_provider`.
 pub(super) fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: SUITES,
+        dtls13_cipher_suites: thirteen::SUITES,
         key_provider: &CertificateKey,
         hmac_provider: &WatchedHmac,
+        signature_verification: &DeferringVerifier,
         ..inner::default_provider()
     }
 }
@@ -103,14 +127,12 @@ impl HmacProvider for WatchedHmac {
     ) -> Result<usize, CryptoError> {
         let randoms = data.strip_prefix(KEY_EXPANSION.as_bytes()).and_then(|rest| rest.try_into().ok());
         if let (Some(randoms), Ok(secret)) = (randoms, key.try_into()) {
-            DESK.with_borrow_mut(|desk| {
-                if let Some(desk) = desk {
-                    let master_secret = Secret(secret);
-                    desk.expansion = Some(Expansion { master_secret, randoms, hash });
-                }
-            });
+            let master_secret = Secret(secret);
+            with_desk(|desk| desk.expansion = Some(Expansion { master_secret, randoms, hash }));
         }
-        inner::default_provider().hmac_provider.hmac(hash, key, data, out)
+        let length = inner::default_provider().hmac_provider.hmac(hash, key, data, out)?;
+        with_desk(|desk| desk.epochs.note(hash, data, out.get(..length).unwrap_or_default()));
+        Ok(length)
     }
 }
 
@@ -270,22 +292,22 @@ mod tests {
             // Nobody watches: as `dimpl` has it.
             assert!(suite.create_cipher(&vec![9; bytes]).is_ok());
             for order in [[client, server], [server, client]] {
-                let ((), keys) = watch(&key_pair, || {
+                let ((), made) = watch(&key_pair, false, || {
                     expand_watched(suite.hash_algorithm());
                     order.iter().for_each(|key| drop(suite.create_cipher(key).unwrap()));
                 });
-                assert!(keys.is_some());
+                assert!(made.keys.is_some());
             }
             // Keys from elsewhere, or from another place of the block.
             for wrong in [&vec![9; bytes][..], &block[1..=bytes], &block[bytes - 1..2 * bytes - 1]] {
-                let (result, keys) = watch(&key_pair, || {
+                let (result, made) = watch(&key_pair, false, || {
                     expand_watched(suite.hash_algorithm());
                     suite.create_cipher(wrong).map(drop)
                 });
-                assert!(result.is_err() && keys.is_none());
+                assert!(result.is_err() && made.keys.is_none());
             }
-            let (result, keys) = watch(&key_pair, || suite.create_cipher(client).map(drop));
-            assert!(result.is_err() && keys.is_none(), "no expansion was seen");
+            let (result, made) = watch(&key_pair, false, || suite.create_cipher(client).map(drop));
+            assert!(result.is_err() && made.keys.is_none(), "no expansion was seen");
         }
     }
 
@@ -293,7 +315,7 @@ mod tests {
     fn the_private_key_is_there_while_somebody_watches() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         let load = || CertificateKey.load_private_key(&[]);
-        assert!(watch(&key_pair, load).0.is_ok());
+        assert!(watch(&key_pair, false, load).0.is_ok());
         assert!(load().is_err());
     }
 }

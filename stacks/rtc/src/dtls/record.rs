@@ -27,6 +27,8 @@ pub(super) mod content {
     pub(in crate::dtls) const ALERT: u8 = 21;
     pub(in crate::dtls) const HANDSHAKE: u8 = 22;
     pub(in crate::dtls) const APPLICATION_DATA: u8 = 23;
+    /// DTLS 1.3 (RFC 9147 section 7).
+    pub(in crate::dtls) const ACK: u8 = 26;
 }
 
 /// An alert.
@@ -42,6 +44,8 @@ impl Alert {
     pub(super) const CLOSE_NOTIFY: Self = Self { fatal: false, description: 0 };
     pub(super) const HANDSHAKE_FAILURE: Self = Self { fatal: true, description: 40 };
     pub(super) const BAD_CERTIFICATE: Self = Self { fatal: true, description: 42 };
+    pub(super) const ILLEGAL_PARAMETER: Self = Self { fatal: true, description: 47 };
+    pub(super) const DECRYPT_ERROR: Self = Self { fatal: true, description: 51 };
 
     pub(super) fn parse(fragment: &[u8]) -> Option<Self> {
         let &[level @ 1..=2, description] = fragment else { return None };
@@ -65,6 +69,12 @@ impl Alert {
             Self { fatal: true, .. } => Some(DtlsEvent::Failed(Error::Dtls(self.reason()))),
             _ => None,
         }
+    }
+
+    /// The same in DTLS 1.3, where the level says nothing (RFC 8446 section 6).
+    pub(super) fn event_13(self) -> Option<DtlsEvent> {
+        // user_canceled: close_notify follows.
+        if self.description == 90 { None } else { Self { fatal: true, ..self }.event() }
     }
 }
 
@@ -156,6 +166,12 @@ mod tests {
         ] {
             assert_eq!(Alert::parse(bytes), alert, "{bytes:?}");
             assert!(alert.is_none_or(|alert| alert.to_bytes() == bytes));
+        }
+        for (description, expected) in [(0, Some(true)), (90, None), (80, Some(false))] {
+            for fatal in [false, true] {
+                let event = Alert { fatal, description }.event_13();
+                assert_eq!(event.map(|event| event == DtlsEvent::Closed), expected, "{description}");
+            }
         }
     }
 }

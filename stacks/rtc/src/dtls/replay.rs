@@ -1,4 +1,4 @@
-//! Which records have come already, RFC 6347 section 4.1.2.6.
+//! Which records have come already, RFC 6347 section 4.1.2.6 and RFC 9147 section 4.5.1.
 
 /// Records that may overtake one another. The standard asks for 32 at least and prefers 64; batches of segments that
 /// take two ways reorder far more.
@@ -15,6 +15,12 @@ pub(super) struct ReplayWindow {
 }
 
 impl ReplayWindow {
+    /// One more than the highest number that has come.
+    #[inline]
+    pub(super) fn expected(&self) -> u64 {
+        self.next
+    }
+
     /// Whether a record with this number may be opened.
     #[inline]
     pub(super) fn is_new(&self, number: u64) -> bool {

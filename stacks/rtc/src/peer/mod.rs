@@ -32,6 +32,7 @@ use self::channels::Channels;
 use self::signaling::Signaling;
 use self::transport::Transport;
 use crate::config::Config;
+use crate::dtls::Version;
 use crate::error::Error;
 use crate::ice::{Ice, IceState, Path};
 use crate::stats::Stats;
@@ -144,6 +145,7 @@ impl PeerConnection {
             packets_received: counters.packets_received,
             bytes_sent: counters.bytes_sent,
             bytes_received: counters.bytes_received,
+            tls_version: self.transport.dtls_version().map(Version::tls_version),
             current_round_trip_time: self.ice.round_trip(),
             sctp: self.transport.sctp_stats(),
         }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::PeerConnection;
-use crate::dtls::TAILROOM;
+use crate::dtls::{TAILROOM, Version};
 use crate::ice::Path;
 use crate::transmit::{Arena, MAX_SEGMENTS, Transmit};
 
@@ -22,7 +22,7 @@ impl PeerConnection {
             true => self.transmit_farewell(now, arena),
             false => self
                 .transmit_stun(arena)
-                .or_else(|| self.transmit_handshake(arena))
+                .or_else(|| self.transmit_handshake(now, arena))
                 .or_else(|| self.transmit_packets(now, arena, max_segments.clamp(1, MAX_SEGMENTS))),
         }?;
         self.counters.bytes_sent += transmit.length as u64;
@@ -37,9 +37,26 @@ impl PeerConnection {
         Some(one(datagram.path, bytes.len()))
     }
 
-    fn transmit_handshake(&mut self, arena: &mut Arena) -> Option<Transmit> {
+    /// A datagram of the handshake. Behind the last of a flight of DTLS 1.3 there is room for what the association has to
+    /// say: it saves the peer a datagram, and it a wait.
+    fn transmit_handshake(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
         let path = self.ice.selected()?;
-        let length = self.transport.dtls.as_mut()?.poll_transmit(arena.bytes_mut())?;
+        let transport = &mut self.transport;
+        let dtls = transport.dtls.as_mut()?;
+        let bytes = arena.bytes_mut();
+        let length = dtls.poll_transmit(bytes)?;
+        let association = transport.association.as_mut();
+        let is_last = !dtls.has_transmits() && dtls.version() == Some(Version::Dtls13) && dtls.can_seal();
+        let Some(association) = association.filter(|_| is_last && transport.held_over.is_empty()) else {
+            return Some(one(path, length));
+        };
+        let (headroom, rest) = (dtls.headroom(), &mut bytes[length..]);
+        let packet = association.poll_transmit(now, &mut rest[headroom..headroom + transport.widest_packet]);
+        let sealed = packet.map_or(0, |packet| dtls.seal(rest, packet));
+        if length + sealed <= self.config.datagram_bytes {
+            return Some(one(path, length + sealed));
+        }
+        transport.held_over.extend_from_slice(&rest[..sealed]);
         Some(one(path, length))
     }
 
@@ -47,7 +64,7 @@ impl PeerConnection {
     fn transmit_packets(&mut self, now: Instant, arena: &mut Arena, max_segments: usize) -> Option<Transmit> {
         let path = self.ice.selected()?;
         let transport = &mut self.transport;
-        let dtls = transport.dtls.as_mut().filter(|dtls| dtls.is_connected())?;
+        let dtls = transport.dtls.as_mut().filter(|dtls| dtls.can_seal())?;
         let association = transport.association.as_mut()?;
         let bytes = arena.bytes_mut();
         let headroom = dtls.headroom();

@@ -4,6 +4,10 @@
 //! and first messages ride with its COOKIE ECHO. The client answers that INIT. Were both to send one, they would only
 //! cross (RFC 9260 section 5.2.1), at the cost of three packets. So the client begins on its own only when the peer
 //! stays silent for [`CONNECT_DELAY`]: some implementations leave it to the client.
+//!
+//! With DTLS 1.3 it is the client's that ends first, and the server's INIT leaves even before, with the server's flight:
+//! an INIT is no secret, and what answers it is read only when the client is known. A client that cannot read so early
+//! drops it, so it is said again when the handshake is done and no answer came.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +17,7 @@ use netdyno_sctp::{Association, AssociationError, Message, State};
 use super::signaling::Agreed;
 use super::{Event, PeerConnection, PeerState};
 use crate::config::Config;
-use crate::dtls::{Dtls, DtlsEvent, HEADROOM, Role, TAILROOM};
+use crate::dtls::{Dtls, DtlsEvent, OVERHEAD, Role, Version};
 use crate::error::Error;
 
 /// How long the DTLS client waits for the peer's INIT. What leaves with Finished arrives with it, or a little later if
@@ -63,6 +67,10 @@ impl Transport {
         self.connected
     }
 
+    pub(super) fn dtls_version(&self) -> Option<Version> {
+        self.dtls.as_ref().and_then(|dtls| dtls.version())
+    }
+
     pub(super) fn sctp_stats(&self) -> netdyno_sctp::Stats {
         self.association.as_ref().map(|association| association.stats()).unwrap_or_default()
     }
@@ -81,15 +89,15 @@ impl Transport {
         if self.is_cut_off {
             return;
         }
-        if let Some(dtls) = &mut self.dtls {
-            dtls.handle_timeout(now);
-        }
-        let Some(association) = &mut self.association else { return };
+        let (Some(dtls), Some(association)) = (&mut self.dtls, &mut self.association) else { return };
+        dtls.handle_timeout(now, &mut |packet| association.handle_packet(now, packet));
         association.handle_timeout(now);
         if self.connect_at.is_some_and(|at| now >= at) {
             self.connect_at = None;
-            // The peer has begun if anything of it came: its INIT is answered, and sent again should it be lost.
-            if association.state() == State::Closed && association.stats().packets_received == 0 {
+            // The peer has begun if anything of it came: its INIT is answered, and sent again should it be lost. An INIT of
+            // ours that went before the handshake was done may have come too early.
+            let is_silent = association.stats().packets_received == 0;
+            if is_silent && matches!(association.state(), State::Closed | State::CookieWait) {
                 association.connect(now);
             }
         }
@@ -111,7 +119,7 @@ impl Transport {
 
     fn begin(&mut self, config: &Config, agreed: Agreed, now: Instant) -> Result<(), Error> {
         let Agreed { role, fingerprint, sctp_port, max_send_message_bytes } = agreed;
-        let dtls = Dtls::new(&config.certificate, role, fingerprint, now)?;
+        let dtls = Dtls::new(&config.certificate, config.dtls_versions, role, fingerprint, now)?;
         let sctp = sctp_config(config, sctp_port, max_send_message_bytes);
         let association = Association::new(Arc::new(sctp), self.sctp_seed, now)?;
         self.dtls = Some(Box::new(dtls));
@@ -123,15 +131,27 @@ impl Transport {
     fn connect(&mut self, now: Instant, role: Role) {
         self.connected = true;
         match (role, &mut self.association) {
-            (Role::Server, Some(association)) => association.connect(now),
+            (Role::Server, Some(association)) if association.state() == State::Closed => {
+                association.connect(now);
+            }
             _ => self.connect_at = Some(now + CONNECT_DELAY),
+        }
+    }
+
+    /// Sends INIT as soon as it can be sealed, if that is before the handshake is done.
+    fn connect_early(&mut self, now: Instant) {
+        if let (false, Some(dtls), Some(association)) = (self.connected, &self.dtls, &mut self.association)
+            && dtls.can_seal()
+            && association.state() == State::Closed
+        {
+            association.connect(now);
         }
     }
 }
 
 /// The association's settings: what descriptions and our own fields decide, and the user's for the rest.
 fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -> netdyno_sctp::Config {
-    let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(HEADROOM + TAILROOM);
+    let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(OVERHEAD);
     let mut sctp = config.sctp.clone();
     sctp.remote_port = remote_port;
     sctp.packet_bytes = packet(config.datagram_bytes);
@@ -161,6 +181,7 @@ impl PeerConnection {
         if self.transport.dtls.is_none() {
             self.begin_transport(now);
         }
+        self.transport.connect_early(now);
         while let Some(event) = self.transport.dtls.as_mut().and_then(|dtls| dtls.poll_event()) {
             match (event, self.signaling.agreed) {
                 (DtlsEvent::Connected, Some(agreed)) => {

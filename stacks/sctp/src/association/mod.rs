@@ -278,7 +278,8 @@ impl Association {
 
     // -- commands --
 
-    /// Sends INIT. Both sides may (RFC 8841 section 10.3; collisions: RFC 9260 section 5.2). Does nothing if begun.
+    /// Sends INIT. Both sides may (RFC 8841 section 10.3; collisions: RFC 9260 section 5.2). While it is not answered it is
+    /// said again at once, for one who knows that the peer was not ready; after that nothing is done.
     pub fn connect(&mut self, _now: Instant) {
         self.begin_set_up();
     }

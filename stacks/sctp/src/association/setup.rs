@@ -23,13 +23,18 @@ use crate::wire::{
 const DOUBLINGS_MAX: u32 = 16;
 
 impl Association {
-    /// Begins the set-up from our side.
+    /// Begins the set-up from our side, or says INIT again.
     pub(super) fn begin_set_up(&mut self) {
-        if matches!(self.phase, Phase::Waiting) {
-            self.phase = Phase::CookieWait;
-            self.control.set_up = true;
-            self.attempts = 0;
+        match self.phase {
+            Phase::Waiting => {
+                self.phase = Phase::CookieWait;
+                self.attempts = 0;
+            }
+            // Which of the two is answered cannot be told: no round trip is measured.
+            Phase::CookieWait => (self.attempts, self.set_up_sent_at) = (self.attempts.max(1), None),
+            _ => return,
         }
+        self.control.set_up = true;
     }
 
     /// What we tell about ourselves.

@@ -17,6 +17,11 @@ fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
         plain(content::CHANGE_CIPHER_SPEC, 78, &[1]),
         plain(content::CHANGE_CIPHER_SPEC, 79, &[2]),
         plain(content::APPLICATION_DATA, 80, b"data"),
+        // A second ClientHello or ServerHello, whole and in pieces; messages that DTLS 1.3 protects.
+        plain(content::HANDSHAKE, 85, &[&[1, 0, 0, 60, 0, 1, 0, 0, 0, 0, 0, 60][..], &[3; 60]].concat()),
+        plain(content::HANDSHAKE, 86, &[&[2, 0, 0, 60, 0, 1, 0, 0, 0, 0, 0, 60][..], &[3; 60]].concat()),
+        plain(content::HANDSHAKE, 87, &[&[2, 0, 0, 60, 0, 1, 0, 0, 9, 0, 0, 4][..], &[3; 4]].concat()),
+        plain(content::HANDSHAKE, 88, &[&[8, 0, 0, 4, 0, 1, 0, 0, 0, 0, 0, 4][..], &[3; 4]].concat()),
         // Finished in the clear, messages of the other side, far ahead, empty.
         plain(
             content::HANDSHAKE,
@@ -27,6 +32,11 @@ fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
         plain(content::HANDSHAKE, 83, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         plain(content::HANDSHAKE, 84, &[]),
     ];
+    // Of DTLS 1.3: every form and epoch, with and without an id.
+    for flags in 0x20..0x40 {
+        noise.push([&[flags, 0, 1, 0, 40][..], &[0x5A; 40]].concat());
+        noise.push([&[flags, 0, 1][..], &[0x5A; 13]].concat());
+    }
     // Protected records with other keys: the numbers around the right ones, and far ahead.
     for (content, number) in [(20, 0), (21, 0), (22, 0), (22, 1), (22, 1 << 40), (23, 0), (23, 5), (24, 0)] {
         let mut record = plain(content, number, &[0xA5; 64]);
@@ -50,10 +60,30 @@ fn noise_before_each_datagram_stops_nothing() {
     let config = RawConfig { mtu: 300, ..RawConfig::default() };
     let now = Instant::now();
     for noisy in [[true, false], [false, true], [true, true]] {
-        let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
-        disturb(&mut net, noisy);
-        assert!(net.a.is_connected() && net.b.is_connected(), "{:?} {:?}", net.a.events, net.b.events);
-        net.connect(|_, _| on_time()).unwrap();
+        for versions in [Versions::Only12, Versions::Only13, Versions::Both] {
+            let [a, b] = [Role::Client, Role::Server].map(|role| Ours::new(versions, role, now));
+            let mut net = Network::new(now, a, b);
+            disturb(&mut net, noisy);
+            assert!(net.a.is_connected() && net.b.is_connected(), "{:?} {:?}", net.a.events, net.b.events);
+            net.connect(|_, _| on_time()).unwrap();
+        }
+    }
+    for versions in [Versions::Only12, Versions::Only13] {
+        let config = RawConfig { mtu: 300, versions, ..RawConfig::default() };
+        let mut net = Network::new(
+            now,
+            Raw::new(Role::Client, &config, now),
+            Ours::new(Versions::Both, Role::Server, now),
+        );
+        disturb(&mut net, [false, true]);
+        assert!(net.b.is_connected(), "{:?}", net.b.events);
+        let mut net = Network::new(
+            now,
+            Ours::new(Versions::Both, Role::Client, now),
+            Raw::new(Role::Server, &config, now),
+        );
+        disturb(&mut net, [true, false]);
+        assert!(net.a.is_connected(), "{:?}", net.a.events);
     }
     let mut net = Network::new(now, Raw::new(Role::Client, &config, now), ours(Role::Server, now));
     disturb(&mut net, [false, true]);
@@ -203,6 +233,24 @@ fn a_wrong_bit_in_the_handshake_deceives_nobody() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The same of DTLS 1.3, with any header.
+    #[test]
+    fn random_protected_records(
+        records in prop::collection::vec((0u8..32, prop::collection::vec(any::<u8>(), 0..80)), 0..40),
+        after in 0usize..5,
+    ) {
+        let now = Instant::now();
+        let [a, b] = [Role::Client, Role::Server].map(|role| Ours::new(Versions::Both, role, now));
+        let mut net = Network::new(now, a, b);
+        net.run(Duration::from_secs(1), |_, _| on_time(), |net| net.sent > after || net.b.is_connected());
+        for (flags, mut record) in records {
+            record.insert(0, 0x20 | flags);
+            net.a.receive(net.now, record.clone());
+            net.b.receive(net.now, record);
+        }
+        prop_assert!(net.connect(|_, _| on_time()).is_ok());
+    }
 
     /// Bytes that look like records, at any time of a handshake: no panic, no event, and it goes on.
     #[test]

@@ -17,12 +17,20 @@ fn nanoseconds(times: u32, mut call: impl FnMut()) -> f64 {
 #[test]
 #[ignore = "measures"]
 fn measure_records() {
-    let mut net = connected();
+    for versions in [Versions::Only12, Versions::Only13] {
+        measure_records_of(versions);
+    }
+}
+
+fn measure_records_of(versions: Versions) {
+    let mut net = connected_with(versions);
     for length in [64, 1110, 16_384] {
         let mut buffer = vec![7; length + net.a.dtls.overhead()];
         let seal = nanoseconds(20_000, || {
             black_box(net.a.dtls.seal(black_box(&mut buffer), length));
         });
+        // A receiver that has missed no more than it can miss.
+        let mut net = connected_with(versions);
         // Sealed first, opened then, in batches that stay in the cache.
         let mut open = f64::INFINITY;
         for _ in 0..300 {
@@ -35,7 +43,7 @@ fn measure_records() {
             open = open.min(start.elapsed().as_nanos() as f64 / 64.0);
             assert_eq!(bytes, 64 * length);
         }
-        println!("{length} B: seal {seal:.0} ns, open {open:.0} ns");
+        println!("{versions:?}, {length} B: seal {seal:.0} ns, open {open:.0} ns");
     }
 }
 
@@ -45,8 +53,10 @@ fn measure_handshake() {
     let certificate = nanoseconds(5, || drop(black_box(Certificate::generate())));
     println!("certificate and settings: {:.0} us", certificate / 1000.0);
     LazyLock::force(&CERTIFICATES);
-    let handshake = nanoseconds(100, || drop(black_box(connected())));
-    println!("handshake, both sides: {:.0} us", handshake / 1000.0);
+    for versions in [Versions::Only12, Versions::Only13, Versions::Both] {
+        let handshake = nanoseconds(100, || drop(black_box(connected_with(versions))));
+        println!("handshake, both sides, {versions:?}: {:.0} us", handshake / 1000.0);
+    }
     let now = Instant::now();
     println!(
         "server made: {:.1} us",
@@ -66,6 +76,11 @@ fn measure_memory() {
         statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
     };
     drop(connected());
+    let versions = if std::env::var("DTLS").is_ok_and(|wanted| wanted == "12") {
+        Versions::Only12
+    } else {
+        Versions::Both
+    };
     // The network of the test is not kept, so only what a connection holds is.
     let mut before = 0;
     let mut kept = Vec::new();
@@ -73,10 +88,18 @@ fn measure_memory() {
         if index == 200 {
             before = resident();
         }
-        let mut net = connected();
+        let mut net = connected_with(versions);
         let data = net.a.data(b"the client has finished");
         net.b.receive(net.now, data);
+        // And has its ACK.
+        while let Some(datagram) = net.b.transmit() {
+            net.a.receive(net.now, datagram);
+        }
         kept.push((net.a.dtls, net.b.dtls));
     }
-    println!("a connection: {} B, of them inline {}", (resident() - before) / 8000, size_of::<Dtls>());
+    println!(
+        "a connection, {versions:?}: {} B, of them inline {}",
+        (resident() - before) / 8000,
+        size_of::<Dtls>()
+    );
 }

@@ -5,12 +5,13 @@ mod handshake;
 mod hostile;
 mod measure;
 mod records;
+mod thirteen;
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use dimpl::crypto::Dtls12CipherSuite;
-use dimpl::{Config, DtlsCertificate, Output};
+use dimpl::crypto::{Dtls12CipherSuite, Dtls13CipherSuite};
+use dimpl::{Config, DtlsCertificate, NamedGroup, Output};
 
 use super::record::content;
 use super::*;
@@ -41,13 +42,19 @@ struct Ours {
 }
 
 impl Ours {
-    fn new(role: Role, now: Instant) -> Self {
+    fn new(versions: Versions, role: Role, now: Instant) -> Self {
         let (us, them) = if role == Role::Client { (0, 1) } else { (1, 0) };
-        Self::with(&CERTIFICATES[us], role, *CERTIFICATES[them].fingerprint(), now)
+        Self::with(&CERTIFICATES[us], versions, role, *CERTIFICATES[them].fingerprint(), now)
     }
 
-    fn with(certificate: &Arc<Certificate>, role: Role, peer: Fingerprint, now: Instant) -> Self {
-        let dtls = Dtls::new(certificate, role, peer, now).unwrap();
+    fn with(
+        certificate: &Arc<Certificate>,
+        versions: Versions,
+        role: Role,
+        peer: Fingerprint,
+        now: Instant,
+    ) -> Self {
+        let dtls = Dtls::new(certificate, versions, role, peer, now).unwrap();
         Self { dtls, received: Vec::new(), events: Vec::new() }
     }
 
@@ -59,8 +66,11 @@ impl Ours {
 
     /// The record of epoch 1 with this content, sealed under the next number.
     fn sealed(&mut self, content: u8, text: &[u8]) -> Vec<u8> {
-        let State::Connected(connection) = &mut self.dtls.state else { panic!("not connected") };
-        sealed(&mut connection.protection, content, text)
+        match &mut self.dtls.state {
+            State::Connected(connection) => sealed(&mut connection.protection, content, text),
+            State::Connected13(session) => session.protection.write.sealed(content, text),
+            _ => panic!("not connected"),
+        }
     }
 }
 
@@ -83,7 +93,8 @@ impl Peer for Ours {
     }
 
     fn timeout(&mut self, now: Instant) {
-        self.dtls.handle_timeout(now);
+        let received = &mut self.received;
+        self.dtls.handle_timeout(now, &mut |text| received.push(text.to_vec()));
         self.poll_events();
     }
 
@@ -94,7 +105,7 @@ impl Peer for Ours {
     fn data(&mut self, data: &[u8]) -> Vec<u8> {
         let mut buffer = vec![0; self.dtls.headroom()];
         buffer.extend_from_slice(data);
-        buffer.extend([0; TAILROOM]);
+        buffer.resize(data.len() + self.dtls.overhead(), 0);
         let length = self.dtls.seal(&mut buffer, data.len());
         buffer.truncate(length);
         buffer
@@ -124,8 +135,12 @@ struct Raw {
 /// Settings of a raw peer.
 #[derive(Clone)]
 struct RawConfig {
+    versions: Versions,
     mtu: usize,
     suites: Vec<Dtls12CipherSuite>,
+    suites_13: Vec<Dtls13CipherSuite>,
+    /// None: all.
+    groups: Vec<NamedGroup>,
     cookie: bool,
     certificates: bool,
 }
@@ -133,7 +148,9 @@ struct RawConfig {
 impl Default for RawConfig {
     fn default() -> Self {
         let suites = vec![Dtls12CipherSuite::ECDHE_ECDSA_AES128_GCM_SHA256];
-        Self { mtu: 1150, suites, cookie: false, certificates: true }
+        let suites_13 = vec![Dtls13CipherSuite::AES_128_GCM_SHA256];
+        let versions = Versions::Only12;
+        Self { versions, mtu: 1150, suites, suites_13, groups: vec![], cookie: false, certificates: true }
     }
 }
 
@@ -146,16 +163,25 @@ impl Raw {
             certificate: certificate.der.clone(),
             private_key: certificate.key_pair.to_pkcs8v1().unwrap().as_ref().to_vec(),
         };
-        let config = Config::builder()
+        let new = match config.versions {
+            Versions::Only12 => dimpl::Dtls::new_12,
+            Versions::Only13 => dimpl::Dtls::new_13,
+            Versions::Both => dimpl::Dtls::new_auto,
+        };
+        let mut builder = Config::builder();
+        if !config.groups.is_empty() {
+            builder = builder.kx_groups(&config.groups);
+        }
+        let config = builder
             .mtu(config.mtu)
             .dtls12_cipher_suites(&config.suites)
-            .dtls13_cipher_suites(&[])
+            .dtls13_cipher_suites(&config.suites_13)
             .use_server_cookie(config.cookie)
             .require_client_certificate(config.certificates)
             .flight_start_rto(Duration::from_millis(100))
             .build()
             .unwrap();
-        let mut dimpl = dimpl::Dtls::new_12(Arc::new(config), owned, now);
+        let mut dimpl = new(Arc::new(config), owned, now);
         dimpl.set_active(role == Role::Client);
         let (packets, received) = Default::default();
         let mut raw =
@@ -335,14 +361,20 @@ impl<A: Peer, B: Peer> Network<A, B> {
     }
 }
 
+/// One that speaks 1.2.
 fn ours(role: Role, now: Instant) -> Ours {
-    Ours::new(role, now)
+    Ours::new(Versions::Only12, role, now)
 }
 
 /// A connected pair of ours: client and server.
 fn connected() -> Network<Ours, Ours> {
+    connected_with(Versions::Only12)
+}
+
+fn connected_with(versions: Versions) -> Network<Ours, Ours> {
     let now = Instant::now();
-    let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
+    let [a, b] = [Role::Client, Role::Server].map(|role| Ours::new(versions, role, now));
+    let mut net = Network::new(now, a, b);
     net.run(Duration::from_secs(1), |_, _| on_time(), |net| net.a.is_connected() && net.b.is_connected());
     assert_eq!(
         (&net.a.events[..], &net.b.events[..]),

@@ -42,10 +42,10 @@ fn what_cannot_be_sealed() {
     let mut waiting = ours(Role::Server, now);
     let mut buffer = vec![0; 20_000];
     assert_eq!(waiting.dtls.seal(&mut buffer, 10), 0);
-    assert_eq!((waiting.dtls.headroom(), waiting.dtls.overhead()), (HEADROOM, HEADROOM + TAILROOM));
+    assert_eq!((waiting.dtls.headroom(), waiting.dtls.overhead()), (HEADROOM, OVERHEAD));
     let mut net = connected();
     assert_eq!(net.a.dtls.seal(&mut buffer, 16_385), 0);
-    assert_eq!(net.a.dtls.seal(&mut buffer[..HEADROOM + 10 + TAILROOM - 1], 10), 0);
+    assert_eq!(net.a.dtls.seal(&mut buffer[..OVERHEAD + 10 - 1], 10), 0);
     assert_eq!(net.a.dtls.seal(&mut [], 0), 0);
     assert_eq!(net.a.dtls.seal(&mut buffer, 16_384), 16_384 + net.a.dtls.overhead());
     net.a.dtls.close();
@@ -180,5 +180,9 @@ fn a_connection_is_small_and_tells_no_secrets() {
     assert_eq!(format!("{:?}", net.a.dtls), "Dtls { state: \"Connected\", .. }");
     let State::Connected(connection) = &net.a.dtls.state else { panic!() };
     assert!(format!("{:?}", connection.protection).contains("write: Key { .. }, read: Key { .. }"));
+    assert_eq!(net.a.dtls.transmits.capacity(), 0);
+    let net = connected_with(Versions::Only13);
+    let State::Connected13(session) = &net.a.dtls.state else { panic!() };
+    assert!(format!("{session:?}").contains("EpochKey { .. }"));
     assert_eq!(net.a.dtls.transmits.capacity(), 0);
 }

@@ -1,0 +1,239 @@
+//! The protected part of a handshake: what `dimpl` may see of it, and what of its own may leave.
+//!
+//! `dimpl` gets a record of epoch 2 after it was opened here too: so no alert gets there, and no message that is longer
+//! than what it has room for. Its own records of epoch 2 leave as they are, since nothing else of ours is in that
+//! epoch; they are opened here too, so that they can be said again when `dimpl` is gone. Its records of epoch 3, which
+//! are ACKs, are dropped: that epoch is ours alone, and so are the ACKs in it.
+//!
+//! A server may write in epoch 3 before the client's last flight is there (RFC 8446 section 2, "0.5-RTT"): to somebody
+//! whom it does not know yet. Nothing is read in that epoch before.
+
+use std::time::Instant;
+
+use super::flight::{ACK_NUMBERS_MAX, Flight, ack};
+use super::protection::{Opened, Protection, Reader, Writer};
+use super::provider::Secrets;
+use super::record::{Unified, split};
+use super::schedule::TrafficSecret;
+use super::session::{Control, Last, Session};
+use super::{APPLICATION_EPOCH, HANDSHAKE_EPOCH};
+use crate::dtls::engine::{CERTIFICATE_BYTES_MAX, Transmits, push};
+use crate::dtls::flight::Piece;
+use crate::dtls::handshake::Handshake;
+use crate::dtls::protection::Cipher;
+use crate::dtls::record::{Alert, content};
+use crate::dtls::{DtlsEvent, Role};
+
+/// The number of a client's alert in epoch 2: far beyond those of `dimpl`, and near enough for the peer to tell. It is
+/// the last thing that we say.
+const ALERT_SEQUENCE: u64 = 1 << 14;
+/// Pieces of a last flight that are kept: `dimpl` cuts three messages, each shorter than 2 kB, at 1,150 bytes.
+const PARTS_MAX: usize = 16;
+
+/// What a handshake of DTLS 1.3 has, once there are keys.
+pub(in crate::dtls) struct Thirteen {
+    role: Role,
+    cipher: Cipher,
+    /// Our secret of epoch 2.
+    write: TrafficSecret,
+    /// Opens the peer's records of epoch 2.
+    read: Reader,
+    /// Opens those of `dimpl`.
+    own: Reader,
+    /// Epoch 3, and its secrets.
+    application: Option<(Protection, TrafficSecret, TrafficSecret)>,
+    /// The longest message that the peer has sent, in bytes.
+    pub longest_message: usize,
+    /// Numbers of the peer's records with handshake messages, for our ACK.
+    received: Vec<u64>,
+    /// What our last flight is made of: record number, and fragment.
+    parts: Vec<(u64, Vec<u8>)>,
+    next_message: u16,
+    peer_message: u16,
+}
+
+impl Thirteen {
+    /// None: these are no secrets of that cipher.
+    pub(in crate::dtls) fn new(role: Role, secrets: Secrets) -> Option<Self> {
+        let Secrets { cipher, client, server } = secrets;
+        let (write, read) = if role == Role::Client { (client, server) } else { (server, client) };
+        Some(Self {
+            role,
+            cipher,
+            read: Reader::new(HANDSHAKE_EPOCH, read.key(cipher)?),
+            own: Reader::new(HANDSHAKE_EPOCH, write.key(cipher)?),
+            write,
+            application: None,
+            longest_message: 0,
+            received: Vec::new(),
+            parts: Vec::new(),
+            next_message: 0,
+            peer_message: 0,
+        })
+    }
+
+    /// Keeps the secrets of epoch 3.
+    pub(in crate::dtls) fn keep(&mut self, secrets: Secrets) {
+        let Secrets { cipher, client, server } = secrets;
+        let (write, read) = if self.role == Role::Client { (client, server) } else { (server, client) };
+        if let (Some(write_key), Some(read_key), None) =
+            (write.key(cipher), read.key(cipher), &self.application)
+            && cipher == self.cipher
+        {
+            self.application = Some((Protection::new(write_key, read_key), write, read));
+        }
+    }
+
+    /// Whether there is all that data needs.
+    pub(in crate::dtls) fn is_done(&self) -> bool {
+        self.application.is_some()
+    }
+
+    /// What seals in epoch 3.
+    pub(in crate::dtls) fn protection(&mut self) -> Option<&mut Protection> {
+        self.application.as_mut().map(|(protection, ..)| protection)
+    }
+
+    /// An alert, under the protection that the peer reads: epoch 3 when it has our Finished, and for a client epoch 2
+    /// before. (Who has not our Finished yet gives up later.)
+    pub(in crate::dtls) fn sealed_alert(&mut self, alert: Alert) -> Vec<u8> {
+        match (self.role, &mut self.application) {
+            (Role::Server, Some((protection, ..))) => {
+                protection.write.sealed(content::ALERT, &alert.to_bytes())
+            }
+            _ => {
+                let key = self.write.key(self.cipher);
+                let writer = key.map(|key| Writer::new(HANDSHAKE_EPOCH, key, ALERT_SEQUENCE));
+                writer.map(|mut writer| writer.sealed(content::ALERT, &alert.to_bytes())).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Looks through protected records of `dimpl`. Gives the length of those that may leave; they are moved to the
+    /// front. None: they are not what they should be.
+    pub(in crate::dtls) fn pass(&mut self, datagram: &mut [u8]) -> Option<usize> {
+        let (mut at, mut kept) = (0, 0);
+        while at < datagram.len() {
+            let (header, record, _) = split(&mut datagram[at..])?;
+            let length = record.len();
+            if header.is_of(HANDSHAKE_EPOCH) {
+                self.note(header, record)?;
+                datagram.copy_within(at..at + length, kept);
+                kept += length;
+            } else if !header.is_of(APPLICATION_EPOCH) {
+                return None;
+            }
+            at += length;
+        }
+        Some(kept)
+    }
+
+    /// A record of `dimpl` that leaves.
+    fn note(&mut self, header: Unified, record: &[u8]) -> Option<()> {
+        let mut copy = record.to_vec();
+        let Opened { content, sequence, text, .. } = self.own.open(header, &mut copy)?;
+        if content == content::HANDSHAKE {
+            let (piece, _) = Piece::split(text)?;
+            // All that a client says in this epoch is its last flight, and said once.
+            if self.role == Role::Client && self.parts.len() < PARTS_MAX {
+                self.parts.push((sequence, text.to_vec()));
+            }
+            self.next_message = self.next_message.max(piece.number.saturating_add(1));
+        }
+        Some(())
+    }
+
+    /// What follows, when `dimpl` is done. Also says what the server has to say then: that it has the client's flight.
+    fn finish(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
+        let (role, (protection, write, read)) = (self.role, self.application?);
+        let last = match role {
+            Role::Server => Last::server(self.read, now),
+            Role::Client => {
+                let writer = Writer::new(HANDSHAKE_EPOCH, self.write.key(self.cipher)?, self.own.expected());
+                Last::Client(Flight::sent(now, self.parts), writer)
+            }
+        };
+        let control = Control {
+            role,
+            cipher: self.cipher,
+            write,
+            read,
+            next_message: self.next_message,
+            peer_message: self.peer_message,
+            last,
+            ticket_bytes: 0,
+            update: None,
+        };
+        let mut session = Session::new(protection, control);
+        if role == Role::Server {
+            let ack = ack(HANDSHAKE_EPOCH, &self.received);
+            push(transmits, session.protection.write.sealed(content::ACK, &ack));
+        }
+        Some(session)
+    }
+}
+
+impl Handshake {
+    /// Takes one protected record of DTLS 1.3.
+    pub(in crate::dtls) fn handle_unified(
+        &mut self,
+        now: Instant,
+        header: Unified,
+        record: &[u8],
+        transmits: &mut Transmits,
+    ) -> Result<(), DtlsEvent> {
+        let Some(thirteen) = self.engine.thirteen.as_mut().filter(|_| header.is_of(HANDSHAKE_EPOCH)) else {
+            if header.is_of(HANDSHAKE_EPOCH) || header.is_of(APPLICATION_EPOCH) {
+                self.keep(record);
+            }
+            return Ok(());
+        };
+        // `dimpl` wants it sealed; what is opened is a copy.
+        let mut copy = record.to_vec();
+        let Some(Opened { content, sequence, text, .. }) = thirteen.read.open(header, &mut copy) else {
+            return Ok(());
+        };
+        match content {
+            content::ALERT => {
+                return Alert::parse(text).and_then(Alert::event_13).map_or(Ok(()), Err);
+            }
+            content::HANDSHAKE => {
+                if !thirteen.take(sequence, text) {
+                    return Ok(());
+                }
+            }
+            content::ACK => {}
+            _ => return Ok(()),
+        }
+        self.engine.handle_record(now, record, transmits)
+    }
+
+    /// The session of DTLS 1.3 that it came to.
+    pub(in crate::dtls) fn into_session(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
+        self.engine.thirteen?.finish(now, transmits)
+    }
+}
+
+impl Thirteen {
+    /// Looks at handshake messages of the peer. False: `dimpl` must not see them.
+    fn take(&mut self, sequence: u64, mut text: &[u8]) -> bool {
+        let (mut longest, mut next) = (self.longest_message, self.peer_message);
+        if text.is_empty() {
+            return false;
+        }
+        while !text.is_empty() {
+            let Some((piece, rest)) = Piece::split(text) else { return false };
+            if piece.length > CERTIFICATE_BYTES_MAX {
+                return false;
+            }
+            longest = longest.max(piece.length);
+            next = next.max(piece.number.saturating_add(1));
+            text = rest;
+        }
+        (self.longest_message, self.peer_message) = (longest, next);
+        if self.received.len() < ACK_NUMBERS_MAX {
+            self.received.push(sequence);
+        }
+        true
+    }
+}

@@ -1,0 +1,24 @@
+//! DTLS 1.3 (RFC 9147): what is not `dimpl`'s.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`record`] | the unified header, sequence numbers cut short, padding |
+//! | [`schedule`] | traffic secrets, and the keys that follow from them |
+//! | [`protection`] | sealing and opening in place, with the sequence number masked |
+//! | [`provider`] | where the secrets are taken from `dimpl` |
+//! | [`handshake`] | what `dimpl` may see of protected records, what of its own may leave |
+//! | [`flight`] | messages that are said again until they are acknowledged |
+//! | [`session`] | the life after: data, ACKs, key updates, tickets, alerts |
+
+pub(super) mod flight;
+pub(super) mod handshake;
+pub(super) mod protection;
+pub(super) mod provider;
+pub(super) mod record;
+pub(super) mod schedule;
+pub(super) mod session;
+
+/// The epoch of handshake messages after ServerHello (RFC 9147 section 6.1).
+const HANDSHAKE_EPOCH: u64 = 2;
+/// The first epoch of application data.
+const APPLICATION_EPOCH: u64 = 3;
