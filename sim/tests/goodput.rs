@@ -63,6 +63,7 @@ fn bbr_fills_paths_that_lose_packets() {
         (20, 20, 1.0, 0.05, 0.85),
         (20, 20, 1.0, 0.1, 0.8),
         (20, 100, 1.0, 0.03, 0.75),
+        (2, 100, 0.1, 0.05, 0.85),
         (2, 100, 1.0, 0.05, 0.85),
         (2, 300, 1.0, 0.1, 0.75),
         (100, 20, 1.0, 0.05, 0.85),
@@ -83,7 +84,7 @@ fn bbr_fills_paths_that_lose_packets() {
 fn bbr_leaves_cubic_its_half() {
     let mut wrong = Vec::new();
     for (mbit_per_s, rtt_ms) in
-        [(2, 20), (2, 100), (2, 300), (20, 20), (20, 100), (20, 300), (100, 20), (100, 100)]
+        [(2, 20), (2, 100), (2, 300), (20, 20), (20, 100), (20, 300), (100, 1), (100, 20), (100, 100)]
     {
         let path = path(mbit_per_s, rtt_ms, 1.0);
         for (other, name) in [(Cubic, "cubic"), (Bbr, "bbr")] {
@@ -98,6 +99,31 @@ fn bbr_leaves_cubic_its_half() {
             if !(35.0..=65.0).contains(&share) || !fills {
                 wrong.push(text);
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Who comes when CUBIC has filled the queue for 5 s never sees the path empty.
+#[test]
+fn bbr_gets_a_part_where_cubic_was_first() {
+    let mut wrong = Vec::new();
+    for (mbit_per_s, rtt_ms, queue, share_min) in [
+        (2, 100, 1.0, 35.0),
+        (20, 20, 2.0, 35.0),
+        (20, 100, 1.0, 35.0),
+        (20, 100, 4.0, 25.0),
+        (2, 300, 4.0, 25.0),
+        (20, 300, 1.0, 25.0),
+    ] {
+        let late = Path { late: Duration::from_secs(5), ..path(mbit_per_s, rtt_ms, queue) };
+        let both = measure(late, &[Bbr, Cubic], Duration::from_secs(60), 1).unwrap();
+        let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
+        let share = 100.0 * ours / (ours + theirs);
+        let text = format!("{mbit_per_s} Mbit/s, {rtt_ms} ms, {queue}: {share:.0} %");
+        println!("{text}");
+        if !(share_min..=65.0).contains(&share) {
+            wrong.push(text);
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

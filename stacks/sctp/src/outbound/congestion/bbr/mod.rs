@@ -30,7 +30,7 @@ const UP_GAIN: f64 = 1.25;
 /// The window, in what fills the path: a queue of less than half of that leaves another flow its part ...
 const WINDOW_GAIN: f64 = 1.5;
 /// ... unless others keep a deep one: of that a part is needed to have a part of the rate. [DefaultCwndGain] is 2, whatever the queue.
-const DEEP_WINDOW_GAIN: f64 = 2.5;
+const DEEP_WINDOW_GAIN: f64 = 2.25;
 /// The queue is deep between these round trips, in the shortest ever seen: the gain rises meanwhile.
 const DEEP_FROM: f64 = 2.0;
 const DEEP_TO: f64 = 3.5;
@@ -60,9 +60,14 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const MIN_WINDOW_PACKETS: usize = 4;
 /// Time after which we probe for more at the latest; more than that by chance.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
-/// The round trip shows a queue when it is longer than the shortest by this part, and not by noise.
+/// The round trip shows a queue when it is longer than the shortest by this part, and not by noise ...
 const QUEUE_PART: f64 = 1.0 / 16.0;
 const QUEUE_MIN: Duration = Duration::from_millis(2);
+/// ... of which there is less than this part of a round trip, or than so many packets take that go out together ...
+const NOISE_PART: f64 = 0.5;
+const NOISE_PACKETS: f64 = 2.0;
+/// ... unless that is so short that the turns of programs take as long.
+const NEAR: Duration = Duration::from_micros(500);
 
 /// A burst is what the rate carries in this time ...
 const BURST_TIME: Duration = Duration::from_millis(1);
@@ -93,6 +98,17 @@ enum Phase {
     ProbeRtt,
 }
 
+/// Whether others send over the path, by the queue that the round before a probe has shown: at the rate of the model we cause none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// There was none.
+    None,
+    /// Some round trips were longer than the shortest.
+    Some,
+    /// All were: the queue never was empty.
+    Always,
+}
+
 /// The model, and what follows from it.
 #[derive(Debug)]
 pub(in crate::outbound) struct Bbr {
@@ -121,8 +137,11 @@ pub(in crate::outbound) struct Bbr {
     rounds: u64,
     /// Delivered and lost when the round began.
     round_from: (u64, u64),
-    /// The round has shown a queue, or more in flight than the model wants.
+    /// The round has shown a queue.
     round_queued: bool,
+    /// The shortest round trip of this round.
+    round_rtt: Option<Duration>,
+    others: Others,
     /// The most in this round [bw_latest], [inflight_latest].
     latest: (f64, f64),
     /// The rate at which we sent when this round began, and the one before. What arrives was sent a round ago, and no faster.
@@ -135,6 +154,9 @@ pub(in crate::outbound) struct Bbr {
     own_loss: f64,
     /// Packets that this is the average of.
     own_packets: f64,
+    /// Lost, and all, in rounds that were not calm, of late.
+    busy: (u64, u64),
+    busy_from: Time,
     phase_at: Time,
     phase_round: u64,
     /// When we probe next at the latest.
@@ -182,6 +204,8 @@ impl Bbr {
             rounds: 0,
             round_from: (0, 0),
             round_queued: false,
+            round_rtt: None,
+            others: Others::None,
             latest: (0.0, 0.0),
             sent_rate: [f64::INFINITY; 2],
             full_rate: 0.0,
@@ -189,6 +213,8 @@ impl Bbr {
             is_full: false,
             own_loss: 0.0,
             own_packets: OWN_PACKETS_BEFORE,
+            busy: (0, 0),
+            busy_from: Time::START,
             phase_at: Time::START,
             phase_round: 0,
             probe_wait: PROBE_WAIT,
@@ -252,7 +278,22 @@ impl Bbr {
 
     fn shows_queue(&self, rtt: Duration) -> bool {
         let shortest = self.shortest();
-        rtt > shortest + shortest.mul_f64(QUEUE_PART).max(QUEUE_MIN)
+        let mut noise = QUEUE_MIN.as_secs_f64();
+        if !self.is_near() {
+            let own = NOISE_PACKETS * self.packet_bytes as f64 / self.model_rate();
+            noise = noise.min(own.max(NOISE_PART * shortest.as_secs_f64()));
+        }
+        rtt > shortest + shortest.mul_f64(QUEUE_PART).max(Duration::from_secs_f64(noise))
+    }
+
+    fn is_near(&self) -> bool {
+        self.shortest() < NEAR
+    }
+
+    /// From 0 to 1: how deep a queue others keep.
+    fn depth(&self, ack: &Ack) -> f64 {
+        let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
+        ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0)
     }
 
     // -- what follows --
@@ -284,9 +325,7 @@ impl Bbr {
     }
 
     fn window_gain(&self, ack: &Ack) -> f64 {
-        let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
-        let depth = ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0);
-        let gain = WINDOW_GAIN + depth * (DEEP_WINDOW_GAIN - WINDOW_GAIN);
+        let gain = WINDOW_GAIN + self.depth(ack) * (DEEP_WINDOW_GAIN - WINDOW_GAIN);
         match self.phase {
             Phase::Startup | Phase::Drain => STARTUP_WINDOW_GAIN,
             Phase::Up => gain + UP_WINDOW_GAIN,
@@ -295,7 +334,9 @@ impl Bbr {
     }
 
     fn set_window(&mut self, ack: &Ack) {
-        let most = self.target(self.window_gain(ack)) + self.extra[0].max(self.extra[1]);
+        // What others keep waiting fills the path while acknowledgements are gathered. Of few packets that extra would be the most.
+        let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
+        let most = self.target(self.window_gain(ack)) + part * self.extra[0].max(self.extra[1]);
         let grown = self.window + ack.delivered as f64;
         // The start never takes back what it had.
         let least = if self.is_full { 0.0 } else { self.window };
@@ -350,11 +391,12 @@ impl CongestionControl for Bbr {
             }
             let starts = self.update_round(ack, &sample);
             self.update_rate(&sample);
+            let others = self.others();
             if starts {
                 self.end_round(ack, &sample);
             }
             self.update_extra(ack);
-            self.advance(ack, &sample, starts);
+            self.advance(ack, &sample, starts, others);
         }
         if self.window_before > 0.0 && self.phase != Phase::ProbeRtt {
             self.window = self.window.max(self.window_before);

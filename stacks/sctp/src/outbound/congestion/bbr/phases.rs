@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rate::Sample;
-use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_GAIN, PROBE_WAIT, Phase, UP_GAIN};
+use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_RTT_GAIN, PROBE_WAIT, Phase, UP_GAIN};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
@@ -14,6 +14,8 @@ const PROBE_ROUNDS_MAX: f64 = 63.0;
 /// By which part the long bound is raised in the first round of a probe; by a packet at the least, as in the draft. Where a round trip holds
 /// thousands, a packet would take a dozen rounds to matter.
 const RAISE_PART: f64 = 1.0 / 256.0;
+/// The same where others keep a queue: it is them who make a round trip long, and their next overflow ends the probe.
+const OTHERS_RAISE_PART: f64 = 1.0 / 16.0;
 /// Rounds after which a probe's queue must be gone, if it was one.
 const DOWN_ROUNDS_MAX: u64 = 3;
 /// By how much the time after which we probe varies.
@@ -33,7 +35,8 @@ impl Bbr {
         self.probe_wait = PROBE_WAIT + Duration::from_millis(self.random % PROBE_WAIT_SPAN_MS);
     }
 
-    pub(super) fn advance(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
+    /// `others`: by the round that has ended, if this SACK `starts` one.
+    pub(super) fn advance(&mut self, ack: &Ack, sample: &Sample, starts: bool, others: Others) {
         let now = ack.now;
         let in_flight = ack.in_flight as f64;
         match self.phase {
@@ -59,14 +62,18 @@ impl Bbr {
                 self.enter(Phase::Up, now);
                 (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
                 self.raises = 0;
+                self.others = others;
             }
             Phase::Refill => {}
             Phase::Up => self.probe_up(ack, sample, starts),
             Phase::ProbeRtt => self.probe_rtt(ack, starts),
         }
         // A path that was left alone was empty.
-        let due = std::mem::take(&mut self.probe_rtt_due) & !std::mem::take(&mut self.after_idle);
-        if due && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
+        let due = self.probe_rtt_due & !std::mem::take(&mut self.after_idle);
+        // A probe for more goes on: where a round trip takes a second none would ever come to its end.
+        let waits = due && matches!(self.phase, Phase::Refill | Phase::Up);
+        self.probe_rtt_due = waits;
+        if due && !waits && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
             self.enter(Phase::ProbeRtt, now);
             (self.probe_rtt_until, self.window_before) = (None, self.window);
         }
@@ -92,7 +99,8 @@ impl Bbr {
             if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
                 // It is this bound that keeps the rate down. Twice as fast each round.
                 self.full_rounds = 0;
-                let first = (self.in_flight_long * RAISE_PART).max(self.packet_bytes as f64);
+                let part = if self.others == Others::None { RAISE_PART } else { OTHERS_RAISE_PART };
+                let first = (self.in_flight_long * part).max(self.packet_bytes as f64);
                 let step = first * (1u64 << self.raises.min(20)) as f64;
                 self.in_flight_long += step * ack.delivered as f64 / self.window;
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rate::Sample;
-use super::{BETA, Bbr, FULL_ROUNDS, PROBE_RTT_INTERVAL, Phase};
+use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_RTT_INTERVAL, Phase};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
@@ -11,6 +11,8 @@ use crate::outbound::time::Time;
 const OWN_LOSS_MAX: f64 = 0.15;
 /// Its estimate is an average of about so many packets: before, of all of them.
 const OWN_PACKETS: f64 = 400.0;
+/// Rounds that are not calm are taken together for so long: there are paths that lose nothing for a second, and then all.
+const BUSY_TIME: Duration = Duration::from_secs(5);
 /// The most that one round counts in it.
 const OWN_WEIGHT_MAX: f64 = 0.25;
 /// Growth of the rate by which a round shows that there is more.
@@ -18,6 +20,9 @@ const FULL_GROWTH: f64 = 1.25;
 /// The same while we probe by sending a quarter faster: it cannot grow by more. The draft has one for both, and so probes for three rounds
 /// at the most, however much there is.
 const UP_GROWTH: f64 = 1.1;
+/// Rounds in which what is lost says nothing: the first packets go out at once, since there is no rate yet, and a short queue has no
+/// room for them.
+const BURST_ROUNDS: u64 = 2;
 /// Packets lost in a round that may end the start.
 const STARTUP_LOSSES: u64 = 6;
 /// [MinRTTFilterLen]
@@ -27,7 +32,10 @@ const EXTRA_ROUNDS: u64 = 5;
 
 impl Bbr {
     pub(super) fn update_round(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        self.round_queued |= ack.rtt.is_some_and(|rtt| self.shows_queue(rtt));
+        if let Some(rtt) = ack.rtt {
+            self.round_queued |= self.shows_queue(rtt);
+            self.round_rtt = Some(self.round_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
         let starts = sample.prior_delivered >= self.round_end;
         if starts {
             self.round_end = self.rates.delivered;
@@ -48,7 +56,8 @@ impl Bbr {
     pub(super) fn update_rate(&mut self, sample: &Sample) {
         let delivered = (self.rates.delivered - sample.prior_delivered) as f64;
         self.latest.1 = self.latest.1.max(delivered);
-        let Some(rate) = sample.rate else { return };
+        // What was sent again before any round trip was known may be answered at once, by the answer to its first transmission.
+        let Some(rate) = sample.rate.filter(|_| self.min_rtt.is_some()) else { return };
         // A SACK has room for some hundred blocks: after many losses it tells late, and at once, of what came long before.
         let [_, sent] = self.sent_rate;
         let rate = if self.is_full { rate.min(sent) } else { rate };
@@ -72,12 +81,9 @@ impl Bbr {
             Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
         };
         let beyond = self.is_beyond(lost, all);
-        if calm && all > 0 && !ack.told_short {
-            let packets = all as f64 / self.packet_bytes as f64;
-            self.own_packets = (self.own_packets + packets).min(OWN_PACKETS);
-            let weight = (packets / self.own_packets).min(OWN_WEIGHT_MAX);
-            self.own_loss += weight * (lost as f64 / all as f64 - self.own_loss);
-            self.own_loss = self.own_loss.min(OWN_LOSS_MAX);
+        let is_burst = self.rounds <= BURST_ROUNDS;
+        if !ack.told_short && !is_burst {
+            self.update_own_loss(ack.now, lost, all, calm);
         }
         let probes = matches!(self.phase, Phase::Startup | Phase::Refill | Phase::Up);
         if beyond && !probes && self.round_queued {
@@ -89,7 +95,9 @@ impl Bbr {
         }
         if self.phase == Phase::Startup {
             let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
-            if beyond && many && self.round_queued {
+            // When all that is answered was sent more than once there is no round trip: then the last ones count.
+            let queued = self.round_queued || self.round_rtt.is_none() && self.shows_queue(ack.smoothed_rtt);
+            if beyond && many && queued && !is_burst {
                 self.is_full = true;
                 self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
             }
@@ -104,8 +112,37 @@ impl Bbr {
         self.is_full |= self.phase == Phase::Startup && self.full_rounds >= FULL_ROUNDS;
         self.round_from = (self.rates.delivered, self.rates.lost);
         self.sent_rate = [self.rate.unwrap_or(f64::INFINITY), self.sent_rate[0]];
-        self.round_queued = false;
+        (self.round_queued, self.round_rtt) = (false, None);
         self.latest = (0.0, 0.0);
+    }
+
+    /// The share that the path loses by itself is what is lost in calm rounds. Where there are none for long, since others keep a queue, it
+    /// is no more than what is lost in all: an estimate that is too high would call all that they lose, and we, the path's.
+    pub(super) fn update_own_loss(&mut self, now: Time, lost: u64, all: u64, calm: bool) {
+        let packets = all as f64 / self.packet_bytes as f64;
+        if calm && all > 0 {
+            self.own_packets = (self.own_packets + packets).min(OWN_PACKETS);
+            let weight = (packets / self.own_packets).min(OWN_WEIGHT_MAX);
+            self.own_loss += weight * (lost as f64 / all as f64 - self.own_loss);
+            self.own_loss = self.own_loss.min(OWN_LOSS_MAX);
+            return;
+        }
+        let (lost, all) = (self.busy.0 + lost, self.busy.1 + all);
+        self.busy = (lost, all);
+        let is_long = now.since(self.busy_from) > BUSY_TIME;
+        if is_long && all as f64 >= OWN_PACKETS * self.packet_bytes as f64 {
+            self.own_loss = self.own_loss.min(lost as f64 / all as f64);
+            (self.busy, self.busy_from) = ((0, 0), now);
+        }
+    }
+
+    /// Who else is there, by the round that ends.
+    pub(super) fn others(&self) -> Others {
+        match self.round_rtt {
+            _ if self.is_near() || !self.round_queued => Others::None,
+            Some(least) if self.shows_queue(least) => Others::Always,
+            _ => Others::Some,
+        }
     }
 
     /// How many bytes come in bursts beyond the rate: receivers gather packets before they answer.

@@ -21,9 +21,14 @@ fn loss_counts_beyond_what_the_path_loses_by_itself() {
 
 /// Four packets under way at a time, for so long; gives the phases that were seen. `idle`: all of them are answered before the next go out.
 fn phases(time: Duration, idle: bool) -> Vec<Phase> {
-    let rtt = Duration::from_millis(10);
-    let (mut bbr, mut now, mut seen) = (Bbr::new(PACKET, 7), Time::START, Vec::new());
+    let mut bbr = Bbr::new(PACKET, 7);
     bbr.phase = Phase::Cruise;
+    phases_of(bbr, time, idle)
+}
+
+fn phases_of(mut bbr: Bbr, time: Duration, idle: bool) -> Vec<Phase> {
+    let rtt = Duration::from_millis(10);
+    let (mut now, mut seen) = (Time::START, Vec::new());
     bbr.is_full = true;
     for acked in 0..(time.as_nanos() / rtt.as_nanos()) as u64 {
         let sent_at = now;
@@ -57,6 +62,75 @@ fn the_shortest_round_trip_is_looked_for_after_five_seconds_of_traffic() {
     for (seconds, idle, expected) in [(4, false, false), (6, false, true), (12, true, false)] {
         let seen = phases(Duration::from_secs(seconds), idle);
         assert_eq!(seen.contains(&Phase::ProbeRtt), expected, "{seconds} s, {idle}: {seen:?}");
+    }
+}
+
+/// With a second of queue a probe for more takes longer than that.
+#[test]
+fn a_probe_for_more_ends_before_the_shortest_round_trip_is_looked_for() {
+    for phase in [Phase::Refill, Phase::Up] {
+        let mut bbr = Bbr::new(PACKET, 7);
+        (bbr.phase, bbr.probe_rtt_due) = (phase, true);
+        let seen = phases_of(bbr, Duration::from_secs(2), false);
+        let at = |wanted| seen.iter().position(|phase| *phase == wanted);
+        let (probe, look) = (at(Phase::Up), at(Phase::ProbeRtt));
+        assert!(probe.is_some() && probe < look, "{phase:?}: {seen:?}");
+    }
+}
+
+/// Where nobody ever leaves the queue empty the first estimate would last for good.
+#[test]
+fn the_paths_own_loss_is_no_more_than_all_that_is_lost() {
+    // lost in a hundred packets of each round, seconds -> own loss, which was a tenth
+    for (lost, seconds, expected) in [(0, 4, 0.1), (0, 6, 0.0), (4, 6, 0.04), (20, 6, 0.1)] {
+        let mut bbr = Bbr::new(PACKET, 1);
+        bbr.own_loss = 0.1;
+        for round in 0..=10 * seconds {
+            let now = Time::START.after(Duration::from_millis(100 * round));
+            bbr.update_own_loss(now, lost * PACKET as u64, 100 * PACKET as u64, false);
+        }
+        assert_eq!(bbr.own_loss, expected, "{lost}, {seconds}");
+    }
+}
+
+#[test]
+fn a_queue_is_seen_beyond_the_noise_of_the_round_trip() {
+    // rate in MB/s, shortest round trip, this one, in us -> shows a queue
+    for (rate, shortest, rtt, expected) in [
+        (10.0, 100, 2_000, false),
+        (10.0, 100, 2_200, true),
+        (10.0, 1_000, 1_400, false),
+        (10.0, 1_000, 1_600, true),
+        (2.0, 1_000, 1_900, false),
+        (2.0, 1_000, 2_100, true),
+        (0.0, 1_000, 2_900, false),
+        (0.0, 1_000, 3_100, true),
+        (10.0, 20_000, 21_900, false),
+        (10.0, 20_000, 22_100, true),
+        (10.0, 100_000, 106_000, false),
+        (10.0, 100_000, 107_000, true),
+    ] {
+        let mut bbr = Bbr::new(PACKET, 1);
+        bbr.most[0] = rate * 1e6;
+        bbr.min_rtt = Some((Duration::from_micros(shortest), Time::START));
+        assert_eq!(bbr.shows_queue(Duration::from_micros(rtt)), expected, "{rate} {shortest} {rtt}");
+    }
+}
+
+#[test]
+fn others_are_seen_by_the_queue_of_a_round() {
+    let ms = Duration::from_millis;
+    // shortest, shortest of the round, whether some of it was longer -> others
+    for (shortest, least, queued, expected) in [
+        (ms(20), ms(20), false, Others::None),
+        (ms(20), ms(20), true, Others::Some),
+        (ms(20), ms(30), true, Others::Always),
+        (Duration::from_micros(100), ms(30), true, Others::None),
+    ] {
+        let mut bbr = Bbr::new(PACKET, 1);
+        bbr.min_rtt = Some((shortest, Time::START));
+        (bbr.round_rtt, bbr.round_queued) = (Some(least), queued);
+        assert_eq!(bbr.others(), expected, "{shortest:?} {least:?}");
     }
 }
 
