@@ -53,6 +53,7 @@ mod settings;
 mod shared;
 #[cfg(feature = "tls")]
 mod tls;
+mod usage;
 mod worker;
 
 pub use aof::{AofSettings, Fsync, Replayed};

@@ -54,6 +54,9 @@ impl Server {
         }
         let config = std::mem::take(&mut builder.config);
         let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
+        engine.set_clients_max(builder.limits.clients);
+        engine.set_stopwatch(crate::usage::stopwatch_us);
+        engine.set_info_source("cpu", crate::usage::cpu_lines);
         builder.commands.drain(..).for_each(|command| engine.register(command));
         let aof = builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()?;
         let (aof, replayed) = aof.unzip();

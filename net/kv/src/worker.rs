@@ -122,7 +122,7 @@ impl Worker {
         if rewriting {
             return Some(Duration::ZERO);
         }
-        let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
+        let idle = (self.shared.idle_timeout_ms() > 0).then_some(Duration::from_secs(1));
         [engine, stalled, idle].into_iter().flatten().min()
     }
 
@@ -145,7 +145,7 @@ impl Worker {
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
         let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
-        events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms > 0
+        events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms() > 0
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
@@ -174,6 +174,10 @@ impl Worker {
         self.happened.received = received;
         if let Some(wish) = core.engine.take_wish() {
             self.fulfil(wish);
+        }
+        let configured = core.engine.take_configured();
+        if !configured.is_empty() {
+            self.shared.configure(&core.engine, &configured);
         }
         self.close_ended(core);
         self.close_idle(core, now);
@@ -304,7 +308,7 @@ impl Worker {
     }
 
     fn close_idle(&mut self, core: &mut Core, now: Now) {
-        let timeout_ms = self.shared.idle_timeout_ms;
+        let timeout_ms = self.shared.idle_timeout_ms();
         if timeout_ms == 0 {
             return;
         }

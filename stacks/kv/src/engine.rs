@@ -57,6 +57,8 @@ impl Engine {
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
         let mut commands = Commands::new();
         crate::host::add_commands(&mut commands);
+        let mut slow = crate::slow::Slow::default();
+        slow.configure(&config);
         let world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
@@ -68,6 +70,8 @@ impl Engine {
             host: crate::host::Host::default(),
             started_ms: 0,
             info: BTreeMap::new(),
+            info_sources: BTreeMap::new(),
+            slow,
             run_id,
         };
         Self { keys, world, commands }
@@ -137,6 +141,8 @@ impl Engine {
         // That a subscription has begun or ended is no reply, but a message.
         let message = session.last_command.0.ends_with("subscribe");
         match session.reply_mode {
+            // Its reply is that with which it goes on.
+            _ if outcome == Outcome::Blocked => {}
             ReplyMode::On => {}
             ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if message => {}
             ReplyMode::Off => out.truncate(start),
@@ -225,7 +231,13 @@ impl Engine {
         };
         let error = match (index, result) {
             (Some(index), Ok(Admitted::Run)) => {
+                let command = self.commands.get(index);
+                let begun_us = self.world.slow.begin(command);
                 let outcome = call(&mut self.keys, &mut self.world, &self.commands, id, index, args, out);
+                if let Some(begun_us) = begun_us.filter(|_| outcome != Outcome::Blocked) {
+                    let session = self.world.sessions.get(id);
+                    self.world.slow.end(begun_us, self.keys.now.unix_ms, command, args, session);
+                }
                 return outcome;
             }
             (_, Ok(Admitted::Queued)) => {

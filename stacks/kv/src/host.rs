@@ -19,6 +19,8 @@ pub(crate) struct Host {
     /// Why nothing may be changed now.
     pub(crate) refusal: Option<Box<str>>,
     wish: Option<Wish>,
+    /// What `CONFIG SET` has set, and the program was not told.
+    pub(crate) configured: Vec<String>,
     /// There is an append-only file.
     has_log: bool,
     rewriting: bool,
@@ -39,6 +41,27 @@ impl Engine {
     #[inline]
     pub fn take_wish(&mut self) -> Option<Wish> {
         self.world.host.wish.take()
+    }
+
+    /// The parameters that `CONFIG SET` has set since this was asked last: some are the program's own.
+    #[inline]
+    pub fn take_configured(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.world.host.configured)
+    }
+
+    /// The greatest `maxclients` that CONFIG SET takes: what the program has made room for.
+    pub fn set_clients_max(&mut self, clients: usize) {
+        self.world.config.clients_max = Some(clients);
+    }
+
+    /// Microseconds from any moment on, by which commands are timed for SLOWLOG and LATENCY. Without it those stay empty.
+    pub fn set_stopwatch(&mut self, now_us: fn() -> u64) {
+        self.world.slow.set_stopwatch(now_us);
+    }
+
+    /// Lines that INFO shows in a section, made when they are asked for. Each ends with CR and LF.
+    pub fn set_info_source(&mut self, section: &str, lines: fn() -> String) {
+        self.world.info_sources.insert(section.to_ascii_lowercase(), lines);
     }
 
     /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are

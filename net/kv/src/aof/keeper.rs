@@ -20,7 +20,7 @@ impl Aof {
             if finish {
                 self.finish_rewrite();
             }
-            if self.settings.fsync == Fsync::EverySecond || stop {
+            if self.fsync() == Fsync::EverySecond || stop {
                 self.sync();
             }
             if self.failing.load(Ordering::Acquire) && self.write(&mut lock(&self.file)).is_ok() {

@@ -34,7 +34,7 @@ mod replay;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use netdyno_kv_core::Engine;
@@ -95,6 +95,8 @@ pub(crate) struct NotDurable;
 /// engine's, so that commands are executed while others write.
 pub(crate) struct Aof {
     settings: AofSettings,
+    /// An [`Fsync`], which may change while it runs.
+    fsync: AtomicU8,
     pending: Mutex<Pending>,
     file: Mutex<LogFile>,
     /// Up to which position the policy's promise is kept.
@@ -150,6 +152,7 @@ impl Aof {
         let replayed = replay::replay(&mut file, engine)?;
         engine.record(true);
         let aof = Self {
+            fsync: AtomicU8::new(settings.fsync as u8),
             settings,
             pending: Mutex::default(),
             file: Mutex::new(file),
@@ -222,6 +225,25 @@ impl Aof {
         self.kept.load(Ordering::Acquire) >= position && !self.dumping.load(Ordering::Acquire)
     }
 
+    /// As `appendfsync` has it. What was promised before is kept: what is not synced yet is, at the next turn of the policy that does.
+    pub(crate) fn set_fsync(&self, name: &str) {
+        let policy = match name {
+            "always" => Fsync::Always,
+            "everysec" => Fsync::EverySecond,
+            "no" => Fsync::No,
+            _ => return,
+        };
+        self.fsync.store(policy as u8, Ordering::Release);
+    }
+
+    fn fsync(&self) -> Fsync {
+        let fsync = self.fsync.load(Ordering::Acquire);
+        [Fsync::Always, Fsync::EverySecond, Fsync::No]
+            .into_iter()
+            .find(|f| *f as u8 == fsync)
+            .unwrap_or_default()
+    }
+
     fn write(&self, file: &mut LogFile) -> Result<(), NotDurable> {
         let mut pending = lock(&self.pending);
         file.take(&mut pending.bytes);
@@ -232,7 +254,7 @@ impl Aof {
             self.write_new_file(file, bytes);
         }
         self.tried.store(position, Ordering::Release);
-        let always = self.settings.fsync == Fsync::Always;
+        let always = self.fsync() == Fsync::Always;
         let written = file.write().and_then(|()| if always { file.sync() } else { Ok(()) });
         if written.is_err() {
             return Err(self.fail(file));
