@@ -55,6 +55,7 @@ impl Server {
         let config = std::mem::take(&mut builder.config);
         let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
         engine.set_clients_max(builder.limits.clients);
+        engine.fix_config("appendonly", "start it with --appendonly yes or no");
         engine.set_stopwatch(crate::usage::stopwatch_us);
         engine.set_info_source("cpu", crate::usage::cpu_lines);
         builder.commands.drain(..).for_each(|command| engine.register(command));

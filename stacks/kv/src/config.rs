@@ -58,6 +58,8 @@ pub struct Config {
     values: BTreeMap<String, String>,
     /// What the program has room for.
     pub(crate) clients_max: Option<usize>,
+    /// What the program cannot change while it runs, and how else it is changed.
+    pub(crate) fixed: BTreeMap<String, String>,
 }
 
 impl Default for Config {
@@ -68,6 +70,7 @@ impl Default for Config {
                 .map(|(name, _, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             clients_max: None,
+            fixed: BTreeMap::new(),
         }
     }
 }
@@ -129,6 +132,9 @@ impl Config {
     }
 
     fn check_room(&self, name: &str, value: &str) -> Result<(), Error> {
+        if let Some(remedy) = self.fixed.get(name).filter(|_| self.get(name) != Some(value)) {
+            return Err(failed(name, &format!("It cannot be changed while the server runs: {remedy}")));
+        }
         match self.clients_max.filter(|_| name == "maxclients") {
             Some(most) if value.parse().is_ok_and(|wanted: usize| wanted > most) => {
                 let why = format!(

@@ -54,6 +54,11 @@ impl Engine {
         self.world.config.clients_max = Some(clients);
     }
 
+    /// A parameter that the program cannot change while it runs: CONFIG SET takes the value that it has, and else says how to change it.
+    pub fn fix_config(&mut self, name: &str, remedy: &str) {
+        self.world.config.fixed.insert(name.to_ascii_lowercase(), remedy.to_owned());
+    }
+
     /// Microseconds from any moment on, by which commands are timed for SLOWLOG and LATENCY. Without it those stay empty.
     pub fn set_stopwatch(&mut self, now_us: fn() -> u64) {
         self.world.slow.set_stopwatch(now_us);

@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::command::{Command, Flags};
+use crate::command::{Command, Flags, is};
 use crate::config::Config;
 use crate::limits::{
     LATENCY_SAMPLES, SLOWLOG_ARGUMENT_BYTES, SLOWLOG_ARGUMENTS, SLOWLOG_MAX, TIMED_ALL_BELOW_US,
 };
 use crate::session::Session;
 
-/// Of these, arguments may be passwords: they are never kept.
-const SECRET: [&str; 4] = ["auth", "acl", "hello", "config"];
+/// What stands where a password may have been.
+const REDACTED: &[u8] = b"(redacted)";
 
 /// A command that took long.
 #[derive(Debug, Clone)]
@@ -103,16 +103,13 @@ impl Slow {
             self.events.entry(kind).or_default().add(unix_s, took_us / 1000);
         }
         let slow = self.log_us.is_some_and(|least| took_us >= least);
-        let Some(session) = session.filter(|_| slow && self.log_most > 0 && !SECRET.contains(&command.name))
-        else {
-            return;
-        };
+        let Some(session) = session.filter(|_| slow && self.log_most > 0) else { return };
         self.log.truncate(self.log_most - 1);
         self.log.push_front(SlowCommand {
             number: self.numbers,
             unix_s,
             took_us,
-            args: shortened(args),
+            args: shortened(&redacted(command.name, args)),
             peer: session.peer.clone(),
             name: session.name.clone(),
         });
@@ -133,6 +130,20 @@ impl Event {
         }
         self.samples.push_back((unix_s, ms));
     }
+}
+
+/// Without what may be a password, or the name of a user: of AUTH, of HELLO, of ACL, and of the parameters that are one.
+fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let says =
+        |at: usize, words: &[&str]| args.get(at).is_some_and(|arg| words.iter().any(|word| is(arg, word)));
+    let secret = |at: usize| match name {
+        "auth" => at > 0,
+        "hello" => at > 1,
+        "acl" => at > 1 && says(1, &["setuser", "deluser", "getuser"]),
+        "config" => at > 2 && at % 2 == 1 && says(at - 1, &["requirepass", "masterauth", "masteruser"]),
+        _ => false,
+    };
+    args.iter().enumerate().map(|(at, arg)| if secret(at) { REDACTED } else { *arg }).collect()
 }
 
 /// As Redis keeps them: so many arguments, so many bytes of each, and what was left out in words.
@@ -161,6 +172,23 @@ mod tests {
         let many = shortened(&[&b"a"[..]; 40]);
         assert_eq!((many.len(), many[31].as_slice()), (32, &b"... (9 more arguments)"[..]));
         assert_eq!(shortened(&[&b"a"[..]; 32]).len(), 32);
+    }
+
+    #[test]
+    fn passwords_are_left_out() {
+        for (line, kept) in [
+            ("auth secret", "auth (redacted)"),
+            ("HELLO 3 AUTH ann secret", "HELLO 3 (redacted) (redacted) (redacted)"),
+            ("acl setuser ann >secret", "acl setuser (redacted) (redacted)"),
+            ("acl whoami", "acl whoami"),
+            ("config set timeout 0 Requirepass secret", "config set timeout 0 Requirepass (redacted)"),
+            ("config set requirepass", "config set requirepass"),
+            ("set auth secret", "set auth secret"),
+        ] {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let name = line.split(' ').next().unwrap_or_default().to_lowercase();
+            assert_eq!(redacted(&name, &args).join(&b' '), kept.as_bytes());
+        }
     }
 
     #[test]

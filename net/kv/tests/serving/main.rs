@@ -363,8 +363,8 @@ fn limits_are_changed_while_it_runs() {
 fn slow_commands_and_used_time_are_told() {
     let server = start(with(Backend::Auto));
     let mut peer = Peer::connect(&server);
-    peer.send(b"CONFIG SET slowlog-log-slower-than 0\r\nGET k\r\nSLOWLOG LEN\r\n");
-    peer.expect(b"+OK\r\n$-1\r\n:1\r\n");
+    peer.send(b"CONFIG SET slowlog-log-slower-than 0\r\nSLOWLOG RESET\r\nGET k\r\nSLOWLOG LEN\r\n");
+    peer.expect(b"+OK\r\n+OK\r\n$-1\r\n:2\r\n");
     peer.send(b"INFO cpu\r\n");
     for part in
         ["$", "# Cpu", "used_cpu_sys:", "used_cpu_user:", "used_cpu_sys_children:", "used_cpu_user_children:"]
