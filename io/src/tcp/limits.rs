@@ -14,8 +14,8 @@ pub(super) const TURN_ACCEPTS: usize = 64;
 pub(super) const TURN_EVENTS: usize = 512;
 /// Free buffers that are kept for the next that needs one.
 pub(super) const POOL_BUFFERS: usize = 1024;
-/// Larger buffers are given back to the allocator.
-pub(super) const POOL_BUFFER_BYTES: usize = 16 << 10;
+/// Their room together; what is beyond it goes back to the allocator.
+pub(super) const POOL_BYTES: usize = 16 << 20;
 /// Sockets that listen.
 pub(super) const LISTENERS: usize = 64;
 /// How long no connection is accepted after the process ran out of descriptors or memory.

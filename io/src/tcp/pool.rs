@@ -1,6 +1,6 @@
 //! Buffers that nobody uses just now: the last one given back is the next one taken, as it still lies in the cache.
 
-use super::limits::{POOL_BUFFER_BYTES, POOL_BUFFERS};
+use super::limits::{POOL_BUFFERS, POOL_BYTES};
 
 /// Room of a new buffer.
 const NEW_BYTES: usize = 512;
@@ -8,19 +8,25 @@ const NEW_BYTES: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     free: Vec<Vec<u8>>,
+    /// Room of all of them.
+    bytes: usize,
 }
 
 impl Pool {
     /// An empty buffer.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        self.free.pop().unwrap_or_else(|| Vec::with_capacity(NEW_BYTES))
+        let Some(buffer) = self.free.pop() else { return Vec::with_capacity(NEW_BYTES) };
+        self.bytes -= buffer.capacity();
+        buffer
     }
 
-    /// Keeps a buffer for the next, unless it is large or there are many.
+    /// Keeps a buffer for the next, unless there are many or they hold much. Large ones are kept like others: what the
+    /// allocator has to map anew costs more than all else that is done with a value of 64 KiB.
     pub(super) fn put(&mut self, mut buffer: Vec<u8>) {
-        let fits = (1..=POOL_BUFFER_BYTES).contains(&buffer.capacity());
-        if fits && self.free.len() < POOL_BUFFERS {
+        let room = buffer.capacity();
+        if room > 0 && room <= POOL_BYTES - self.bytes && self.free.len() < POOL_BUFFERS {
             buffer.clear();
+            self.bytes += room;
             self.free.push(buffer);
         }
     }
@@ -36,15 +42,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_few_and_small_ones() {
+    fn keeps_few() {
         let mut pool = Pool::default();
         pool.put(Vec::new());
-        pool.put(Vec::with_capacity(POOL_BUFFER_BYTES + 1));
         assert_eq!(pool.len(), 0);
         for _ in 0..2 * POOL_BUFFERS {
             pool.put(vec![1; 10]);
         }
         assert_eq!(pool.len(), POOL_BUFFERS);
         assert!(pool.take().is_empty());
+    }
+
+    #[test]
+    fn keeps_large_ones_as_far_as_they_hold_little_together() {
+        let mut pool = Pool::default();
+        pool.put(Vec::with_capacity(POOL_BYTES + 1));
+        assert_eq!(pool.len(), 0);
+        let large = POOL_BYTES / 4;
+        for _ in 0..8 {
+            pool.put(Vec::with_capacity(large));
+        }
+        assert_eq!(pool.len(), 4);
+        assert_eq!(pool.take().capacity(), large);
+        pool.put(Vec::with_capacity(large + 1));
+        pool.put(Vec::with_capacity(large));
+        assert_eq!((pool.len(), pool.bytes), (4, POOL_BYTES));
     }
 }

@@ -41,6 +41,9 @@ pub enum StartError {
     /// The append-only file.
     #[error(transparent)]
     Aof(#[from] AofError),
+    /// What a storage of your own says.
+    #[error("cannot load what was kept: {0}")]
+    Storage(#[source] crate::storage::StorageError),
     /// Certificates and keys.
     #[cfg(feature = "tls")]
     #[error(transparent)]
@@ -48,6 +51,10 @@ pub enum StartError {
 }
 
 impl StartError {
+    pub(crate) fn loading(error: crate::storage::StorageError) -> Self {
+        error.downcast::<AofError>().map_or_else(Self::Storage, |error| Self::Aof(*error))
+    }
+
     pub(crate) fn listen(address: SocketAddr, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::AddrInUse => Self::AddressInUse(address),
@@ -100,10 +107,8 @@ pub enum RunError {
     /// The kernel refused to wait or to send.
     #[error("cannot serve clients any more: {0}")]
     Reactor(#[from] io::Error),
-    /// The append-only file could not be written at the end.
-    #[error(
-        "the last changes could not be written to the append-only file: nobody had an answer to them, or standard error has why"
-    )]
+    /// The storage failed at the end.
+    #[error("the last changes could not be kept: nobody had an answer to them, or standard error has why")]
     NotDurable,
     /// A bug, in the server or in a command of yours: standard error has where.
     #[error("a thread panicked, in the server or in a command that was added to it")]

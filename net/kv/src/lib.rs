@@ -6,7 +6,7 @@
 //! | TLS 1.2 and 1.3, with certificates of clients where wanted (Cargo feature `tls`) | take new certificates without a restart |
 //! | several threads that read and write; commands are executed by one at a time, so that each is atomic | execute commands of several threads at once |
 //! | an append-only file with promises that are tested: see [`aof`] | snapshots in Redis' format |
-//! | commands of your own, in ten lines | scripts, modules |
+//! | commands of your own, in ten lines; storage of your own, by a trait ([`storage`]) | scripts, modules |
 //! | bounds on all that a client can make it hold ([`Limits`]), and the next client's turn whatever the others send | bound how many clients come from one address |
 //! | maxclients, protected mode, passwords and users, output limits, idle timeouts, as Redis has them | change the server's own parameters by CONFIG SET: what the commands need, yes; threads, file and bounds are set at the start |
 //!
@@ -46,22 +46,25 @@ mod client;
 mod clients;
 mod clock;
 mod error;
+mod journal;
 mod limits;
 mod refusals;
 mod server;
 mod settings;
 mod shared;
+pub mod storage;
 #[cfg(feature = "tls")]
 mod tls;
 mod usage;
 mod worker;
 
-pub use aof::{AofSettings, Fsync, Replayed};
+pub use aof::{AofSettings, Fsync};
 pub use error::{AofError, RunError, StartError};
 pub use limits::Limits;
 pub use netdyno_io::tcp::Backend;
 pub use netdyno_kv_core as core;
 pub use server::{Server, Stopper};
 pub use settings::Builder;
+pub use storage::{Replayed, Storage};
 #[cfg(feature = "tls")]
 pub use tls::{AuthClients, TlsError, TlsSettings};

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use netdyno_io::tcp::{self, Backend, ListenOptions, Listener, TcpReactor};
 use netdyno_kv_core::Engine;
 
-use crate::aof::Aof;
 use crate::clock::Clock;
+use crate::journal::Journal;
 use crate::limits::CONNECTIONS_TO_REFUSE;
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
@@ -20,7 +20,7 @@ pub struct Server {
     shared: Arc<Shared>,
     addresses: Addresses,
     threads: Vec<JoinHandle<Result<(), RunError>>>,
-    /// Keeps the append-only file.
+    /// Keeps the storage.
     keeper: Option<JoinHandle<()>>,
     replayed: Option<Replayed>,
 }
@@ -59,14 +59,15 @@ impl Server {
         engine.set_stopwatch(crate::usage::stopwatch_us);
         engine.set_info_source("cpu", crate::usage::cpu_lines);
         builder.commands.drain(..).for_each(|command| engine.register(command));
-        let aof = builder.aof.take().map(|settings| Aof::open(settings, &mut engine)).transpose()?;
-        let (aof, replayed) = aof.unzip();
+        let storage = builder.storage.take().map(|open| open()).transpose()?;
+        let journal = storage.map(|storage| Journal::open(storage, &mut engine)).transpose();
+        let (journal, replayed) = journal.map_err(StartError::loading)?.unzip();
         let settings = SharedSettings {
             clock: Clock::new(),
             limits: builder.limits,
             protected: builder.protected,
             idle_timeout_ms: builder.idle_timeout.map_or(0, |timeout| timeout.as_millis() as u64),
-            aof,
+            journal,
         };
         let shared = Arc::new(Shared::new(settings, engine, wakers));
         let mut server = Self { shared, addresses, threads: Vec::new(), keeper: None, replayed };
@@ -88,7 +89,7 @@ impl Server {
         &self.addresses.tls
     }
 
-    /// What was found in the append-only file at the start.
+    /// What was found in the append-only file or another storage at the start.
     pub fn replayed(&self) -> Option<&Replayed> {
         self.replayed.as_ref()
     }
@@ -103,7 +104,7 @@ impl Server {
         Stopper { shared: self.shared.clone() }
     }
 
-    /// Ends all connections and threads. What was answered is where the promises of the append-only file say.
+    /// Ends all connections and threads. What was answered is where the promises of the storage say.
     ///
     /// # Errors
     ///
@@ -132,12 +133,12 @@ impl Server {
 
     fn keep(&mut self) -> Result<(), StartError> {
         let shared = self.shared.clone();
-        if shared.aof.is_none() {
+        if shared.journal.is_none() {
             return Ok(());
         }
-        let thread = std::thread::Builder::new().name("kv aof".into()).spawn(move || {
-            if let Some(aof) = &shared.aof {
-                aof.keep(|| shared.posts[0].wake());
+        let thread = std::thread::Builder::new().name("kv storage".into()).spawn(move || {
+            if let Some(journal) = &shared.journal {
+                journal.keep(|| shared.posts[0].wake());
             }
         });
         self.keeper = Some(thread.map_err(StartError::Reactor)?);
@@ -161,14 +162,14 @@ impl Server {
             result = result.and(thread.join().unwrap_or(Err(RunError::Panicked)));
         }
         // Whoever could append has ended.
-        if let (Some(aof), Some(keeper)) = (&self.shared.aof, self.keeper.take()) {
+        if let (Some(journal), Some(keeper)) = (&self.shared.journal, self.keeper.take()) {
             // What was changed by `with_engine` since.
             if let Ok(mut core) = self.shared.lock() {
-                let position = aof.append(&mut core.engine, false);
+                let position = journal.append(&mut core.engine, false);
                 drop(core);
-                result = result.and(aof.commit(position).map_err(|_| RunError::NotDurable));
+                result = result.and(journal.commit(position).map_err(|_| RunError::NotDurable));
             }
-            aof.stop();
+            journal.stop();
             result = result.and(keeper.join().map_err(|_| RunError::Panicked));
         }
         result

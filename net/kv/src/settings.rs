@@ -6,8 +6,13 @@ use std::time::Duration;
 use netdyno_io::tcp::Backend;
 use netdyno_kv_core::{Command, Config};
 
+use crate::aof::LogFile;
 use crate::limits::THREADS;
+use crate::storage::Storage;
 use crate::{AofSettings, Limits, Server, StartError};
+
+/// Opens a storage, when the server starts.
+pub(crate) type Open = Box<dyn FnOnce() -> Result<Box<dyn Storage>, StartError> + Send>;
 
 /// What a server is made from: see [`Server::builder`]. Each method changes one thing and leaves the rest.
 pub struct Builder {
@@ -22,7 +27,7 @@ pub struct Builder {
     pub(crate) config: Config,
     pub(crate) commands: Vec<Command>,
     pub(crate) seed: Option<u64>,
-    pub(crate) aof: Option<AofSettings>,
+    pub(crate) storage: Option<Open>,
 }
 
 impl Default for Builder {
@@ -39,7 +44,7 @@ impl Default for Builder {
             config: Config::default(),
             commands: Vec::new(),
             seed: None,
-            aof: None,
+            storage: None,
         }
     }
 }
@@ -116,7 +121,15 @@ impl Builder {
     /// [`Fsync`](crate::Fsync).
     #[must_use]
     pub fn append_only(mut self, settings: AofSettings) -> Self {
-        self.aof = Some(settings);
+        self.storage = Some(Box::new(|| Ok(Box::new(LogFile::open(settings)?))));
+        self
+    }
+
+    /// Keeps every change in a storage of your own, which is loaded from at the start. There is one: this, or the append-only
+    /// file.
+    #[must_use]
+    pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
+        self.storage = Some(Box::new(|| Ok(Box::new(storage))));
         self
     }
 

@@ -9,8 +9,8 @@ use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Output, SessionId};
 
 use crate::Limits;
-use crate::aof::Aof;
 use crate::clock::Clock;
+use crate::journal::Journal;
 
 pub(crate) struct Shared {
     /// Taken once a turn, for all commands that arrived in it.
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     /// Refuse clients from other machines while there is no password.
     pub(crate) protected: bool,
     idle_timeout_ms: AtomicU64,
-    pub(crate) aof: Option<Aof>,
+    pub(crate) journal: Option<Journal>,
     clients_most: AtomicUsize,
     clients: AtomicUsize,
     stop: AtomicBool,
@@ -55,12 +55,12 @@ pub(crate) struct Poisoned;
 impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
-        let SharedSettings { clock, limits, protected, idle_timeout_ms, aof } = settings;
+        let SharedSettings { clock, limits, protected, idle_timeout_ms, journal } = settings;
         let core = Mutex::new(Core { engine, owners: HashMap::new() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (clients_most, idle_timeout_ms) =
             (AtomicUsize::new(limits.clients), AtomicU64::new(idle_timeout_ms));
-        Self { core, posts, clock, limits, protected, idle_timeout_ms, aof, clients_most, clients, stop }
+        Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, clients_most, clients, stop }
     }
 
     /// `CONFIG SET` has set these: what of them is ours.
@@ -75,7 +75,7 @@ impl Shared {
                 ("timeout", Ok(seconds)) => {
                     self.idle_timeout_ms.store(seconds.saturating_mul(1000), Ordering::Relaxed);
                 }
-                ("appendfsync", _) => self.aof.iter().for_each(|aof| aof.set_fsync(text)),
+                ("appendfsync", _) => self.journal.iter().for_each(|journal| journal.set(name, text)),
                 _ => {}
             }
         }
@@ -127,7 +127,7 @@ pub(crate) struct SharedSettings {
     pub(crate) limits: Limits,
     pub(crate) protected: bool,
     pub(crate) idle_timeout_ms: u64,
-    pub(crate) aof: Option<Aof>,
+    pub(crate) journal: Option<Journal>,
 }
 
 impl Post {

@@ -1,7 +1,7 @@
 //! A thread that serves clients, in turns.
 //!
 //! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take
-//! what is to be told to others and what is to be written to the append-only file; without the lock, write that file;
+//! what is to be told to others and what is to be kept; without the lock, have that kept;
 //! then send.
 
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use netdyno_kv_core::{Now, Output, Wish};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
-use crate::aof::Aof;
 use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
+use crate::journal::Journal;
 use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
 use crate::refusals;
 use crate::shared::{Core, Owner, Shared};
@@ -36,7 +36,7 @@ pub(crate) struct Worker {
     letters: Vec<(Key, Output)>,
     /// Threads that were written to in this turn.
     to_wake: Vec<bool>,
-    /// Clients that changed something in this turn: they have answers that may not go out before the file is synced.
+    /// Clients that changed something in this turn: they have answers that may not go out before that is kept.
     writers: Vec<Key>,
     /// Clients that are to be closed once they have their answers: not before those may go out.
     leaving: Vec<Key>,
@@ -93,11 +93,12 @@ impl Worker {
             let shared = self.shared.clone();
             let mut core = shared.lock().map_err(|_| RunError::Panicked)?;
             self.with_lock(&mut core, now);
-            let position = shared.aof.as_ref().map(|aof| aof.append(&mut core.engine, self.index == 0));
+            let position =
+                shared.journal.as_ref().map(|journal| journal.append(&mut core.engine, self.index == 0));
             drop(core);
             // Before anybody has an answer.
-            if let (Some(aof), Some(position)) = (&shared.aof, position)
-                && aof.commit(position).is_err()
+            if let (Some(journal), Some(position)) = (&shared.journal, position)
+                && journal.commit(position).is_err()
             {
                 self.disown();
             }
@@ -118,7 +119,7 @@ impl Worker {
         let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
         let engine = self.deadline_ms.map(until);
         let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
-        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        let rewriting = self.index == 0 && self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
         if rewriting {
             return Some(Duration::ZERO);
         }
@@ -144,14 +145,14 @@ impl Worker {
         let Happened { came_and_went, received, ended, woken } = &self.happened;
         let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
-        let rewriting = self.index == 0 && self.shared.aof.as_ref().is_some_and(Aof::is_dumping);
+        let rewriting = self.index == 0 && self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
         events || due || rewriting || self.clients.has_queued() || self.shared.idle_timeout_ms() > 0
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
         // Written before our turn, so that they come before our own answers.
-        if let Some(aof) = &self.shared.aof {
-            aof.tell(&mut core.engine);
+        if let Some(journal) = &self.shared.journal {
+            journal.tell(&mut core.engine);
         }
         self.take_letters(core);
         self.open_and_close(core, now);
@@ -191,7 +192,7 @@ impl Worker {
         match wish {
             Wish::Shutdown => self.shared.stop(),
             Wish::Rewrite => {
-                if self.shared.aof.as_ref().is_some_and(Aof::want_rewrite) {
+                if self.shared.journal.as_ref().is_some_and(Journal::want_rewrite) {
                     // The thread that leads.
                     self.to_wake[0] = true;
                 }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use self::key_use::KeyUse;
-use crate::command::{Command, Commands};
 use crate::error::Error;
 use crate::glob;
 use crate::limits::{USER_RULES_MAX, USERS_MAX};
+use crate::spec::{Spec, is_category};
 
 /// What may be done with keys that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub(crate) struct User {
     keys: Vec<KeyRule>,
     channels: Vec<Box<[u8]>>,
 }
+
+/// Whether there is a command of this name.
+type Known<'a> = &'a dyn Fn(&str) -> bool;
 
 /// All users.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl User {
         }
     }
 
-    fn allows(&self, command: &Command, args: &[&[u8]]) -> bool {
+    fn allows(&self, command: &Spec, args: &[&[u8]]) -> bool {
         self.rules.iter().fold(self.all_commands, |allowed, (allow, rule)| {
             let meant = match rule.strip_prefix('@') {
                 Some(category) => command.is_in(category),
@@ -133,7 +136,7 @@ impl User {
         words.join(" ")
     }
 
-    fn rule(&mut self, text: &str, commands: &Commands) -> Result<(), &'static str> {
+    fn rule(&mut self, text: &str, known: Known<'_>) -> Result<(), &'static str> {
         let full = self.rules.len() + self.keys.len() + self.channels.len() >= USER_RULES_MAX;
         match text.to_ascii_lowercase().as_str() {
             "on" => self.on = true,
@@ -146,7 +149,7 @@ impl User {
                 self.no_password = false;
                 self.passwords.clear();
             }
-            "allkeys" => return self.rule("~*", commands),
+            "allkeys" => return self.rule("~*", known),
             "resetkeys" => self.keys.clear(),
             "allchannels" => self.channels = vec![Box::from(&b"*"[..])],
             "resetchannels" => self.channels.clear(),
@@ -155,12 +158,12 @@ impl User {
             "reset" => *self = Self::default(),
             "clearselectors" | "sanitize-payload" | "skip-sanitize-payload" => {}
             _ if full => return Err("Too many rules"),
-            _ => return self.prefixed(text, commands),
+            _ => return self.prefixed(text, known),
         }
         Ok(())
     }
 
-    fn prefixed(&mut self, text: &str, commands: &Commands) -> Result<(), &'static str> {
+    fn prefixed(&mut self, text: &str, known: Known<'_>) -> Result<(), &'static str> {
         let Some((first, rest)) = text.split_at_checked(1) else { return Err("Syntax error") };
         match first {
             ">" => {
@@ -203,13 +206,10 @@ impl User {
             "+" | "-" => {
                 let rest = rest.to_ascii_lowercase();
                 match rest.strip_prefix('@') {
-                    Some(category) if !crate::command::is_category(category) => {
+                    Some(category) if !is_category(category) => {
                         return Err("Unknown command or category name in ACL");
                     }
-                    None if commands
-                        .find(rest.split('|').next().unwrap_or_default().as_bytes())
-                        .is_none() =>
-                    {
+                    None if !known(rest.split('|').next().unwrap_or_default()) => {
                         return Err("Unknown command or category name in ACL");
                     }
                     _ => {}
@@ -293,14 +293,14 @@ impl Acl {
     }
 
     /// Changes a user, or makes one; all rules or none.
-    pub(crate) fn set(&mut self, name: &str, rules: &[&[u8]], commands: &Commands) -> Result<(), Error> {
+    pub(crate) fn set(&mut self, name: &str, rules: &[&[u8]], known: Known<'_>) -> Result<(), Error> {
         if self.users.len() >= USERS_MAX && !self.users.contains_key(name) {
             return Err(Error::fixed("ERR too many users"));
         }
         let mut user = self.users.get(name).cloned().unwrap_or_default();
         for rule in rules {
             let text = String::from_utf8_lossy(rule);
-            user.rule(&text, commands)
+            user.rule(&text, known)
                 .map_err(|why| Error::new(format!("ERR Error in ACL SETUSER modifier '{text}': {why}")))?;
         }
         self.users.insert(name.to_owned(), user);
@@ -308,7 +308,7 @@ impl Acl {
     }
 
     /// Whether a user may run this command with these arguments.
-    pub(crate) fn check(&self, name: &str, _: usize, command: &Command, args: &[&[u8]]) -> Result<(), Error> {
+    pub(crate) fn check(&self, name: &str, _: usize, command: &Spec, args: &[&[u8]]) -> Result<(), Error> {
         let Some(user) = self.users.get(name) else {
             return Err(Error::fixed("NOPERM this user is gone"));
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::glob;
-use crate::keyspace::{Class, Keyspace, Policy};
+use crate::keyspace::{Class, Keyspace, Policy, Small};
 use crate::limits::{DATABASES, DATABASES_MAX};
 
 /// What a parameter takes.
@@ -125,6 +125,7 @@ impl Config {
             }
             let value = normal(&name, kind, &value).map_err(|why| failed(&name, &why))?;
             self.check_room(&name, &value)?;
+            new.extend(other_name(&name).map(|other| (other, value.clone())));
             new.push((name, value));
         }
         self.values.extend(new);
@@ -149,11 +150,24 @@ impl Config {
     /// Makes the keyspace as it says.
     pub(crate) fn apply(&self, keys: &mut Keyspace) {
         keys.memory_max = self.number("maxmemory");
+        keys.small = Small {
+            hash_entries: self.number("hash-max-listpack-entries"),
+            hash_bytes: self.number("hash-max-listpack-value"),
+            set_integers: self.number("set-max-intset-entries"),
+            zset_entries: self.number("zset-max-listpack-entries"),
+            zset_bytes: self.number("zset-max-listpack-value"),
+        };
         keys.samples = self.number("maxmemory-samples").max(1);
         keys.policy = Policy::parse(self.get("maxmemory-policy").unwrap_or_default()).unwrap_or_default();
         let events = self.get("notify-keyspace-events").unwrap_or_default();
         keys.notify = Class::parse(events.as_bytes()).unwrap_or_default();
     }
+}
+
+/// Some parameters have an older name, too.
+fn other_name(name: &str) -> Option<String> {
+    let names = [("ziplist", "listpack"), ("listpack", "ziplist")].map(|(from, to)| name.replace(from, to));
+    names.into_iter().find(|other| other != name && kind(other).is_some())
 }
 
 fn kind(name: &str) -> Option<Kind> {

@@ -6,38 +6,21 @@ use netdyno_resp::{Protocol, Reply};
 
 use crate::acl::Acl;
 use crate::blocking::Blocking;
-use crate::command::{Command, Commands, call};
+use crate::call::{call, try_again};
+use crate::command::{Command, Commands};
+use crate::commands;
 use crate::config::Config;
 use crate::error::Error;
+use crate::host::{Host, Wish};
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
+use crate::now::Now;
 use crate::pubsub::PubSub;
 use crate::random::Random;
-use crate::session::{Blocked, OnTimeout, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::slow::Slow;
+use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
-use crate::{Flags, Now};
-
-/// What a connection does after a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The next one.
-    Continue,
-    /// It ends once its output is sent.
-    Close,
-    /// It waits: its next command is executed after [`Output::Resume`].
-    Blocked,
-}
-
-/// What [`Engine::poll_output`] has for a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// To be sent: messages of channels.
-    Bytes(Vec<u8>),
-    /// To be sent; the blocked command is done with, the next one can be executed.
-    Resume(Vec<u8>),
-    /// To be sent, and then the connection ends.
-    Close(Vec<u8>),
-}
 
 /// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
 #[derive(Debug)]
@@ -55,9 +38,8 @@ impl Engine {
         let mut keys = Keyspace::new(config.databases(), seed);
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
-        let mut commands = Commands::new();
-        crate::host::add_commands(&mut commands);
-        let mut slow = crate::slow::Slow::default();
+        let commands = commands::all();
+        let mut slow = Slow::default();
         slow.configure(&config);
         let world = World {
             sessions: Sessions::default(),
@@ -67,7 +49,7 @@ impl Engine {
             config,
             totals: Totals::default(),
             pause: Pause::default(),
-            host: crate::host::Host::default(),
+            host: Host::default(),
             started_ms: 0,
             info: BTreeMap::new(),
             info_sources: BTreeMap::new(),
@@ -203,6 +185,72 @@ impl Engine {
         self.keys.dump(budget, out)
     }
 
+    /// Refuses commands that change something, with this error, until told otherwise.
+    pub fn refuse_writes(&mut self, error: Option<String>) {
+        self.world.host.refusal = error.map(String::into_boxed_str);
+    }
+
+    /// Whether there is an append-only file, and whether it is being rewritten.
+    pub fn set_log_state(&mut self, exists: bool, rewriting: bool) {
+        (self.world.host.has_log, self.world.host.rewriting) = (exists, rewriting);
+    }
+
+    /// What a command wants of the program; asked after each command, or after several.
+    #[inline]
+    pub fn take_wish(&mut self) -> Option<Wish> {
+        self.world.host.wish.take()
+    }
+
+    /// The parameters that `CONFIG SET` has set since this was asked last: some are the program's own.
+    #[inline]
+    pub fn take_configured(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.world.host.configured)
+    }
+
+    /// The greatest `maxclients` that CONFIG SET takes: what the program has made room for.
+    pub fn set_clients_max(&mut self, clients: usize) {
+        self.world.config.clients_max = Some(clients);
+    }
+
+    /// A parameter that the program cannot change while it runs: CONFIG SET takes the value that it has, and else says how to change it.
+    pub fn fix_config(&mut self, name: &str, remedy: &str) {
+        self.world.config.fixed.insert(name.to_ascii_lowercase(), remedy.to_owned());
+    }
+
+    /// Microseconds from any moment on, by which commands are timed for SLOWLOG and LATENCY. Without it those stay empty.
+    pub fn set_stopwatch(&mut self, now_us: fn() -> u64) {
+        self.world.slow.set_stopwatch(now_us);
+    }
+
+    /// Lines that INFO shows in a section, made when they are asked for. Each ends with CR and LF.
+    pub fn set_info_source(&mut self, section: &str, lines: fn() -> String) {
+        self.world.info_sources.insert(section.to_ascii_lowercase(), lines);
+    }
+
+    /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
+    /// fetched from memory side by side, not one after the other. Nothing changes but the time that the commands take.
+    #[inline]
+    pub fn warm(&self, id: SessionId, key: &[u8]) {
+        if let Some(session) = self.world.sessions.get(id) {
+            self.keys.warm(session.db, key);
+        }
+    }
+
+    /// Whether there are so many keys that [`warm`](Self::warm) is worthwhile.
+    #[inline]
+    pub fn wants_warmth(&self, id: SessionId) -> bool {
+        self.world.sessions.get(id).is_some_and(|session| self.keys.wants_warmth(session.db))
+    }
+
+    /// A session of the program's own, which may do everything: to execute an append-only file.
+    pub fn open_trusted(&mut self, now: Now) -> SessionId {
+        let id = self.open(now, "");
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            (session.authenticated, session.unrestricted) = (true, true);
+        }
+        id
+    }
+
     /// Keys in all databases, those included whose time is over and that nobody has asked for since.
     pub fn keys(&self) -> usize {
         (0..self.keys.databases()).map(|db| self.keys.sizes(db).0).sum()
@@ -232,11 +280,11 @@ impl Engine {
         let error = match (index, result) {
             (Some(index), Ok(Admitted::Run)) => {
                 let command = self.commands.get(index);
-                let begun_us = self.world.slow.begin(command);
+                let begun_us = self.world.slow.begin(&command.spec);
                 let outcome = call(&mut self.keys, &mut self.world, &self.commands, id, index, args, out);
                 if let Some(begun_us) = begun_us.filter(|_| outcome != Outcome::Blocked) {
                     let session = self.world.sessions.get(id);
-                    self.world.slow.end(begun_us, self.keys.now.unix_ms, command, args, session);
+                    self.world.slow.end(begun_us, self.keys.now.unix_ms, &command.spec, args, session);
                 }
                 return outcome;
             }
@@ -260,25 +308,25 @@ impl Engine {
     fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
         let command = self.commands.get(index);
         let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
-        session.last_command = (command.name, command.check(args)?);
-        if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
+        session.last_command = (command.spec.name, command.check(args)?);
+        if !session.authenticated && !command.spec.flags.contains(Flags::NO_AUTH) {
             return Err(Error::fixed("NOAUTH Authentication required."));
         }
-        if !session.unrestricted && !command.flags.contains(Flags::NO_AUTH) {
-            self.world.acl.check(&session.user, index, command, args)?;
+        if !session.unrestricted && !command.spec.flags.contains(Flags::NO_AUTH) {
+            self.world.acl.check(&session.user, index, &command.spec, args)?;
         }
-        if command.flags.contains(Flags::WRITE)
+        if command.spec.flags.contains(Flags::WRITE)
             && let Some(text) = &self.world.host.refusal
         {
             return Err(Error::new(text.as_ref()));
         }
         if self.keys.memory_max > 0 {
             let room = self.keys.make_room();
-            if !room && command.flags.contains(Flags::DENY_OOM) {
+            if !room && command.spec.flags.contains(Flags::DENY_OOM) {
                 return Err(Error::OUT_OF_MEMORY);
             }
             let queued = session.transaction.as_ref().is_some_and(|transaction| transaction.needs_memory);
-            if !room && queued && command.name == "exec" {
+            if !room && queued && command.spec.name == "exec" {
                 session.transaction = None;
                 let watched = std::mem::take(&mut session.watched);
                 self.keys.watch.forget(id, &watched);
@@ -289,25 +337,25 @@ impl Engine {
                 )));
             }
         }
-        if session.only_listens() && !command.flags.contains(Flags::LISTENER) {
+        if session.only_listens() && !command.spec.flags.contains(Flags::LISTENER) {
             return Err(Error::new(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
                  context",
-                command.name
+                command.spec.name
             )));
         }
         if let Some(transaction) = &mut session.transaction
-            && !command.ends_transaction()
+            && !command.spec.ends_transaction()
         {
-            if command.flags.contains(Flags::NO_MULTI) {
+            if command.spec.flags.contains(Flags::NO_MULTI) {
                 return Err(Error::fixed("ERR Command not allowed inside a transaction"));
             }
-            transaction.needs_memory |= command.flags.contains(Flags::DENY_OOM);
-            return crate::command::Context::queue(transaction, args).map(|()| Admitted::Queued);
+            transaction.needs_memory |= command.spec.flags.contains(Flags::DENY_OOM);
+            return transaction.queue(args).map(|()| Admitted::Queued);
         }
         let pause = self.world.pause;
-        let concerned = pause.all || command.flags.contains(Flags::WRITE) || command.name == "exec";
-        if pause.until_ms > self.keys.now.unix_ms && concerned && command.name != "client" {
+        let concerned = pause.all || command.spec.flags.contains(Flags::WRITE) || command.spec.name == "exec";
+        if pause.until_ms > self.keys.now.unix_ms && concerned && command.spec.name != "client" {
             let blocked = Blocked {
                 args: owned(args),
                 db: session.db,
@@ -350,13 +398,7 @@ impl Engine {
             }
             for key in std::mem::take(&mut self.keys.ready) {
                 for id in self.world.blocking.queue(&key) {
-                    if !crate::command::Context::try_again(
-                        &mut self.keys,
-                        &mut self.world,
-                        &self.commands,
-                        id,
-                        &key,
-                    ) {
+                    if !try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
                         break;
                     }
                 }

@@ -44,8 +44,11 @@
 #![forbid(unsafe_code)]
 
 mod acl;
+mod args;
 mod blocking;
+mod call;
 mod command;
+mod commands;
 mod config;
 mod engine;
 mod error;
@@ -53,26 +56,21 @@ mod glob;
 mod host;
 mod keyspace;
 mod limits;
+mod now;
 mod number;
 mod pubsub;
 mod random;
 mod session;
 mod slow;
+mod spec;
 mod world;
 
-pub use command::{Command, Context, Flags, Group, Keys, Run};
+pub use command::{Command, Context, Run};
 pub use config::Config;
-pub use engine::{Engine, Outcome, Output};
+pub use engine::Engine;
 pub use error::Error;
 pub use host::Wish;
 pub use keyspace::Policy;
-pub use session::SessionId;
-
-/// The time, from the caller: the core has no clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Now {
-    /// Milliseconds since 1970: what deadlines are kept in.
-    pub unix_ms: u64,
-    /// Microseconds of a clock that never goes back.
-    pub monotonic_us: u64,
-}
+pub use now::Now;
+pub use session::{Outcome, Output, SessionId};
+pub use spec::{Flags, Group, Keys};

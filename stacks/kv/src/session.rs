@@ -4,14 +4,37 @@ use std::collections::{BTreeSet, VecDeque};
 
 use netdyno_resp::{Protocol, Reply};
 
-use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX};
-use crate::{Now, Output};
+use crate::error::Error;
+use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX};
+use crate::now::Now;
 
 /// A connection, as the engine knows it. Never given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     index: u32,
     generation: u32,
+}
+
+/// What a connection does after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The next one.
+    Continue,
+    /// It ends once its output is sent.
+    Close,
+    /// It waits: its next command is executed after [`Output::Resume`].
+    Blocked,
+}
+
+/// What [`crate::Engine::poll_output`] has for a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// To be sent: messages of channels.
+    Bytes(Vec<u8>),
+    /// To be sent; the blocked command is done with, the next one can be executed.
+    Resume(Vec<u8>),
+    /// To be sent, and then the connection ends.
+    Close(Vec<u8>),
 }
 
 /// Commands between MULTI and EXEC.
@@ -23,6 +46,20 @@ pub(crate) struct Transaction {
     pub(crate) needs_memory: bool,
     /// One of them was refused: EXEC will be, too.
     pub(crate) spoiled: bool,
+}
+
+impl Transaction {
+    /// Keeps a command for EXEC.
+    pub(crate) fn queue(&mut self, args: &[&[u8]]) -> Result<(), Error> {
+        let bytes: usize = args.iter().map(|arg| arg.len() + size_of::<usize>() * 4).sum();
+        self.bytes += bytes;
+        if self.commands.len() >= TRANSACTION_COMMANDS_MAX || self.bytes > TRANSACTION_BYTES_MAX {
+            self.bytes -= bytes;
+            return Err(Error::fixed("ERR transaction is too large, send EXEC or DISCARD"));
+        }
+        self.commands.push(owned(args));
+        Ok(())
+    }
 }
 
 /// Arguments that outlive the input they came in.

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::command::{Command, Flags, is};
+use crate::args::is;
 use crate::config::Config;
 use crate::limits::{
     LATENCY_SAMPLES, SLOWLOG_ARGUMENT_BYTES, SLOWLOG_ARGUMENTS, SLOWLOG_MAX, TIMED_ALL_BELOW_US,
 };
 use crate::session::Session;
+use crate::spec::{Flags, Spec};
 
 /// What stands where a password may have been.
 const REDACTED: &[u8] = b"(redacted)";
@@ -78,7 +79,7 @@ impl Slow {
 
     /// The time, where this command is to be timed.
     #[inline]
-    pub(crate) fn begin(&self, command: &Command) -> Option<u64> {
+    pub(crate) fn begin(&self, command: &Spec) -> Option<u64> {
         let quick = command.flags.contains(Flags::FAST) || command.name == "set";
         match self.timed {
             Timed::None => None,
@@ -92,7 +93,7 @@ impl Slow {
         &mut self,
         begun_us: u64,
         unix_ms: u64,
-        command: &Command,
+        command: &Spec,
         args: &[&[u8]],
         session: Option<&Session>,
     ) {

@@ -1,23 +1,26 @@
-//! The file itself, and the one that is to take its place.
+//! The file itself, as a storage, and the one that is to take its place.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::AofSettings;
+use super::{AofSettings, Fsync, replay};
 use crate::AofError;
-use crate::limits::KEPT_LOG_BYTES;
+use crate::storage::{Background, Loader, Occasion, Rewrite, Storage, StorageError};
 
 #[derive(Debug)]
-pub(super) struct LogFile {
-    pub(super) file: File,
+pub(crate) struct LogFile {
+    settings: AofSettings,
+    pub(crate) file: File,
     pub(super) path: PathBuf,
     /// Bytes of whole commands. What stands behind them is of a write that failed.
     pub(super) length: u64,
     /// The length after the last rewrite.
     pub(super) base: u64,
-    /// What was taken over and is not in the file yet.
-    unwritten: Vec<u8>,
+    /// Something was written and not synced yet.
+    pub(crate) unsynced: bool,
+    /// What is synced in the background is the new file.
+    syncs_new: bool,
     /// There may be something behind `length`.
     torn: bool,
     /// A sync failed: what the file has is not known any more.
@@ -34,7 +37,7 @@ struct NewFile {
 }
 
 impl LogFile {
-    pub(super) fn open(settings: &AofSettings) -> Result<Self, AofError> {
+    pub(crate) fn open(settings: AofSettings) -> Result<Self, AofError> {
         let path = settings.directory.join(&settings.file_name);
         let failed = |action, source| AofError::Io { action, path: path.clone(), source };
         let file = options().open(&path).map_err(|source| failed("open", source))?;
@@ -48,11 +51,13 @@ impl LogFile {
         let length = file.metadata().map_err(|source| failed("ask for the length of", source))?.len();
         sync_directory(&path).map_err(|source| failed("sync the directory of", source))?;
         Ok(Self {
+            settings,
             file,
             path,
             length,
             base: length,
-            unwritten: Vec::new(),
+            unsynced: false,
+            syncs_new: false,
             torn: false,
             unknown: false,
             error: None,
@@ -68,109 +73,145 @@ impl LogFile {
         Ok(())
     }
 
-    /// Takes bytes over, to be written.
-    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) {
-        if self.unwritten.is_empty() {
-            std::mem::swap(&mut self.unwritten, bytes);
-        } else {
-            self.unwritten.append(bytes);
-        }
-    }
-
-    /// Writes what was taken over: all of it, or nothing.
-    pub(super) fn write(&mut self) -> io::Result<()> {
-        let written = self.try_write();
-        if let Err(error) = &written {
-            self.error = Some(copy(error));
-            // If even this fails, it is tried again before the next write.
-            self.torn = self.file.set_len(self.length).is_err();
-        }
-        written
-    }
-
-    fn try_write(&mut self) -> io::Result<()> {
+    /// Writes all of it, or nothing.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.unknown {
             return Err(self.error.as_ref().map_or(io::ErrorKind::Other.into(), copy));
         }
+        if let Err(error) = self.try_write(bytes) {
+            // If even this fails, it is tried again before the next write.
+            self.torn = self.file.set_len(self.length).is_err();
+            return Err(error);
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.torn {
             self.file.set_len(self.length)?;
             self.torn = false;
         }
-        self.file.write_all(&self.unwritten)?;
-        self.length += self.unwritten.len() as u64;
-        self.unwritten.clear();
-        self.unwritten.shrink_to(KEPT_LOG_BYTES);
-        Ok(())
+        self.file.write_all(bytes)
     }
 
-    pub(super) fn sync(&mut self) -> io::Result<()> {
+    /// Where the policy says so.
+    fn sync(&mut self) -> io::Result<()> {
+        if self.settings.fsync != Fsync::Always {
+            self.unsynced = true;
+            return Ok(());
+        }
         self.file.sync_data().inspect_err(|error| self.sync_failed(error))
     }
 
     /// The kernel may have thrown away what it could not write, and would call a second try a success.
-    pub(super) fn sync_failed(&mut self, error: &io::Error) {
+    pub(crate) fn sync_failed(&mut self, error: &io::Error) {
         self.unknown = true;
         self.error = Some(copy(error));
     }
 
     /// What is wrong, and what helps.
-    pub(super) fn trouble(&self) -> String {
-        let error = self.error.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
+    fn trouble(&self, error: &io::Error) -> StorageError {
         let remedy =
             if self.unknown { "restart the server" } else { "make room; it is tried again every second" };
-        format!("{error} ({}): {remedy}", self.path.display())
+        format!("{error} ({}): {remedy}", self.path.display()).into()
     }
 
-    /// Writes to the file that is to take this one's place.
-    pub(super) fn write_new(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.try_write_new(bytes);
-        if written.is_err() {
-            self.drop_new();
+    fn begin_new(&mut self) -> io::Result<()> {
+        if self.new.is_none() {
+            let path = new_path(&self.path);
+            let file = options().truncate(false).open(&path)?;
+            file.set_len(0)?;
+            file.try_lock().map_err(io::Error::from)?;
+            self.new = Some(NewFile { file, path, length: 0 });
         }
-        written
+        Ok(())
+    }
+}
+
+impl Storage for LogFile {
+    fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError> {
+        Ok(replay::replay(self, loader)?)
     }
 
-    fn try_write_new(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let new = match &mut self.new {
-            Some(new) => new,
-            None => {
-                let path = new_path(&self.path);
-                let file = options().truncate(false).open(&path)?;
-                file.set_len(0)?;
-                file.try_lock().map_err(io::Error::from)?;
-                self.new.insert(NewFile { file, path, length: 0 })
-            }
+    fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError> {
+        self.write(changes).and_then(|()| self.sync()).map_err(|error| self.trouble(&error))
+    }
+
+    /// Whatever the policy, at the end all is synced.
+    fn background(&mut self, occasion: Occasion) -> Option<Background> {
+        let file = match occasion {
+            Occasion::BeforeFinish => self.new.as_ref()?.file.try_clone(),
+            Occasion::EverySecond if self.settings.fsync != Fsync::EverySecond => return None,
+            _ if !std::mem::take(&mut self.unsynced) => return None,
+            _ => self.file.try_clone(),
         };
-        new.file.write_all(bytes)?;
-        new.length += bytes.len() as u64;
+        self.syncs_new = occasion == Occasion::BeforeFinish;
+        Some(Box::new(move || file?.sync_data()))
+    }
+
+    fn background_done(&mut self, result: io::Result<()>) -> Result<(), StorageError> {
+        let Err(error) = result else { return Ok(()) };
+        // What a new file lacks is not missing in the old one.
+        if !self.syncs_new {
+            self.sync_failed(&error);
+        }
+        Err(self.trouble(&error))
+    }
+
+    fn rewrite(&mut self) -> Option<&mut dyn Rewrite> {
+        Some(self)
+    }
+
+    /// What was promised before is kept: a sync is of the whole file.
+    fn set(&mut self, parameter: &str, value: &str) {
+        self.settings.fsync = match (parameter, value) {
+            ("appendfsync", "always") => Fsync::Always,
+            ("appendfsync", "everysec") => Fsync::EverySecond,
+            ("appendfsync", "no") => Fsync::No,
+            _ => return,
+        };
+    }
+
+    fn name(&self) -> &'static str {
+        "AOF file"
+    }
+}
+
+impl Rewrite for LogFile {
+    fn is_due(&self) -> bool {
+        let percent = self.settings.rewrite_percent;
+        let enough = self.base.saturating_add(self.base / 100 * percent);
+        percent > 0 && self.length >= self.settings.rewrite_min_bytes && self.length > enough
+    }
+
+    fn write(&mut self, part: &[u8]) -> Result<(), StorageError> {
+        self.begin_new()?;
+        let Some(new) = &mut self.new else { return Ok(()) };
+        new.file.write_all(part)?;
+        new.length += part.len() as u64;
         Ok(())
     }
 
-    pub(super) fn drop_new(&mut self) {
+    fn finish(&mut self) -> Result<(), StorageError> {
+        let Some(new) = &self.new else { return Ok(()) };
+        new.file.sync_all()?;
+        fs::rename(&new.path, &self.path)?;
+        if let Some(new) = self.new.take() {
+            (self.file, self.length, self.base) = (new.file, new.length, new.length);
+            (self.torn, self.unknown, self.unsynced, self.error) = (false, false, false, None);
+        }
+        // The file has its new name, but it is not known for how long.
+        if let Err(error) = sync_directory(&self.path) {
+            self.sync_failed(&error);
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self) {
         if let Some(new) = self.new.take() {
             let _ = fs::remove_file(new.path);
         }
-    }
-
-    /// The new file, to sync what it has so far without anybody waiting.
-    pub(super) fn new_file(&self) -> Option<io::Result<File>> {
-        self.new.as_ref().map(|new| new.file.try_clone())
-    }
-
-    /// The new file has all that this one has and is to get: it takes its place.
-    pub(super) fn switch(&mut self) -> io::Result<()> {
-        let Some(new) = &self.new else { return Ok(()) };
-        let switched = new.file.sync_all().and_then(|()| fs::rename(&new.path, &self.path));
-        if switched.is_err() {
-            self.drop_new();
-            return switched;
-        }
-        if let Some(new) = self.new.take() {
-            (self.file, self.length, self.base) = (new.file, new.length, new.length);
-            self.unwritten.clear();
-            (self.torn, self.unknown, self.error) = (false, false, None);
-        }
-        sync_directory(&self.path)
     }
 }
 

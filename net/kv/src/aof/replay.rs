@@ -2,71 +2,36 @@
 
 use std::io::Read;
 
-use netdyno_kv_core::{Engine, Now, SessionId};
-use netdyno_resp::{Args, Progress, RequestLimits, RequestParser};
+use netdyno_resp::{Args, Progress, RequestParser};
 
 use super::file::LogFile;
 use crate::AofError;
 use crate::limits::REPLAY_READ_BYTES;
+use crate::storage::{Loader, no_limits};
 
-/// What was found in an append-only file at the start.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Replayed {
-    /// Commands that were executed.
-    pub commands: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Bytes that were cut off at the end: a command that is not whole, a transaction without its end, zeros.
-    pub cut_bytes: u64,
-    /// Commands that failed. They had not, when they were written.
-    pub refused: u64,
-    /// What the first of them said.
-    pub first_refusal: Option<String>,
-}
-
-struct Replay<'a> {
-    engine: &'a mut Engine,
-    session: SessionId,
-    done: Replayed,
+struct Replay<'a, 'b> {
+    loader: &'a mut Loader<'b>,
+    /// Bytes of whole commands so far.
+    bytes: u64,
     /// Where a transaction began that has not ended.
     transaction: Option<u64>,
-    out: Vec<u8>,
 }
 
-/// The only time there is: no deadline passes.
-const NOW: Now = Now { unix_ms: 0, monotonic_us: 0 };
-
-pub(super) fn replay(file: &mut LogFile, engine: &mut Engine) -> Result<Replayed, AofError> {
-    let session = engine.open_trusted(NOW);
-    let mut replay =
-        Replay { engine, session, done: Replayed::default(), transaction: None, out: Vec::new() };
-    let result = replay.run(file);
-    let Replay { mut done, transaction, .. } = replay;
-    engine.close(session);
-    while engine.poll_output().is_some() {}
-    result?;
-    done.bytes = transaction.unwrap_or(done.bytes);
-    done.cut_bytes = file.length - done.bytes;
-    if done.cut_bytes > 0 {
-        file.cut(done.bytes)?;
+pub(super) fn replay(file: &mut LogFile, loader: &mut Loader<'_>) -> Result<(), AofError> {
+    let mut replay = Replay { loader, bytes: 0, transaction: None };
+    replay.run(file)?;
+    let whole = replay.transaction.unwrap_or(replay.bytes);
+    let found = &mut loader.found;
+    (found.bytes, found.cut_bytes) = (whole, file.length - whole);
+    if found.cut_bytes > 0 {
+        file.cut(whole)?;
     }
-    Ok(done)
+    Ok(())
 }
 
-/// None: what was written was within bounds then.
-fn limits() -> RequestLimits {
-    let most = u32::MAX as usize;
-    RequestLimits {
-        max_request_bytes: most,
-        max_bulk_bytes: most,
-        max_arguments: most,
-        ..RequestLimits::default()
-    }
-}
-
-impl Replay<'_> {
+impl Replay<'_, '_> {
     fn run(&mut self, file: &mut LogFile) -> Result<(), AofError> {
-        let (mut parser, mut args) = (RequestParser::new(limits()), Args::default());
+        let (mut parser, mut args) = (RequestParser::new(no_limits()), Args::default());
         let (mut input, mut at) = (Vec::new(), 0);
         loop {
             let rest = &input[at..];
@@ -85,7 +50,7 @@ impl Replay<'_> {
                 Progress::Complete(bytes) => {
                     self.execute(&args.iter(rest).collect::<Vec<_>>());
                     at += bytes;
-                    self.done.bytes += bytes as u64;
+                    self.bytes += bytes as u64;
                 }
                 Progress::Partial(_) if zeros && rest.iter().any(|byte| *byte != 0) => {
                     return Err(self.damaged(file, "zeros, and something after them".into()));
@@ -109,7 +74,7 @@ impl Replay<'_> {
     /// length of what was written, without all of its blocks.
     fn is_torn_before_zeros(&self, file: &mut LogFile, rest: &[u8]) -> Result<bool, AofError> {
         let begin = rest.len() - rest.iter().rev().take_while(|byte| **byte == 0).count();
-        let partial = RequestParser::new(limits()).parse(&rest[..begin], &mut Args::default());
+        let partial = RequestParser::new(no_limits()).parse(&rest[..begin], &mut Args::default());
         if begin == rest.len() || !matches!(partial, Ok(Progress::Partial(_))) {
             return Ok(false);
         }
@@ -133,21 +98,14 @@ impl Replay<'_> {
     fn execute(&mut self, args: &[&[u8]]) {
         let Some(name) = args.first() else { return };
         if name.eq_ignore_ascii_case(b"MULTI") {
-            self.transaction = Some(self.done.bytes);
+            self.transaction = Some(self.bytes);
         } else if name.eq_ignore_ascii_case(b"EXEC") {
             self.transaction = None;
         }
-        self.out.clear();
-        self.engine.execute(NOW, self.session, args, &mut self.out);
-        self.done.commands += 1;
-        if self.out.first() == Some(&b'-') {
-            self.done.refused += 1;
-            let text = || String::from_utf8_lossy(&self.out[1..]).trim_end().to_owned();
-            self.done.first_refusal.get_or_insert_with(text);
-        }
+        self.loader.execute(args);
     }
 
     fn damaged(&self, file: &LogFile, reason: String) -> AofError {
-        AofError::Damaged { path: file.path.clone(), offset: self.done.bytes, reason }
+        AofError::Damaged { path: file.path.clone(), offset: self.bytes, reason }
     }
 }

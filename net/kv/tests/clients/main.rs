@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod order;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,7 @@
 //! What a command does with each of its keys: a user can have the right to read some and to write others.
 
-use crate::command::{Command, Flags, is};
+use crate::args::is;
+use crate::spec::{Flags, Spec};
 
 /// Commands that change a key and tell what was in it, or put that elsewhere.
 const TELLING: [&str; 33] = [
@@ -52,7 +53,7 @@ pub(super) struct KeyUse {
 
 impl KeyUse {
     /// What a command does with the key that stands at `at` among its arguments.
-    pub(super) fn of(command: &Command, at: usize, args: &[&[u8]]) -> Self {
+    pub(super) fn of(command: &Spec, at: usize, args: &[&[u8]]) -> Self {
         let (reads, writes) = match command.name {
             _ if !command.flags.contains(Flags::WRITE) => (true, false),
             "copy" | "sort" if at == 1 => (true, false),

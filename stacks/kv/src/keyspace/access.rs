@@ -1,7 +1,7 @@
 //! When or how often a key was used, in 24 bits: what eviction goes by.
 
-use super::Entry;
-use crate::Now;
+use super::value::Entry;
+use crate::now::Now;
 use crate::random::Random;
 
 /// What goes first when memory is full (`maxmemory-policy`).

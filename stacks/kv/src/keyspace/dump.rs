@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use netdyno_resp::{Protocol, Reply, write_command};
 
-use super::{Entry, Keyspace, Value};
+use super::{Entry, Keyspace, Member, Value};
 
 /// Elements of a list, hash or set that one command holds.
 const ELEMENTS_PER_COMMAND: usize = 64;
@@ -85,26 +85,16 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     write_command(out, &[b"DEL", key]);
     match entry.value() {
         Some(Value::List(list)) => {
-            write_elements(
-                out,
-                b"RPUSH",
-                key,
-                list.len(),
-                list.iter().map(|element| [Some(element.as_slice()), None]),
-            );
+            let elements = list.iter().map(|element| [Some(Member::Text(element)), None]);
+            write_elements(out, b"RPUSH", key, list.len(), elements);
         }
         Some(Value::Set(set)) => {
-            write_elements(
-                out,
-                b"SADD",
-                key,
-                set.0.len(),
-                set.0.iter().map(|member| [Some(member.key()), None]),
-            );
+            write_elements(out, b"SADD", key, set.len(), set.iter().map(|member| [Some(member), None]));
         }
         Some(Value::Hash(hash)) => {
-            let fields = hash.0.iter().map(|field| [Some(field.key()), field.string()]);
-            write_elements(out, b"HSET", key, hash.0.len(), fields);
+            let text = |text| Some(Member::Text(text));
+            let fields = hash.iter().map(|field| [text(field.name), text(field.value)]);
+            write_elements(out, b"HSET", key, hash.len(), fields);
         }
         Some(Value::Zset(zset)) => {
             let mut reply = Reply::new(out, Protocol::Resp2);
@@ -118,7 +108,7 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
                     reply.bulk(key);
                 }
                 reply.bulk_double(scored.score);
-                reply.bulk(scored.member());
+                reply.bulk(scored.member);
             }
         }
         Some(Value::Text(_)) | None => {}
@@ -133,7 +123,7 @@ fn write_elements<'a>(
     name: &[u8],
     key: &[u8],
     mut left: usize,
-    elements: impl Iterator<Item = [Option<&'a [u8]>; 2]>,
+    elements: impl Iterator<Item = [Option<Member<'a>>; 2]>,
 ) {
     let mut reply = Reply::new(out, Protocol::Resp2);
     for (at, element) in elements.enumerate() {
@@ -145,6 +135,6 @@ fn write_elements<'a>(
             reply.bulk(name);
             reply.bulk(key);
         }
-        element.into_iter().flatten().for_each(|word| reply.bulk(word));
+        element.into_iter().flatten().for_each(|word| reply.bulk(word.as_slice()));
     }
 }

@@ -1,10 +1,9 @@
-//! One entry of a table: a key with what belongs to it, 32 bytes in all.
+//! One entry of a table: a key with what belongs to it, 32 bytes in all, whatever else its values can be.
 //!
 //! Key and value stand in the entry itself while they are short together, else in one allocation, a deadline included. Only
 //! lists, hashes, sets, sorted sets and strings that grow are objects of their own.
 
-use super::allocation_bytes;
-use super::value::{Object, Value};
+use super::weight::allocation_bytes;
 
 /// Bytes of key and value together that need no allocation.
 pub(crate) const INLINE_BYTES: usize = 22;
@@ -15,8 +14,47 @@ const HAS_DEADLINE: u32 = 1 << 31;
 /// Strings that are appended to grow in place from this size on.
 const GROWING_BYTES: usize = 64;
 
+/// What a value can be beside a short string. A string that grows always can be one.
+pub(crate) trait Content: Clone {
+    fn of_text(text: Vec<u8>) -> Self;
+    fn text(&self) -> Option<&[u8]>;
+    fn text_mut(&mut self) -> Option<&mut Vec<u8>>;
+    /// Bytes on the heap.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// Strings alone.
+impl Content for Vec<u8> {
+    fn of_text(text: Vec<u8>) -> Self {
+        text
+    }
+
+    fn text(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    fn text_mut(&mut self) -> Option<&mut Vec<u8>> {
+        Some(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.capacity()
+    }
+}
+
+/// An entry whose values are strings.
+pub(crate) type TextEntry = Entry<Vec<u8>>;
+
+/// A value that has a place of its own, with its key and deadline.
+#[derive(Debug)]
+struct Object<V> {
+    key: Box<[u8]>,
+    deadline: Option<u64>,
+    value: V,
+}
+
 #[derive(Debug, Default)]
-enum Body {
+enum Body<V> {
     #[default]
     Vacant,
     Inline {
@@ -25,29 +63,35 @@ enum Body {
     },
     /// Head, deadline if there is one, key, value.
     Packed(Box<[u8]>),
-    Object(Box<Object>),
+    Object(Box<Object<V>>),
 }
 
 /// A slot of a table, vacant or taken. Aligned, so that none lies across two cache lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(32))]
-pub(crate) struct Entry {
+pub(crate) struct Entry<V> {
     hash: u32,
     /// When or how often it was used: 24 bits, as the eviction policy reads them.
     access: [u8; 3],
     /// Of an inline entry.
     key_len: u8,
-    body: Body,
+    body: Body<V>,
 }
 
-impl Entry {
+impl<V> Default for Entry<V> {
+    fn default() -> Self {
+        Self { hash: 0, access: [0; 3], key_len: 0, body: Body::Vacant }
+    }
+}
+
+impl<V: Content> Entry<V> {
     pub(crate) fn text(hash: u32, key: &[u8], value: &[u8]) -> Self {
         let mut entry = Self { hash, ..Self::default() };
         entry.pack(key, value, None);
         entry
     }
 
-    pub(crate) fn object(hash: u32, key: &[u8], value: Value) -> Self {
+    pub(crate) fn object(hash: u32, key: &[u8], value: V) -> Self {
         let body = Body::Object(Box::new(Object { key: key.into(), deadline: None, value }));
         Self { hash, body, ..Self::default() }
     }
@@ -110,10 +154,7 @@ impl Entry {
                 Some(&bytes[start..start + usize::from(*value_len)])
             }
             Body::Packed(blob) => Some(&blob[packed(blob).1..]),
-            Body::Object(object) => match &object.value {
-                Value::Text(text) => Some(text),
-                _ => None,
-            },
+            Body::Object(object) => object.value.text(),
         }
     }
 
@@ -129,22 +170,19 @@ impl Entry {
                 let start = packed(blob).1;
                 Some(&mut blob[start..])
             }
-            Body::Object(object) => match &mut object.value {
-                Value::Text(text) => Some(text),
-                _ => None,
-            },
+            Body::Object(object) => object.value.text_mut().map(Vec::as_mut_slice),
         }
     }
 
     /// What is no string, or a string that grows.
-    pub(crate) fn value(&self) -> Option<&Value> {
+    pub(crate) fn value(&self) -> Option<&V> {
         match &self.body {
             Body::Object(object) => Some(&object.value),
             _ => None,
         }
     }
 
-    pub(crate) fn value_mut(&mut self) -> Option<&mut Value> {
+    pub(crate) fn value_mut(&mut self) -> Option<&mut V> {
         match &mut self.body {
             Body::Object(object) => Some(&mut object.value),
             _ => None,
@@ -184,13 +222,10 @@ impl Entry {
                 let mut text = Vec::with_capacity(length);
                 text.extend_from_slice(self.string()?);
                 let (key, deadline) = (self.key().into(), self.deadline());
-                self.body = Body::Object(Box::new(Object { key, deadline, value: Value::Text(text) }));
+                self.body = Body::Object(Box::new(Object { key, deadline, value: V::of_text(text) }));
             }
             match &mut self.body {
-                Body::Object(object) => match &mut object.value {
-                    Value::Text(text) => text.resize(length, 0),
-                    _ => return None,
-                },
+                Body::Object(object) => object.value.text_mut()?.resize(length, 0),
                 _ => {
                     let mut text = self.string()?.to_vec();
                     text.resize(length, 0);
@@ -234,7 +269,7 @@ impl Entry {
             Body::Vacant | Body::Inline { .. } => 0,
             Body::Packed(blob) => allocation_bytes(blob.len()),
             Body::Object(object) => {
-                allocation_bytes(size_of::<Object>())
+                allocation_bytes(size_of::<Object<V>>())
                     + allocation_bytes(object.key.len())
                     + object.value.memory_bytes()
             }
@@ -283,8 +318,8 @@ mod tests {
 
     #[test]
     fn thirty_two_bytes() {
-        assert_eq!(size_of::<Entry>(), 32);
-        let entry = Entry::text(7, b"key:000000000001", b"abc");
+        assert_eq!(size_of::<TextEntry>(), 32);
+        let entry = TextEntry::text(7, b"key:000000000001", b"abc");
         assert_eq!(
             (entry.key(), entry.string(), entry.heap_bytes()),
             (&b"key:000000000001"[..], Some(&b"abc"[..]), 0)
@@ -296,7 +331,7 @@ mod tests {
         for key_len in [0, 1, 16, 22, 23, 300] {
             for lengths in [[0, 3, 22], [3, 100, 2], [70_000, 1, 5]] {
                 let key = vec![b'k'; key_len];
-                let mut entry = Entry::text(1, &key, b"first");
+                let mut entry = TextEntry::text(1, &key, b"first");
                 for (i, length) in lengths.into_iter().enumerate() {
                     let value = vec![b'v'; length];
                     entry.set_string(&value);

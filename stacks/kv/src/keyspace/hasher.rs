@@ -1,16 +1,18 @@
 //! Hashes of keys, with a secret: whoever does not know it cannot choose keys that collide.
 
 use std::hash::{BuildHasher, Hasher as _};
+use std::sync::Arc;
 
 use crate::random::Random;
 
-/// The same for all tables of an engine.
+/// The same for all tables of an engine, so that small values need no more of it than a pointer.
 #[derive(Clone)]
-pub(crate) struct Hasher(ahash::RandomState);
+pub(crate) struct Hasher(Arc<ahash::RandomState>);
 
 impl Hasher {
     pub(crate) fn new(random: &mut Random) -> Self {
-        Self(ahash::RandomState::with_seeds(random.next(), random.next(), random.next(), random.next()))
+        let seeds = [(); 4].map(|()| random.next());
+        Self(Arc::new(ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3])))
     }
 
     pub(crate) fn hash(&self, key: &[u8]) -> u32 {

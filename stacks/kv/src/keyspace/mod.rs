@@ -5,40 +5,43 @@ mod deadlines;
 mod dump;
 mod entry;
 mod evict;
+mod hash;
 mod hasher;
+mod list;
 mod log;
 mod notify;
+mod packed;
 mod segment;
 mod sequence;
+mod set;
 mod short;
 mod table;
 mod value;
 mod warm;
 mod watch;
+mod weight;
 mod zset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use access::Policy;
 pub(crate) use dump::Dump;
-pub(crate) use entry::Entry;
+pub(crate) use hash::{Hash, Small};
 pub(crate) use hasher::Hasher;
+pub(crate) use list::List;
 pub(crate) use log::Log;
 pub(crate) use notify::{Class, Event};
+pub(crate) use set::{Member, Set};
 pub(crate) use short::Short;
-pub(crate) use table::{Position, Table};
-pub(crate) use value::{Hash, Kind, List, Set, Value};
+pub(crate) use table::Position;
+use value::Table;
+pub(crate) use value::{Entry, Kind, Value};
 pub(crate) use watch::Watch;
-pub(crate) use zset::{Scored, Zset};
+pub(crate) use zset::{Ranked, Scored, Zset};
 
-use crate::Now;
 use crate::error::Error;
+use crate::now::Now;
 use crate::random::Random;
-
-/// What an allocation of so many bytes takes, about: a word of the allocator's, in steps of 16, at least 32.
-fn allocation_bytes(bytes: usize) -> usize {
-    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
-}
 
 /// What a place among the deadlines takes, about.
 const DEADLINE_BYTES: usize = 24;
@@ -102,6 +105,8 @@ pub(crate) struct Keyspace {
     pub(crate) policy: Policy,
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
+    /// Which hashes and sets keep an order.
+    pub(crate) small: Small,
     pub(crate) active_expiry: bool,
     pub(crate) dump: Option<Dump>,
 }
@@ -129,6 +134,7 @@ impl Keyspace {
             policy: Policy::default(),
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
+            small: Small::default(),
             active_expiry: true,
             dump: None,
         }

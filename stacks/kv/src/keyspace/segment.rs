@@ -1,13 +1,13 @@
 //! A part of a table: entries in the order of their hashes, with gaps.
 
-use super::entry::Entry;
+use super::entry::{Content, Entry};
 
 /// Entries whose hashes begin with the same `depth` bits.
-#[derive(Debug, Default)]
-pub(crate) struct Segment {
+#[derive(Debug)]
+pub(crate) struct Segment<V> {
     depth: u32,
     len: u32,
-    slots: Vec<Entry>,
+    slots: Vec<Entry<V>>,
 }
 
 /// Of sixteen slots, so many are taken at the most.
@@ -17,7 +17,13 @@ const WARM_SLOTS: usize = 2;
 /// Slots of a segment that has its first entries.
 const SLOTS_MIN: usize = 4;
 
-impl Segment {
+impl<V> Default for Segment<V> {
+    fn default() -> Self {
+        Self { depth: 0, len: 0, slots: Vec::new() }
+    }
+}
+
+impl<V: Content> Segment<V> {
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
@@ -26,11 +32,11 @@ impl Segment {
         self.len
     }
 
-    pub(crate) fn slots(&self) -> &[Entry] {
+    pub(crate) fn slots(&self) -> &[Entry<V>] {
         &self.slots
     }
 
-    pub(crate) fn slot_mut(&mut self, slot: usize) -> &mut Entry {
+    pub(crate) fn slot_mut(&mut self, slot: usize) -> &mut Entry<V> {
         &mut self.slots[slot]
     }
 
@@ -64,7 +70,7 @@ impl Segment {
     }
 
     /// The first entry with this hash that is meant.
-    pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry) -> bool) -> Option<usize> {
+    pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry<V>) -> bool) -> Option<usize> {
         let home = self.lower_bound(hash);
         let run = self.slots[home..].iter().take_while(|entry| !entry.is_vacant() && entry.hash() <= hash);
         run.enumerate()
@@ -78,7 +84,7 @@ impl Segment {
     }
 
     /// Gives the entry back if there is no gap behind its place.
-    pub(crate) fn insert(&mut self, entry: Entry) -> Result<(), Entry> {
+    pub(crate) fn insert(&mut self, entry: Entry<V>) -> Result<(), Entry<V>> {
         let mut at = self.home(entry.hash());
         while at < self.slots.len() && !self.slots[at].is_vacant() && self.slots[at].hash() <= entry.hash() {
             at += 1;
@@ -90,7 +96,7 @@ impl Segment {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, slot: usize) -> Entry {
+    pub(crate) fn remove(&mut self, slot: usize) -> Entry<V> {
         let removed = std::mem::take(&mut self.slots[slot]);
         self.len -= 1;
         // What stands behind its home moves up, so that no gap cuts it off.
@@ -124,7 +130,7 @@ impl Segment {
         Self::filled(self.depth, upper)
     }
 
-    fn filled(depth: u32, entries: Vec<Entry>) -> Self {
+    fn filled(depth: u32, entries: Vec<Entry<V>>) -> Self {
         let mut segment = Self { depth, len: 0, slots: Vec::new() };
         let slots = entries.len() * 8 / 5 + SLOTS_MIN;
         segment.fill(entries, slots);
@@ -137,7 +143,7 @@ impl Segment {
     }
 
     /// Lays out entries that are in order.
-    fn fill(&mut self, entries: Vec<Entry>, slots: usize) {
+    fn fill(&mut self, entries: Vec<Entry<V>>, slots: usize) {
         let mut slots = slots.max(entries.len());
         let last = |slots: usize| {
             let mut next = 0;

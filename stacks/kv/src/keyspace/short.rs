@@ -1,6 +1,6 @@
 //! A byte string that needs no allocation while it is short: elements of lists and sorted sets.
 
-use super::allocation_bytes;
+use super::weight::{Weigh, allocation_bytes};
 
 /// Bytes that fit without an allocation.
 const INLINE_BYTES: usize = 22;
@@ -28,12 +28,6 @@ impl Short {
             Self::Boxed(bytes) => bytes,
         }
     }
-}
-
-/// What a value holds beside its own place.
-pub(crate) trait Weigh {
-    /// Bytes on the heap.
-    fn heap_bytes(&self) -> usize;
 }
 
 impl Weigh for Short {

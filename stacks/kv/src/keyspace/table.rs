@@ -5,7 +5,7 @@
 //! Since the order never changes, a scan's cursor is a hash: whoever goes through in steps sees all that was there throughout,
 //! whatever grew or shrank meanwhile.
 
-use super::entry::Entry;
+use super::entry::{Content, Entry};
 use super::hasher::Hasher;
 use super::segment::Segment;
 use crate::limits::{DIRECTORY_BITS_MAX, RANDOM_TRIES, SCAN_SLOTS_PER_ELEMENT, SEGMENT_ENTRIES_MAX};
@@ -20,7 +20,7 @@ pub(crate) struct Position {
 
 /// Entries by their keys.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct Table<V> {
     hasher: Hasher,
     len: usize,
     /// Bytes that the entries hold, and the slots.
@@ -29,12 +29,15 @@ pub(crate) struct Table {
     /// The directory has 2 to the power of this many places.
     bits: u32,
     directory: Vec<u32>,
-    segments: Vec<Segment>,
+    segments: Vec<Segment<V>>,
     /// No segment has more slots.
     widest: usize,
 }
 
-impl Table {
+/// A table whose values are strings.
+pub(crate) type TextTable = Table<Vec<u8>>;
+
+impl<V: Content> Table<V> {
     pub(crate) fn new(hasher: Hasher) -> Self {
         Self {
             hasher,
@@ -58,8 +61,8 @@ impl Table {
 
     /// Bytes of memory, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let segments = self.segments.len() * (size_of::<Segment>() + size_of::<usize>() * 2);
-        self.heap + self.slots * size_of::<Entry>() + segments + self.directory.len() * size_of::<u32>()
+        let segments = self.segments.len() * (size_of::<Segment<V>>() + size_of::<usize>() * 2);
+        self.heap + self.slots * size_of::<Entry<V>>() + segments + self.directory.len() * size_of::<u32>()
     }
 
     pub(crate) fn find(&self, hash: u32, key: &[u8]) -> Option<Position> {
@@ -74,21 +77,21 @@ impl Table {
     }
 
     /// An entry with this hash that is meant.
-    pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry) -> bool) -> Option<Position> {
+    pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry<V>) -> bool) -> Option<Position> {
         let segment = self.segment_of(hash);
         self.segments[segment].find_where(hash, is_it).map(|slot| Position { segment, slot })
     }
 
-    pub(crate) fn at(&self, position: Position) -> &Entry {
+    pub(crate) fn at(&self, position: Position) -> &Entry<V> {
         &self.segments[position.segment].slots()[position.slot]
     }
 
     /// For what does not change the entry's size; else [`change`](Self::change).
-    pub(crate) fn at_mut(&mut self, position: Position) -> &mut Entry {
+    pub(crate) fn at_mut(&mut self, position: Position) -> &mut Entry<V> {
         self.segments[position.segment].slot_mut(position.slot)
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<&Entry> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&Entry<V>> {
         self.find(self.hash(key), key).map(|position| self.at(position))
     }
 
@@ -97,7 +100,7 @@ impl Table {
     }
 
     /// Changes an entry, and keeps the books.
-    pub(crate) fn change<R>(&mut self, position: Position, change: impl FnOnce(&mut Entry) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, position: Position, change: impl FnOnce(&mut Entry<V>) -> R) -> R {
         let entry = self.segments[position.segment].slot_mut(position.slot);
         let before = entry.heap_bytes();
         let result = change(entry);
@@ -107,7 +110,7 @@ impl Table {
     }
 
     /// Puts in an entry whose key is not there.
-    pub(crate) fn insert(&mut self, entry: Entry) {
+    pub(crate) fn insert(&mut self, entry: Entry<V>) {
         let hash = entry.hash();
         self.heap += entry.heap_bytes();
         self.len += 1;
@@ -148,12 +151,12 @@ impl Table {
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Entry<V>> {
         let position = self.find(self.hash(key), key)?;
         Some(self.take(position))
     }
 
-    pub(crate) fn take(&mut self, position: Position) -> Entry {
+    pub(crate) fn take(&mut self, position: Position) -> Entry<V> {
         let before = self.segments[position.segment].slots().len();
         let entry = self.segments[position.segment].remove(position.slot);
         self.resized(position.segment, before);
@@ -165,12 +168,12 @@ impl Table {
         entry
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<V>> {
         self.segments.iter().flat_map(|segment| segment.slots().iter().filter(|entry| !entry.is_vacant()))
     }
 
     /// Any entry, each as likely as the others.
-    pub(crate) fn random(&self, random: &mut Random) -> Option<&Entry> {
+    pub(crate) fn random(&self, random: &mut Random) -> Option<&Entry<V>> {
         if self.len == 0 {
             return None;
         }
@@ -189,7 +192,7 @@ impl Table {
     }
 
     /// Some entries with hashes from a random one on: candidates for eviction, in one place of memory.
-    pub(crate) fn sample(&self, random: &mut Random, count: usize, mut visit: impl FnMut(&Entry)) {
+    pub(crate) fn sample(&self, random: &mut Random, count: usize, mut visit: impl FnMut(&Entry<V>)) {
         let mut left = count;
         // What lies behind the random place may be all empty: then from the beginning.
         for start in [random.next() as u32, 0] {
@@ -211,7 +214,7 @@ impl Table {
 
     /// Visits at least `count` entries from `cursor` on, if there are as many, unless most slots are empty. Gives the cursor to
     /// go on with, 0 at the end.
-    pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&Entry)) -> u64 {
+    pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&Entry<V>)) -> u64 {
         let Ok(start) = u32::try_from(cursor) else { return 0 };
         let (mut from, mut visited, mut looked_at) = (start, 0, 0);
         let slots_max = count.saturating_mul(SCAN_SLOTS_PER_ELEMENT);
@@ -279,7 +282,7 @@ impl Table {
     }
 }
 
-impl Clone for Table {
+impl<V: Content> Clone for Table<V> {
     fn clone(&self) -> Self {
         let mut copy = Self::new(self.hasher.clone());
         for entry in self.iter() {

@@ -1,15 +1,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::entry::TextEntry;
 use super::*;
 
-fn table(seed: u64) -> Table {
-    Table::new(Hasher::new(&mut Random::new(seed)))
+fn table(seed: u64) -> TextTable {
+    TextTable::new(Hasher::new(&mut Random::new(seed)))
 }
 
 /// The books agree with what is there.
-fn check_books(table: &Table) {
+fn check_books(table: &TextTable) {
     assert_eq!(table.iter().count(), table.len());
-    assert_eq!(table.iter().map(Entry::heap_bytes).sum::<usize>(), table.heap);
+    assert_eq!(table.iter().map(TextEntry::heap_bytes).sum::<usize>(), table.heap);
     assert_eq!(table.segments.iter().map(|segment| segment.slots().len()).sum::<usize>(), table.slots);
 }
 
@@ -34,7 +35,7 @@ fn as_a_map() {
         }
         check_books(&table);
         for (key, value) in &model {
-            assert_eq!(table.get(key).and_then(Entry::string), Some(&value[..]));
+            assert_eq!(table.get(key).and_then(TextEntry::string), Some(&value[..]));
         }
         for key in model.keys() {
             assert!(table.remove(key).is_some());

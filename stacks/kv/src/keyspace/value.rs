@@ -1,18 +1,17 @@
 //! What a key can hold beside a short string.
 
+use super::entry::Content;
+use super::hash::{Hash, Small};
 use super::hasher::Hasher;
-use super::sequence::Sequence;
-use super::short::Short;
-use super::table::Table;
+use super::list::List;
+use super::set::Set;
 use super::zset::Zset;
 
-/// A value that has a place of its own, with its key and deadline.
-#[derive(Debug)]
-pub(crate) struct Object {
-    pub(crate) key: Box<[u8]>,
-    pub(crate) deadline: Option<u64>,
-    pub(crate) value: Value,
-}
+/// An entry of a database.
+pub(crate) type Entry = super::entry::Entry<Value>;
+
+/// The keys of a database.
+pub(crate) type Table = super::table::Table<Value>;
 
 /// The types that are no short strings.
 #[derive(Debug, Clone)]
@@ -25,28 +24,7 @@ pub(crate) enum Value {
     Zset(Zset),
 }
 
-/// A list's elements.
-pub(crate) type List = Sequence<Short>;
-
-/// Fields and their values.
-#[derive(Debug, Clone)]
-pub(crate) struct Hash(pub(crate) Table);
-
-/// Members.
-#[derive(Debug, Clone)]
-pub(crate) struct Set(pub(crate) Table);
-
 impl Value {
-    pub(crate) fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Text(text) => text.capacity(),
-            Self::List(list) => list.memory_bytes(),
-            Self::Hash(hash) => hash.0.memory_bytes(),
-            Self::Set(set) => set.0.memory_bytes(),
-            Self::Zset(zset) => zset.memory_bytes(),
-        }
-    }
-
     /// As `TYPE` names it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
@@ -58,12 +36,15 @@ impl Value {
         }
     }
 
-    /// As `OBJECT ENCODING` names what is nearest to it.
-    pub(crate) fn encoding(&self) -> &'static str {
+    /// As `OBJECT ENCODING` of Redis 7.0 names it.
+    pub(crate) fn encoding(&self, small: Small) -> &'static str {
         match self {
             Self::Text(_) => "raw",
             Self::List(_) => "quicklist",
+            Self::Hash(hash) if hash.is_small() => "listpack",
+            Self::Set(set) if set.is_integers() => "intset",
             Self::Hash(_) | Self::Set(_) => "hashtable",
+            Self::Zset(zset) if zset.is_within(small.zset_entries, small.zset_bytes) => "listpack",
             Self::Zset(_) => "skiplist",
         }
     }
@@ -72,9 +53,33 @@ impl Value {
         match self {
             Self::Text(_) => false,
             Self::List(list) => list.len() == 0,
-            Self::Hash(hash) => hash.0.len() == 0,
-            Self::Set(set) => set.0.len() == 0,
+            Self::Hash(hash) => hash.len() == 0,
+            Self::Set(set) => set.len() == 0,
             Self::Zset(zset) => zset.len() == 0,
+        }
+    }
+}
+
+impl Content for Value {
+    fn of_text(text: Vec<u8>) -> Self {
+        Self::Text(text)
+    }
+
+    fn text(&self) -> Option<&[u8]> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn text_mut(&mut self) -> Option<&mut Vec<u8>> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.capacity(),
+            Self::List(list) => list.memory_bytes(),
+            Self::Hash(hash) => hash.memory_bytes(),
+            Self::Set(set) => set.memory_bytes(),
+            Self::Zset(zset) => zset.memory_bytes(),
         }
     }
 }
@@ -103,7 +108,7 @@ macro_rules! kind {
     };
 }
 
-kind!(List, List, |_| Sequence::new());
-kind!(Hash, Hash, |hasher| Hash(Table::new(hasher)));
-kind!(Set, Set, |hasher| Set(Table::new(hasher)));
+kind!(List, List, |_| List::new());
+kind!(Hash, Hash, Hash::new);
+kind!(Set, Set, Set::new);
 kind!(Zset, Zset, Zset::new);

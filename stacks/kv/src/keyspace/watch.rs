@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::SessionId;
+use crate::session::SessionId;
 
 /// Watched keys. Costs one comparison a change while there are none.
 #[derive(Debug, Default)]

@@ -1,41 +1,70 @@
-//! Sorted sets: members by score, then by bytes; each member's score by a hash table.
+//! Sorted sets: members by score, then by bytes. Small ones stand in one packed string; of large ones a hash table has each
+//! member's score.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use super::hasher::Hasher;
+use super::packed::Packed;
 use super::sequence::Sequence;
-use super::short::{Short, Weigh};
-use super::table::Table;
+use super::short::Short;
+use super::table::TextTable;
+use super::weight::Weigh;
+use crate::limits::{ZSET_SMALL_BYTES, ZSET_SMALL_MEMBERS};
 use crate::random::Random;
 
+const SCORE_BYTES: usize = size_of::<f64>();
+
 /// A member in its place.
-#[derive(Debug, Clone)]
-pub(crate) struct Scored {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scored<'a> {
+    pub(crate) member: &'a [u8],
     pub(crate) score: f64,
-    member: Short,
 }
 
-impl Scored {
-    pub(crate) fn member(&self) -> &[u8] {
-        self.member.as_slice()
+impl<'a> Scored<'a> {
+    /// As it stands in a small set: the score, then the member.
+    fn unpack(text: &'a [u8]) -> Self {
+        let (score, member) = text.split_at(SCORE_BYTES.min(text.len()));
+        Self { member, score: score.try_into().map(f64::from_le_bytes).unwrap_or_default() }
     }
 
-    fn order(&self, score: f64, member: &[u8]) -> Ordering {
-        self.score.partial_cmp(&score).unwrap_or(Ordering::Equal).then_with(|| self.member().cmp(member))
+    fn is_before(&self, score: f64, member: &[u8]) -> bool {
+        let order = self.score.partial_cmp(&score).unwrap_or(Ordering::Equal);
+        order.then_with(|| self.member.cmp(member)) == Ordering::Less
     }
 }
 
-impl Weigh for Scored {
+/// A member that was taken out, or stands in a large set.
+#[derive(Debug, Clone)]
+pub(crate) struct Ranked {
+    pub(crate) score: f64,
+    text: Short,
+}
+
+impl Ranked {
+    pub(crate) fn as_scored(&self) -> Scored<'_> {
+        Scored { member: self.text.as_slice(), score: self.score }
+    }
+}
+
+impl Weigh for Ranked {
     fn heap_bytes(&self) -> usize {
-        self.member.heap_bytes()
+        self.text.heap_bytes()
     }
 }
 
 /// Members with scores. Never holds a NaN: whoever computes scores refuses it first.
 #[derive(Debug, Clone)]
-pub(crate) struct Zset {
-    scores: Table,
-    order: Sequence<Scored>,
+pub(crate) enum Zset {
+    Small(Packed, Hasher),
+    Large(Box<Large>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Large {
+    scores: TextTable,
+    order: Sequence<VecDeque<Ranked>>,
 }
 
 fn score_of(value: Option<&[u8]>) -> Option<f64> {
@@ -44,85 +73,226 @@ fn score_of(value: Option<&[u8]>) -> Option<f64> {
 
 impl Zset {
     pub(crate) fn new(hasher: Hasher) -> Self {
-        Self { scores: Table::new(hasher), order: Sequence::new() }
+        Self::Small(Packed::default(), hasher)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.order.len()
+        match self {
+            Self::Small(members, _) => members.len(),
+            Self::Large(large) => large.order.len(),
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.scores.memory_bytes() + self.order.memory_bytes()
+        match self {
+            Self::Small(members, _) => members.memory_bytes(),
+            Self::Large(large) => {
+                size_of::<Large>() + large.scores.memory_bytes() + large.order.memory_bytes()
+            }
+        }
+    }
+
+    /// Whether there are no more members than this, none longer than so many bytes.
+    pub(crate) fn is_within(&self, members: usize, bytes: usize) -> bool {
+        self.len() <= members && self.iter().all(|scored| scored.member.len() <= bytes)
     }
 
     pub(crate) fn score(&self, member: &[u8]) -> Option<f64> {
-        score_of(self.scores.get(member)?.string())
+        match self {
+            Self::Small(..) => self.iter().find(|scored| scored.member == member).map(|scored| scored.score),
+            Self::Large(large) => score_of(large.scores.get(member)?.string()),
+        }
     }
 
     /// Sets a member's score, and tells the one that it had.
     pub(crate) fn insert(&mut self, member: &[u8], score: f64) -> Option<f64> {
-        let old = self.score(member);
-        if let Some(old) = old {
-            if old == score {
-                return Some(old);
-            }
-            self.order.remove(self.position(old, member));
+        let old = self.rank(member);
+        if let Some((_, same)) = old.filter(|(_, old)| *old == score) {
+            return Some(same);
         }
-        self.scores.set(member, &score.to_le_bytes());
+        if let Self::Small(members, hasher) = self
+            && (members.len() >= ZSET_SMALL_MEMBERS || member.len() > ZSET_SMALL_BYTES)
+        {
+            let mut large = Large { scores: TextTable::new(hasher.clone()), order: Sequence::new() };
+            for scored in members.iter().map(Scored::unpack) {
+                large.insert(large.order.len(), scored);
+            }
+            *self = Self::Large(Box::new(large));
+        }
+        if let Some((rank, _)) = old {
+            // Its score in a large set's table stays, to be overwritten.
+            match self {
+                Self::Small(members, _) => members.remove(rank, 1),
+                Self::Large(large) => drop(large.order.remove(rank)),
+            }
+        }
         let at = self.position(score, member);
-        self.order.insert(at, Scored { score, member: Short::new(member) });
-        old
+        match self {
+            Self::Small(members, _) => members.insert_parts(at, &[&score.to_le_bytes(), member]),
+            Self::Large(large) => large.insert(at, Scored { member, score }),
+        }
+        old.map(|(_, score)| score)
     }
 
     pub(crate) fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        let score = score_of(self.scores.remove(member)?.string())?;
-        self.order.remove(self.position(score, member));
+        let (rank, score) = self.rank(member)?;
+        self.remove_at(rank);
         Some(score)
     }
 
     /// Takes out what stands at a rank.
-    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Scored> {
-        let scored = self.order.remove(rank)?;
-        self.scores.remove(scored.member());
-        Some(scored)
+    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Ranked> {
+        match self {
+            Self::Small(members, _) => {
+                let Scored { member, score } = members.get(rank).map(Scored::unpack)?;
+                let taken = Ranked { score, text: Short::new(member) };
+                members.remove(rank, 1);
+                Some(taken)
+            }
+            Self::Large(large) => {
+                let taken = large.order.remove(rank)?;
+                large.scores.remove(taken.text.as_slice());
+                Some(taken)
+            }
+        }
     }
 
     pub(crate) fn rank(&self, member: &[u8]) -> Option<(usize, f64)> {
-        let score = self.score(member)?;
-        Some((self.position(score, member), score))
+        match self {
+            Self::Small(..) => {
+                let mut ranked = self.iter().enumerate();
+                ranked.find(|(_, scored)| scored.member == member).map(|(rank, scored)| (rank, scored.score))
+            }
+            Self::Large(_) => {
+                let score = self.score(member)?;
+                Some((self.position(score, member), score))
+            }
+        }
     }
 
-    pub(crate) fn at(&self, rank: usize) -> Option<&Scored> {
-        self.order.get(rank)
+    pub(crate) fn at(&self, rank: usize) -> Option<Scored<'_>> {
+        match self {
+            Self::Small(members, _) => members.get(rank).map(Scored::unpack),
+            Self::Large(large) => large.order.get(rank).map(Ranked::as_scored),
+        }
     }
 
-    pub(crate) fn iter_from(&self, rank: usize) -> impl Iterator<Item = &Scored> {
-        self.order.iter_from(rank)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Scored<'_>> {
+        self.iter_from(0)
     }
 
-    pub(crate) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = &Scored> {
-        self.order.iter_back_from(rank)
+    pub(crate) fn iter_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
+        let (small, large) = self.parts();
+        let small = small.into_iter().flat_map(move |members| members.iter_from(rank)).map(Scored::unpack);
+        let large = large.into_iter().flat_map(move |order| order.iter_from(rank)).map(Ranked::as_scored);
+        small.chain(large)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Scored> {
-        self.order.iter()
+    /// From a rank on, towards the lowest.
+    pub(crate) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
+        let (small, large) = self.parts();
+        let small = small.into_iter().flat_map(move |members| members.iter_until(rank + 1).rev());
+        let large = large.into_iter().flat_map(move |order| order.iter_back_from(rank));
+        small.map(Scored::unpack).chain(large.map(Ranked::as_scored))
     }
 
     /// The rank of the first member for which `before` is false.
-    pub(crate) fn partition_point(&self, before: impl Fn(&Scored) -> bool) -> usize {
-        self.order.partition_point(before)
+    pub(crate) fn partition_point(&self, before: impl Fn(Scored<'_>) -> bool) -> usize {
+        match self {
+            Self::Small(..) => self.iter().take_while(|scored| before(*scored)).count(),
+            Self::Large(large) => large.order.partition_point(|member| before(member.as_scored())),
+        }
     }
 
-    pub(crate) fn random(&self, random: &mut Random) -> Option<&Scored> {
-        self.order.get(random.below(self.len()))
+    pub(crate) fn random(&self, random: &mut Random) -> Option<Scored<'_>> {
+        self.at(random.below(self.len()))
     }
 
+    /// As a table's [`scan`](TextTable::scan). A small set is told at once.
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], f64)) -> u64 {
-        self.scores
-            .scan(cursor, count, |entry| visit(entry.key(), score_of(entry.string()).unwrap_or_default()))
+        match self {
+            Self::Small(..) => {
+                self.iter().for_each(|scored| visit(scored.member, scored.score));
+                0
+            }
+            Self::Large(large) => large.scores.scan(cursor, count, |entry| {
+                visit(entry.key(), score_of(entry.string()).unwrap_or_default())
+            }),
+        }
     }
 
     fn position(&self, score: f64, member: &[u8]) -> usize {
-        self.order.partition_point(|scored| scored.order(score, member) == Ordering::Less)
+        self.partition_point(|scored| scored.is_before(score, member))
+    }
+
+    fn parts(&self) -> (Option<&Packed>, Option<&Sequence<VecDeque<Ranked>>>) {
+        match self {
+            Self::Small(members, _) => (Some(members), None),
+            Self::Large(large) => (None, Some(&large.order)),
+        }
+    }
+}
+
+impl Large {
+    fn insert(&mut self, rank: usize, scored: Scored<'_>) {
+        self.scores.set(scored.member, &scored.score.to_le_bytes());
+        self.order.insert(rank, Ranked { score: scored.score, text: Short::new(scored.member) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small and large, by many changes, against a sorted vector.
+    #[test]
+    fn as_a_sorted_vector() {
+        for most in [20, ZSET_SMALL_MEMBERS, 10 * ZSET_SMALL_MEMBERS] {
+            let mut random = Random::new(most as u64);
+            let mut zset = Zset::new(Hasher::new(&mut random));
+            let mut model: Vec<(i64, Vec<u8>)> = Vec::new();
+            for step in 0..10_000 {
+                let member = random.below(most).to_string().into_bytes();
+                let old = model.iter().position(|(_, text)| *text == member);
+                let old = old.map(|at| model.remove(at).0);
+                if random.below(3) > 0 {
+                    let score = random.below(50) as i64 - 25;
+                    assert_eq!(zset.insert(&member, score as f64), old.map(|old| old as f64));
+                    model.push((score, member.clone()));
+                    model.sort();
+                } else {
+                    assert_eq!(zset.remove(&member), old.map(|old| old as f64));
+                }
+                assert_eq!(zset.len(), model.len());
+                let place = model.iter().position(|(_, text)| *text == member);
+                assert_eq!(zset.rank(&member), place.map(|at| (at, model[at].0 as f64)));
+                if step % 100 == 0 {
+                    let at = random.below(model.len() + 1);
+                    let expected = |(score, text): &(i64, Vec<u8>)| (*score as f64, text.clone());
+                    let found = |scored: Scored<'_>| (scored.score, scored.member.to_vec());
+                    assert!(zset.iter_from(at).map(found).eq(model[at..].iter().map(expected)));
+                    if at < model.len() {
+                        let back = model[..=at].iter().rev().map(expected);
+                        assert!(zset.iter_back_from(at).map(found).eq(back));
+                    }
+                    assert_eq!(zset.at(at).map(found), model.get(at).map(expected));
+                    let low = zset.partition_point(|scored| scored.score < 3.0);
+                    assert_eq!(low, model.partition_point(|(score, _)| *score < 3));
+                }
+            }
+            assert_eq!(matches!(zset, Zset::Small(..)), most <= ZSET_SMALL_MEMBERS);
+            while zset.remove_at(zset.len() / 2).is_some() {}
+            assert_eq!(zset.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_long_member_is_for_large_ones() {
+        let mut zset = Zset::new(Hasher::new(&mut Random::new(1)));
+        zset.insert(&[b'a'; ZSET_SMALL_BYTES], 1.0);
+        assert!(matches!(zset, Zset::Small(..)));
+        zset.insert(&[b'b'; ZSET_SMALL_BYTES + 1], 1.0);
+        assert!(matches!(zset, Zset::Large(..)));
+        assert!(zset.iter().map(|scored| scored.member[0]).eq(*b"ab"));
     }
 }

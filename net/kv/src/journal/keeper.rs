@@ -1,0 +1,88 @@
+//! The thread that keeps the storage: has done what nobody waits for, tries again what failed, ends rewrites.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::{Journal, lock};
+use crate::limits::KEEPER_INTERVAL;
+use crate::storage::{Occasion, Storage, StorageError};
+
+impl<S: Storage + ?Sized> Journal<S> {
+    /// Keeps the storage until [`stop`](Self::stop). `wake` wakes the thread that leads.
+    pub(crate) fn keep(&self, wake: impl Fn()) {
+        loop {
+            let (errands, changed) = &self.keeper;
+            let nothing = lock(errands);
+            let waited = changed
+                .wait_timeout_while(nothing, KEEPER_INTERVAL, |errands| !errands.stop && !errands.finish);
+            let (mut errands, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let (stop, finish) = (errands.stop, std::mem::take(&mut errands.finish));
+            drop(errands);
+            if finish {
+                self.finish_rewrite();
+            }
+            if let Err(error) = self.background(if stop { Occasion::End } else { Occasion::EverySecond }) {
+                self.fail(&error);
+            }
+            if self.failing.load(Ordering::Acquire) && self.write(&mut lock(&self.storage)).is_ok() {
+                wake();
+            }
+            if stop {
+                return;
+            }
+            if self.has_grown() && self.want_rewrite() {
+                wake();
+            }
+        }
+    }
+
+    /// Ends the thread, once all is written and synced. Nobody appends any more.
+    pub(crate) fn stop(&self) {
+        self.errand(|errands| errands.stop = true);
+    }
+
+    /// What the storage wants done. Others write meanwhile.
+    fn background(&self, occasion: Occasion) -> Result<(), StorageError> {
+        let mut stored = lock(&self.storage);
+        self.pass_on_settings(&mut stored);
+        let work = stored.storage.background(occasion);
+        drop(stored);
+        let Some(work) = work else { return Ok(()) };
+        let result = work();
+        lock(&self.storage).storage.background_done(result)
+    }
+
+    fn has_grown(&self) -> bool {
+        let is_due = lock(&self.storage).storage.rewrite().is_some_and(|rewrite| rewrite.is_due());
+        is_due && !self.is_dumping()
+    }
+
+    fn finish_rewrite(&self) {
+        self.switch();
+        self.rewriting.store(false, Ordering::Release);
+    }
+
+    /// All keys are in the new history: it takes the old one's place.
+    fn switch(&self) {
+        // Most of it, without anybody waiting.
+        let prepared = self.background(Occasion::BeforeFinish);
+        let mut stored = lock(&self.storage);
+        let mut pending = lock(&self.pending);
+        let Some(rewrite) = pending.rewrite.take() else { return };
+        // From here on nothing is added to it. What the old one has not got yet, the new one gets now; should that
+        // fail, the old one gets it.
+        stored.take(&mut pending.bytes);
+        let position = pending.position;
+        drop(pending);
+        let Some(new) = stored.storage.rewrite() else { return };
+        if rewrite.failed {
+            return new.give_up();
+        }
+        if prepared.and_then(|()| new.write(&rewrite.bytes)).and_then(|()| new.finish()).is_err() {
+            return new.give_up();
+        }
+        stored.forget();
+        self.kept.store(position, Ordering::Release);
+        self.failing.store(false, Ordering::Release);
+    }
+}

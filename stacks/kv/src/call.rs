@@ -1,0 +1,99 @@
+//! How a command is run, from a connection or again after a wait.
+
+use netdyno_resp::Reply;
+
+use crate::command::{Commands, Context, Waiting};
+use crate::keyspace::Keyspace;
+use crate::session::{Outcome, SessionId, borrowed};
+use crate::spec::{Flags, Group};
+use crate::world::World;
+
+/// Runs a command that may run, and writes its reply, its error, and what is to be logged.
+pub(crate) fn call(
+    keys: &mut Keyspace,
+    world: &mut World,
+    commands: &Commands,
+    id: SessionId,
+    index: usize,
+    args: &[&[u8]],
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(session) = world.sessions.get(id) else { return Outcome::Close };
+    keys.db = session.db;
+    keys.touching = !session.no_touch || commands.get(index).spec.name == "touch";
+    let reply = Reply::new(out, session.protocol);
+    let waiting = Waiting::Allowed;
+    let mut context = Context { keys, world, commands, reply, id, waiting, still_waits: false, close: false };
+    context.run(index, args);
+    let close = context.close;
+    match world.sessions.get(id) {
+        Some(session) if session.blocked.is_some() => Outcome::Blocked,
+        Some(_) if !close => Outcome::Continue,
+        _ => Outcome::Close,
+    }
+}
+
+impl Context<'_> {
+    /// Runs one command: what it changes is logged, its calls are counted, its error becomes the reply.
+    pub(crate) fn run(&mut self, index: usize, args: &[&[u8]]) {
+        let command = self.commands.get(index);
+        let start = self.reply.out().len();
+        let (db, dirty) = (self.keys.db, self.keys.dirty);
+        if self.keys.dump.is_some() && command.spec.flags.contains(Flags::WRITE) {
+            command.spec.keys.positions(args).for_each(|at| self.keys.dump_early(args[at]));
+        }
+        self.keys.log.begin();
+        let result = (command.run)(self, args);
+        if self.keys.dirty != dirty {
+            self.keys.log.end(db, args);
+        }
+        let totals = &mut self.world.totals;
+        if totals.calls.len() <= index {
+            totals.calls.resize(self.commands.len(), (0, 0));
+        }
+        totals.calls[index].0 += 1;
+        if let Err(error) = result {
+            totals.calls[index].1 += 1;
+            totals.errors += 1;
+            self.reply.out().truncate(start);
+            self.reply.error(error.text());
+        }
+    }
+}
+
+/// Tries a waiting session's command again, since `key` has something; `false` if there is nothing left for others.
+pub(crate) fn try_again(
+    keys: &mut Keyspace,
+    world: &mut World,
+    commands: &Commands,
+    id: SessionId,
+    key: &(usize, Box<[u8]>),
+) -> bool {
+    let Some(session) = world.sessions.get_mut(id) else { return true };
+    let protocol = session.protocol;
+    let Some(blocked) = session.blocked.take() else { return true };
+    keys.db = key.0;
+    let index = blocked.args.first().and_then(|name| commands.find(name));
+    let group = index.map(|index| commands.get(index).spec.group);
+    let kind = keys.peek(&key.1).map(|entry| entry.value().map_or("string", |value| value.type_name()));
+    let fits =
+        matches!((group, kind), (Some(Group::List), Some("list")) | (Some(Group::SortedSet), Some("zset")));
+    let mut out = Vec::new();
+    let mut served = false;
+    if let Some(index) = index.filter(|_| fits) {
+        let reply = Reply::new(&mut out, protocol);
+        let waiting = Waiting::Again;
+        let mut context =
+            Context { keys, world, commands, reply, id, waiting, still_waits: false, close: false };
+        context.run(index, &borrowed(&blocked.args));
+        served = !context.still_waits;
+    }
+    if let Some(session) = world.sessions.get_mut(id) {
+        session.blocked = Some(blocked);
+    }
+    if served {
+        world.blocking.remove(keys, &mut world.sessions, id);
+        world.sessions.resume(id, &out);
+    }
+    kind.is_some()
+}

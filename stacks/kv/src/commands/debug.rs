@@ -1,0 +1,56 @@
+//! DEBUG: what the official tests need.
+
+use crate::args::integer;
+use crate::command::{Command, Context, Subcommand, subcommand};
+use crate::error::Error;
+use crate::spec::{Flags, Group, Keys};
+
+const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
+
+pub(super) const COMMANDS: &[Command] =
+    &[Command::new("debug", -2, ADMIN, Keys::None, Group::Server, debug).containing(DEBUG_TABLE)];
+
+fn debug(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    subcommand(context, args, "debug", DEBUG_TABLE)
+}
+
+fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let (now, small) = (context.keys.now, context.keys.small);
+    let entry = context.keys.peek(args[2]).ok_or(Error::NO_SUCH_KEY)?;
+    let text = format!(
+        "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+        super::key::encoding(entry, small),
+        entry.heap_bytes(),
+        entry.access(),
+        crate::keyspace::Policy::idle_seconds(entry, now),
+    );
+    context.reply.simple(text);
+    Ok(())
+}
+
+const DEBUG_TABLE: &[Subcommand] = &[
+    ("set-active-expire", 3, |c, a| {
+        c.keys.active_expiry = a[2] != b"0";
+        c.reply.ok();
+        Ok(())
+    }),
+    ("object", -3, object),
+    ("jmap", 2, |c, _| {
+        c.reply.ok();
+        Ok(())
+    }),
+    ("set-disable-deny-scripts", 3, |c, _| {
+        c.reply.ok();
+        Ok(())
+    }),
+    ("quicklist-packed-threshold", 3, |c, _| {
+        c.reply.ok();
+        Ok(())
+    }),
+    ("stringmatch-len", 4, |c, a| {
+        let length = usize::try_from(integer(a[2])?).unwrap_or(0).min(crate::limits::STRING_BYTES_MAX);
+        let found = crate::glob::matches(a[3], &vec![b'a'; length]);
+        c.reply.integer(i64::from(found));
+        Ok(())
+    }),
+];

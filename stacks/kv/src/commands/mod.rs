@@ -1,0 +1,93 @@
+//! The commands, a file each family, and the table of all.
+
+mod acl;
+mod bitfield;
+mod bitmap;
+mod client;
+mod config;
+mod connection;
+mod counter;
+mod debug;
+mod expire;
+mod hash;
+mod hash_scan;
+mod host;
+mod info;
+mod introspect;
+mod key;
+mod key_scan;
+mod lcs;
+mod list;
+mod list_move;
+mod pubsub;
+mod server;
+mod set;
+mod set_algebra;
+mod sort;
+mod string;
+mod string_range;
+mod transaction;
+mod zset;
+mod zset_algebra;
+mod zset_pop;
+mod zset_range;
+mod zset_remove;
+
+use crate::command::{Command, Commands};
+
+const BUILT_IN: &[&[Command]] = &[
+    acl::COMMANDS,
+    bitfield::COMMANDS,
+    bitmap::COMMANDS,
+    client::COMMANDS,
+    config::COMMANDS,
+    connection::COMMANDS,
+    counter::COMMANDS,
+    debug::COMMANDS,
+    expire::COMMANDS,
+    hash::COMMANDS,
+    hash_scan::COMMANDS,
+    host::COMMANDS,
+    info::COMMANDS,
+    introspect::COMMANDS,
+    key::COMMANDS,
+    key_scan::COMMANDS,
+    lcs::COMMANDS,
+    list::COMMANDS,
+    list_move::COMMANDS,
+    pubsub::COMMANDS,
+    server::COMMANDS,
+    set::COMMANDS,
+    set_algebra::COMMANDS,
+    sort::COMMANDS,
+    string::COMMANDS,
+    string_range::COMMANDS,
+    transaction::COMMANDS,
+    zset::COMMANDS,
+    zset_algebra::COMMANDS,
+    zset_pop::COMMANDS,
+    zset_range::COMMANDS,
+    zset_remove::COMMANDS,
+];
+
+/// All that are built in.
+pub(crate) fn all() -> Commands {
+    Commands::new(BUILT_IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found() {
+        let commands = all();
+        for (at, command) in commands.iter().enumerate() {
+            assert_eq!(commands.find(command.spec.name.as_bytes()), Some(at), "{}", command.spec.name);
+            assert_eq!(commands.find(command.spec.name.to_ascii_uppercase().as_bytes()), Some(at));
+            assert_eq!(command.spec.name, command.spec.name.to_ascii_lowercase());
+        }
+        assert_eq!(commands.find(b""), None);
+        assert_eq!(commands.find(b"nonesuch"), None);
+    }
+}

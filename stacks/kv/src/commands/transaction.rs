@@ -1,0 +1,132 @@
+//! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+
+use netdyno_resp::Reply;
+
+use crate::command::{Command, Context, Waiting};
+use crate::error::Error;
+use crate::session::borrowed;
+use crate::spec::{Flags, Group, Keys};
+
+const F: Flags = Flags::FAST.with(Flags::NO_MULTI);
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new("multi", 1, F, Keys::None, Group::Transactions, multi),
+    Command::new("exec", 1, Flags::NONE, Keys::None, Group::Transactions, exec),
+    Command::new("discard", 1, Flags::FAST, Keys::None, Group::Transactions, discard),
+    Command::new("watch", -2, F, Keys::range(1, -1, 1), Group::Transactions, watch),
+    Command::new("unwatch", 1, Flags::FAST, Keys::None, Group::Transactions, unwatch),
+];
+
+fn multi(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
+    let session = context.session()?;
+    if session.transaction.is_some() {
+        return Err(Error::fixed("ERR MULTI calls can not be nested"));
+    }
+    session.transaction = Some(Box::default());
+    context.reply.ok();
+    Ok(())
+}
+
+fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
+    let Some(transaction) = context.session()?.transaction.take() else {
+        return Err(Error::fixed("ERR EXEC without MULTI"));
+    };
+    // A watched key whose time is over counts as changed.
+    let watched = std::mem::take(&mut context.session()?.watched);
+    let db = context.keys.db;
+    for (db, key) in &watched {
+        context.keys.db = *db;
+        context.keys.exists(key);
+    }
+    context.keys.db = db;
+    let touched = context.keys.watch.is_touched(context.id);
+    context.keys.watch.forget(context.id, &watched);
+    if transaction.spoiled {
+        return Err(Error::fixed("EXECABORT Transaction discarded because of previous errors."));
+    }
+    if touched {
+        context.reply.null_array();
+        return Ok(());
+    }
+    context.reply.array(transaction.commands.len());
+    context.keys.log.begin_transaction();
+    let dirty = context.keys.dirty;
+    for args in &transaction.commands {
+        let args = borrowed(args);
+        let Some(index) = args.first().and_then(|name| context.commands.find(name)) else { continue };
+        let command = context.commands.get(index);
+        let refused = refusal(context, index, command, &args)?;
+        if let Some(error) = refused {
+            context.reply.error(error.text());
+            continue;
+        }
+        // What the commands before have changed holds for this one: database, protocol.
+        let (db, protocol) = (context.session()?.db, context.session()?.protocol);
+        context.keys.db = db;
+        let mut inner = Context {
+            keys: &mut *context.keys,
+            world: &mut *context.world,
+            commands: context.commands,
+            reply: Reply::new(context.reply.out(), protocol),
+            id: context.id,
+            waiting: Waiting::Never,
+            still_waits: false,
+            close: false,
+        };
+        inner.run(index, &args);
+        context.close |= inner.close;
+    }
+    context.keys.log.end_transaction();
+    // Each command has been logged by itself.
+    context.keys.dirty = dirty;
+    Ok(())
+}
+
+/// Users can change between MULTI and EXEC, and within.
+fn refusal(
+    context: &mut Context<'_>,
+    index: usize,
+    command: &Command,
+    args: &[&[u8]],
+) -> Result<Option<Error>, Error> {
+    let session = context.session()?;
+    if session.unrestricted {
+        return Ok(None);
+    }
+    let user = session.user.clone();
+    Ok(context.world.acl.check(&user, index, &command.spec, args).err())
+}
+
+fn discard(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
+    if context.session()?.transaction.take().is_none() {
+        return Err(Error::fixed("ERR DISCARD without MULTI"));
+    }
+    context.forget_watches()?;
+    context.reply.ok();
+    Ok(())
+}
+
+fn watch(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    if context.session()?.transaction.is_some() {
+        return Err(Error::fixed("ERR WATCH inside MULTI is not allowed"));
+    }
+    let db = context.keys.db;
+    for key in &args[1..] {
+        // If its time is over, it is gone now, and not by somebody's doing.
+        context.keys.exists(key);
+        context.keys.watch.watch(context.id, db, key);
+        let key: Box<[u8]> = (*key).into();
+        let session = context.session()?;
+        if !session.watched.iter().any(|watched| *watched == (db, key.clone())) {
+            session.watched.push((db, key));
+        }
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn unwatch(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
+    context.forget_watches()?;
+    context.reply.ok();
+    Ok(())
+}

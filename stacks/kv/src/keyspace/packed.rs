@@ -1,0 +1,315 @@
+//! Short byte strings one behind the other in one allocation, in an order: what small collections stand in, and the chunks of
+//! lists.
+//!
+//! Each has its length in front of it and, backwards, behind it, so that it can be walked from both ends: two bytes more than
+//! the string while it is shorter than 128. A position is found by walking there, from the nearer end.
+
+use super::short::Short;
+use super::weight::allocation_bytes;
+
+/// Below this a length is one byte.
+const ONE_BYTE: usize = 1 << 7;
+/// Below this it is two, the first of which begins with the bits 10; else five, the first of them [`FIVE`].
+const TWO_BYTES: usize = 1 << 14;
+const FIVE: u8 = 0xc0;
+
+/// Byte strings by position.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Packed {
+    bytes: Vec<u8>,
+    len: u32,
+}
+
+/// A length as it stands in front; behind, its bytes stand the other way round.
+struct Head {
+    bytes: [u8; 5],
+    len: usize,
+}
+
+impl Head {
+    fn of(length: usize) -> Self {
+        let mut bytes = [0; 5];
+        let len = match length {
+            _ if length < ONE_BYTE => {
+                bytes[0] = length as u8;
+                1
+            }
+            _ if length < TWO_BYTES => {
+                bytes[..2].copy_from_slice(&(length as u16 | 0x8000).to_be_bytes());
+                2
+            }
+            _ => {
+                bytes[0] = FIVE;
+                // Not cut off: no string of a client's has more than 512 MiB.
+                bytes[1..].copy_from_slice(&(length as u32).to_be_bytes());
+                5
+            }
+        };
+        Self { bytes, len }
+    }
+
+    fn front(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn back(&self) -> impl Iterator<Item = u8> {
+        self.front().iter().rev().copied()
+    }
+
+    /// Reads a length by its bytes in order, and how many there were.
+    fn read(mut next: impl FnMut() -> Option<u8>) -> Option<(usize, usize)> {
+        let first = next()?;
+        if usize::from(first) < ONE_BYTE {
+            return Some((first.into(), 1));
+        }
+        if first != FIVE {
+            return Some((usize::from(u16::from_be_bytes([first, next()?])) & (TWO_BYTES - 1), 2));
+        }
+        let length = u32::from_be_bytes([next()?, next()?, next()?, next()?]);
+        Some((length as usize, 5))
+    }
+}
+
+/// Bytes that a string takes.
+pub(crate) fn packed_bytes(text: &[u8]) -> usize {
+    text.len() + 2 * Head::of(text.len()).len
+}
+
+/// Strings from both ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Iter<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let mut head = self.bytes.iter().copied();
+        let (length, width) = Head::read(|| head.next())?;
+        let text = self.bytes.get(width..width + length)?;
+        self.bytes = self.bytes.get(length + 2 * width..)?;
+        Some(text)
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let mut head = self.bytes.iter().rev().copied();
+        let (length, width) = Head::read(|| head.next())?;
+        let end = self.bytes.len().checked_sub(width)?;
+        let start = end.checked_sub(length)?;
+        let text = &self.bytes[start..end];
+        self.bytes = self.bytes.get(..start.checked_sub(width)?)?;
+        Some(text)
+    }
+}
+
+impl Packed {
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Bytes of all strings, their lengths included.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        allocation_bytes(self.bytes.capacity())
+    }
+
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        Iter { bytes: &self.bytes }
+    }
+
+    /// From a position to the end.
+    pub(crate) fn iter_from(&self, index: usize) -> Iter<'_> {
+        Iter { bytes: &self.bytes[self.offset(index)..] }
+    }
+
+    /// From the beginning up to a position, which is not part of it.
+    pub(crate) fn iter_until(&self, index: usize) -> Iter<'_> {
+        Iter { bytes: &self.bytes[..self.offset(index)] }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        self.iter_from(index).next()
+    }
+
+    /// Inserts before `index`, or at the end.
+    pub(crate) fn insert(&mut self, index: usize, text: &[u8]) {
+        self.insert_parts(index, &[text]);
+    }
+
+    /// Inserts one string that is given in parts.
+    pub(crate) fn insert_parts(&mut self, index: usize, parts: &[&[u8]]) {
+        let offset = self.offset(index);
+        self.splice(offset..offset, parts);
+        self.len += 1;
+    }
+
+    /// Puts another string in the place of one that is there.
+    pub(crate) fn replace(&mut self, index: usize, text: &[u8]) {
+        if let Some(old) = self.get(index) {
+            let (offset, width) = (self.offset(index), packed_bytes(old));
+            self.splice(offset..offset + width, &[text]);
+        }
+    }
+
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.insert(self.len(), text);
+    }
+
+    /// Forgets so many strings from a position on.
+    pub(crate) fn remove(&mut self, index: usize, count: usize) {
+        let (start, end) = (self.offset(index), self.offset(index + count));
+        self.bytes.drain(start..end);
+        self.len -= count.min(self.len().saturating_sub(index)) as u32;
+        if self.bytes.len() < self.bytes.capacity() / 2 {
+            self.bytes.shrink_to(room(self.bytes.len()));
+        }
+    }
+
+    pub(crate) fn take(&mut self, index: usize) -> Option<Short> {
+        let text = Short::new(self.get(index)?);
+        self.remove(index, 1);
+        Some(text)
+    }
+
+    /// What stands from a position on; the rest stays.
+    pub(crate) fn split_off(&mut self, index: usize) -> Self {
+        let offset = self.offset(index);
+        let len = self.len().saturating_sub(index) as u32;
+        let bytes = self.bytes.split_off(offset);
+        self.len -= len;
+        self.bytes.shrink_to(room(offset));
+        Self { bytes, len }
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.make_room(other.bytes.len());
+        self.bytes.extend_from_slice(&other.bytes);
+        self.len += other.len;
+    }
+
+    /// Where the string at a position begins; the end, if there is none.
+    fn offset(&self, index: usize) -> usize {
+        let mut iter = self.iter();
+        if index >= self.len() {
+            return self.bytes.len();
+        }
+        if index <= self.len() / 2 {
+            let _ = index.checked_sub(1).and_then(|last| iter.nth(last));
+            return self.bytes.len() - iter.bytes.len();
+        }
+        let _ = iter.nth_back(self.len() - 1 - index);
+        iter.bytes.len()
+    }
+
+    /// Puts one string, given in parts, in the place of bytes.
+    fn splice(&mut self, old: std::ops::Range<usize>, parts: &[&[u8]]) {
+        let length = parts.iter().map(|part| part.len()).sum();
+        let head = Head::of(length);
+        let width = length + 2 * head.len;
+        let (start, tail) = (old.start, self.bytes.len() - old.end);
+        self.make_room(width.saturating_sub(old.len()));
+        let end = start + width;
+        if width > old.len() {
+            self.bytes.resize(end + tail, 0);
+        }
+        self.bytes.copy_within(old.end..old.end + tail, end);
+        self.bytes.truncate(end + tail);
+        let mut at = start;
+        for part in std::iter::once(&head.front()).chain(parts) {
+            self.bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        self.bytes[at..end].iter_mut().zip(head.back()).for_each(|(byte, new)| *byte = new);
+    }
+
+    /// Room for more: an eighth more than that, as most are small and few grow.
+    fn make_room(&mut self, more: usize) {
+        let needed = self.bytes.len() + more;
+        if needed > self.bytes.capacity() {
+            self.bytes.reserve_exact(room(needed + self.bytes.len() / 8) - self.bytes.len());
+        }
+    }
+}
+
+/// What an allocation of at least so many bytes can hold: a word of it is the allocator's.
+fn room(bytes: usize) -> usize {
+    (bytes + 8).next_multiple_of(16).max(32) - 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn lengths_of_all_widths_from_both_ends() {
+        let lengths = [0, 1, 127, 128, 129, 16_383, 16_384, 70_000];
+        let mut packed = Packed::default();
+        for length in lengths {
+            packed.push(&vec![length as u8; length]);
+        }
+        let there: Vec<_> = packed.iter().map(<[u8]>::len).collect();
+        let back: Vec<_> = packed.iter().rev().map(<[u8]>::len).collect();
+        assert_eq!(there, lengths);
+        assert!(back.iter().eq(lengths.iter().rev()));
+        let taken: usize = lengths.iter().map(|length| packed_bytes(&vec![0; *length])).sum();
+        assert_eq!(packed.byte_len(), taken);
+    }
+
+    #[test]
+    fn as_a_vector() {
+        let mut random = Random::new(11);
+        let (mut packed, mut model) = (Packed::default(), Vec::<Vec<u8>>::new());
+        for step in 0..20_000 {
+            let at = random.below(model.len() + 1);
+            let text = vec![step as u8; random.below(if step % 50 == 0 { 20_000 } else { 200 })];
+            match random.below(if step % 4000 < 3000 { 6 } else { 12 }) {
+                0..3 => {
+                    packed.insert(at, &text);
+                    model.insert(at, text);
+                }
+                3 if at < model.len() => {
+                    packed.replace(at, &text);
+                    model[at] = text;
+                }
+                4 => {
+                    let rest = packed.split_off(at);
+                    packed.append(&rest);
+                }
+                _ if at < model.len() => {
+                    let count = random.below(model.len() - at).min(3);
+                    packed.remove(at, count);
+                    model.drain(at..at + count);
+                    if let Some(taken) = packed.take(at) {
+                        assert_eq!(taken.as_slice(), model.remove(at));
+                    }
+                }
+                _ => {}
+            }
+            assert_eq!(packed.len(), model.len());
+            if step % 100 == 0 {
+                assert!(packed.iter().eq(model.iter().map(Vec::as_slice)));
+                let at = random.below(model.len() + 1);
+                assert!(packed.iter_from(at).eq(model[at..].iter().map(Vec::as_slice)));
+                assert!(packed.iter_until(at).rev().eq(model[..at].iter().rev().map(Vec::as_slice)));
+                assert_eq!(packed.get(at), model.get(at).map(Vec::as_slice));
+            }
+        }
+    }
+
+    #[test]
+    fn little_room_is_left_over() {
+        let mut packed = Packed::default();
+        (0..1000).for_each(|_| packed.push(b"0123456789"));
+        assert!(packed.memory_bytes() < packed.byte_len() * 5 / 4);
+        packed.remove(10, 990);
+        assert!(packed.memory_bytes() < 200);
+    }
+}
