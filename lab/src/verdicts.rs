@@ -151,14 +151,16 @@ fn is_ranked(run: &Run, index: usize) -> bool {
     !cell.ceiling && matches!(cell.status, CellStatus::Ok | CellStatus::Planned)
 }
 
-/// The baseline asked for, in all roles; where it does not run, the first ranked cell by name, so that the choice
-/// never depends on the figures.
+/// The baseline asked for, in all roles; where it does not run so, the first ranked cell by name, of those where it plays one of them if
+/// there are any. The choice never depends on the figures.
 fn baseline_of(run: &Run, ranked: &[usize]) -> Option<usize> {
     let wanted = run.header.settings.baseline.as_deref();
     let asked = ranked.iter().find(|&&i| wanted.is_some() && run.cells[i].contender() == wanted);
-    asked
-        .or_else(|| ranked.iter().min_by_key(|&&i| run.cells[i].contenders.values().collect::<Vec<_>>()))
-        .copied()
+    let by_name = |&&i: &&usize| {
+        let names: Vec<&String> = run.cells[i].contenders.values().collect();
+        (!names.iter().any(|name| Some(name.as_str()) == wanted), names)
+    };
+    asked.or_else(|| ranked.iter().min_by_key(by_name)).copied()
 }
 
 /// A metric's values by block. Zeros stay in: a ratio to them is not finite, and its verdict undecided.

@@ -14,12 +14,13 @@ use crate::arena::{Arena, ArenaSpec};
 use crate::build::{Availability, BuildEvent, Builder, Built};
 use crate::cli::CheckArgs;
 use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Workload, version_matches};
+use crate::plan::sweep;
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{ContenderMessage, LabMessage};
 use crate::run::apart;
 use crate::store;
 use crate::trial::probe::{Probed, probe};
-use crate::trial::{self, RoleSpec, TrialSpec, setup};
+use crate::trial::{self, RoleSpec, TrialReport, TrialSpec, setup};
 
 /// Parameters that make a trial short, where the workload has them.
 const SHORT: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
@@ -178,18 +179,19 @@ fn check(
         builds.get_key_value(player.name.as_str()).map(|(name, built)| (*name, built))
     };
     let roles = apart(workload, player, &arena)?;
-    let params = params(workload)?;
-    let mut spec = TrialSpec {
+    let sets = params(workload)?;
+    let mut checks = Checks { good: true };
+    let spec = |params| TrialSpec {
         workload,
-        params: &params,
+        params,
         seed: SEED,
-        roles,
-        marks: trial::steady_marks(&params, MARKS_HZ),
+        roles: roles.clone(),
+        marks: trial::steady_marks(params, MARKS_HZ),
         limits: TimeLimits::default(),
         extra_setup: true,
     };
-    let mut checks = Checks { good: true };
-    let silent = whole_trial(&mut checks, &spec, &arena, contender, cancel);
+    let (mut spec, report) = accepted(&sets, spec, &arena, contender, cancel);
+    let silent = whole_trial(&mut checks, &spec, &report, contender);
     spec.extra_setup = false;
     let own = spec.roles.iter().find(|role| role.contender == contender.name);
     match (silent, own) {
@@ -201,7 +203,8 @@ fn check(
     Ok(checks.good)
 }
 
-fn params(workload: &Workload) -> Result<Params, ManifestError> {
+/// What to check at, made short: the first preset, then whatever the presets sweep over.
+fn params(workload: &Workload) -> Result<Vec<Params>, ManifestError> {
     let preset = workload.presets.keys().next().map(String::as_str);
     let mut params = workload.resolve(preset, &[])?;
     for (name, value) in SHORT {
@@ -209,18 +212,45 @@ fn params(workload: &Workload) -> Result<Params, ManifestError> {
             params.0.insert(name.to_owned(), ParamValue::Number(value));
         }
     }
-    Ok(params)
+    let swept = workload.presets.values().flat_map(|preset| &preset.sweep).flat_map(|axes| {
+        let axes: Vec<_> = axes.iter().map(|(name, values)| (name.clone(), values.clone())).collect();
+        sweep(&params, &axes)
+    });
+    let swept: Vec<Params> = swept.filter(|other| *other != params).collect();
+    Ok([vec![params], swept].concat())
 }
 
-/// A whole trial, with fields in `setup` that no contender knows. Gives the role that failed before it was `ready`.
-fn whole_trial(
-    checks: &mut Checks,
-    spec: &TrialSpec<'_>,
+/// A whole trial, with fields in `setup` that no contender knows, at the first of these parameters that the contender does not refuse.
+fn accepted<'a>(
+    sets: &'a [Params],
+    spec: impl Fn(&'a Params) -> TrialSpec<'a>,
     arena: &Arena,
     contender: &Contender,
     cancel: &AtomicBool,
+) -> (TrialSpec<'a>, TrialReport) {
+    let mut sets = sets.iter();
+    let mut spec_of = || sets.next().map(&spec);
+    let mut next = spec_of().expect("the first preset's parameters are always there");
+    loop {
+        let report = trial::run(&next, arena, cancel, &mut |_| {});
+        let own = |role: &str| next.roles.iter().any(|r| r.name == *role && r.contender == contender.name);
+        let refused = match &report.record.outcome {
+            store::Outcome::Skipped { role, reason } if own(role) => reason.clone(),
+            _ => return (next, report),
+        };
+        let Some(other) = spec_of() else { return (next, report) };
+        print(&format!("  not for it: {refused}\n"));
+        next = other;
+    }
+}
+
+/// What a whole trial shows. Gives the role that failed before it was `ready`.
+fn whole_trial(
+    checks: &mut Checks,
+    spec: &TrialSpec<'_>,
+    report: &TrialReport,
+    contender: &Contender,
 ) -> Option<String> {
-    let report = trial::run(spec, arena, cancel, &mut |_| {});
     let (good, seen) = match &report.record.outcome {
         store::Outcome::Ok => (true, String::new()),
         store::Outcome::Skipped { role, reason } => (false, format!("the {role} says unsupported: {reason}")),
@@ -244,9 +274,9 @@ fn whole_trial(
             &format!("{got}, not {wanted}"),
         );
     }
-    match report.record.outcome {
-        store::Outcome::Failed { role, .. } if own(&role) => {
-            Some(role).filter(|role| !report.implementations.contains_key(role))
+    match &report.record.outcome {
+        store::Outcome::Failed { role, .. } if own(role) => {
+            Some(role.clone()).filter(|role| !report.implementations.contains_key(role))
         }
         _ => None,
     }

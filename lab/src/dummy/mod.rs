@@ -61,6 +61,8 @@ pub enum Fault {
     Linger,
     /// Does not play this role.
     Unsupported,
+    /// Does its job with other parameters than the workload's own only.
+    Picky,
 }
 
 /// The dummy's workload, which is part of the program.
@@ -80,6 +82,13 @@ pub fn play(fault: Option<Fault>) -> ExitCode {
     };
     if fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
         say(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
+        return ExitCode::from(127);
+    }
+    let usual = workload().params["message_bytes"].default.clone();
+    if fault == Some(Fault::Picky)
+        && setup.params.get("message_bytes").and_then(serde_json::Value::as_f64) == usual.number()
+    {
+        say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
     let dummy = Dummy { fault, sink: setup.role == "sink", setup, messages: Arc::default() };

@@ -33,6 +33,8 @@ pub struct Contender {
     /// Whether it is an upper bound and never ranked.
     #[serde(default)]
     pub ceiling: bool,
+    /// What its figures do not say, and who reads them has to know: printed below each table that it stands in.
+    pub caveat: Option<String>,
     /// The library under test.
     pub implementation: Implementation,
     /// How it is built.
@@ -193,6 +195,9 @@ impl Contender {
         if self.tuning == Tuning::Defaults && !self.tuned.is_empty() {
             problems
                 .push("tuned", "must be empty with tuning = \"defaults\"; a tuned contender is another one");
+        }
+        if let Some(caveat) = &self.caveat {
+            problems.not_empty("caveat", caveat);
         }
         self.build.check(problems);
         if self.roles.is_empty() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::in_turns;
 use super::layout::plain;
 use super::model::{Cell, Report};
-use super::table::{Table, partners, sentence, tables, verdict_of};
+use super::table::{Table, caveats, partners, sentence, tables, verdict_of};
 use crate::manifest::Metric;
 
 /// Writes the report: first what says the most, then, behind a fold, all columns, the verdicts and the machine. `metrics`
@@ -24,8 +24,8 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
             out.push(String::new());
         }
     }
-    let lines: Vec<String> = partners(report).into_iter().chain(in_turns::lines(report)).collect();
-    out.extend(lines.iter().map(|text| format!("{}\n", escape(&plain(text)))));
+    let lines = [partners(report), caveats(report), in_turns::lines(report)];
+    out.extend(lines.iter().flatten().map(|text| format!("{}\n", escape(&plain(text)))));
     out.extend(report.warnings.iter().map(|w| format!("> {}\n", escape(w))));
     out.push("<details>\n<summary>All columns, verdicts and the machine</summary>\n".to_owned());
     for t in &tables {

@@ -109,6 +109,14 @@ pub(super) fn partners(report: &Report) -> Vec<String> {
     report.run.partners.iter().filter_map(of).collect()
 }
 
+/// What figures do not say of those who took part, a line each.
+pub(super) fn caveats(report: &Report) -> Vec<String> {
+    let builds = report.cells.iter().flat_map(|cell| &cell.builds);
+    let said: BTreeMap<&String, &String> =
+        builds.filter_map(|(name, build)| Some((name, build.caveat.as_ref()?))).collect();
+    said.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
+}
+
 /// Best first, the ceiling last.
 pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
     let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);

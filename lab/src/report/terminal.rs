@@ -43,7 +43,8 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
             );
         }
     }
-    for text in table::partners(report).into_iter().chain(in_turns::lines(report)) {
+    let below = [table::partners(report), table::caveats(report), in_turns::lines(report)];
+    for text in below.into_iter().flatten() {
         line(&mut out, &wrapped(&plain(&text), width, "", "  "));
     }
     for warning in &report.warnings {

@@ -282,7 +282,7 @@ fn a_contender_cannot_write_into_the_page() {
 }
 
 #[test]
-fn what_is_no_release_is_marked_as_local() {
+fn what_is_no_release_is_marked_as_local_and_a_caveat_is_told() {
     let mut run = made_up();
     let build = BuildRecord {
         key: String::new(),
@@ -292,6 +292,7 @@ fn what_is_no_release_is_marked_as_local() {
         version: "1.2".to_owned(),
         tuning: "defaults".to_owned(),
         local: Some("/home/me/lib (git 0123456789ab dirty)".to_owned()),
+        caveat: Some("answers are not compared".to_owned()),
     };
     let rival = run.cells.iter_mut().find(|c| c.contender() == Some("rival")).unwrap();
     rival.builds.insert("rival".to_owned(), build);
@@ -303,5 +304,6 @@ fn what_is_no_release_is_marked_as_local() {
             text.contains("rival is local, not the release 1.2: /home/me/lib (git 0123456789ab dirty)"),
             "{text}"
         );
+        assert_eq!(text.matches("rival: answers are not compared\n").count(), 1, "{text}");
     }
 }

@@ -174,6 +174,9 @@ pub struct BuildRecord {
     /// Which of its sources are no release of that version, if any: folders with their git revisions, archives, commits.
     #[serde(default)]
     pub local: Option<String>,
+    /// What its figures do not say, as its manifest tells.
+    #[serde(default)]
+    pub caveat: Option<String>,
 }
 
 /// How a run stands.

@@ -103,6 +103,20 @@ fn check_passes_the_good_and_tells_the_bad() {
 }
 
 #[test]
+fn check_takes_what_a_preset_sweeps_over_where_the_usual_is_refused() {
+    let bench = Bench::new(&[("picky", Some("picky"))]);
+    let seen = bench.netdyno(&["check", "picky"]);
+    assert_eq!(seen.code, 3, "{seen:?}");
+    assert!(seen.stdout.contains("the sink says unsupported: message_bytes=64"), "{seen:?}");
+    let swept = "budget_seconds = 60.0\nsweep = [{ message_bytes = [64, 65] }]\n";
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    bench.write("workloads/dummy.toml", &manifest.replace("budget_seconds = 60.0\n", swept));
+    let seen = bench.netdyno(&["check", "picky"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(seen.stdout.matches("not for it: message_bytes=64").count(), 1, "{seen:?}");
+}
+
+#[test]
 fn check_prints_once_why_a_role_does_not_start() {
     let bench = Bench::new(&[]);
     bench.add("broken", None);

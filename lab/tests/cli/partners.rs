@@ -67,6 +67,11 @@ fn a_matrix_varies_the_partner_too() {
     assert_eq!(seen.code, 0, "{seen:?}");
     assert_eq!(labels(&bench.last()), ["one", "two", "other > one", "other > two"]);
     assert!(seen.stdout.contains("under the source of feeder"), "{seen:?}");
+    let of = |baseline: &str| {
+        let seen = run(&bench, &["--matrix", "other", "one", "two", "--baseline", baseline]);
+        (seen.code, bench.last()["verdicts"][0]["baseline"].clone())
+    };
+    assert_eq!((of("one"), of("two")), ((0, "other > one".into()), (0, "other > two".into())));
     let seen = run(&bench, &["--matrix", "other", "two"]);
     assert_eq!((seen.code, labels(&bench.last())), (0, vec!["other > two"]), "{seen:?}");
 }

@@ -72,11 +72,11 @@ pub(crate) struct Cli {
     databases: u32,
 
     /// Bytes that keys and values may take, for example 100mb; 0: as many as there are
-    #[arg(long, value_name = "BYTES", default_value = "0")]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = memory)]
     maxmemory: String,
 
     /// Which keys go when they take more
-    #[arg(long, value_name = "POLICY", default_value = "noeviction")]
+    #[arg(long, value_name = "POLICY", default_value = "noeviction", value_parser = policy)]
     maxmemory_policy: String,
 
     /// Write every change to a file, and read it at the start
@@ -169,6 +169,21 @@ enum Sync {
     Everysec,
     /// When the kernel likes
     No,
+}
+
+fn memory(text: &str) -> Result<String, String> {
+    taken("maxmemory", text, "a number of bytes, with kb, mb or gb behind it if you like: 100mb")
+}
+
+fn policy(text: &str) -> Result<String, String> {
+    let rule = "noeviction, or lru, lfu or random behind allkeys- or volatile-, or volatile-ttl";
+    taken("maxmemory-policy", text, rule)
+}
+
+/// What the configuration takes; otherwise what it would take.
+fn taken(name: &str, text: &str, rule: &str) -> Result<String, String> {
+    let config = core::Config::default().with(name, text);
+    config.map(|_| text.to_owned()).map_err(|_| format!("it takes {rule}"))
 }
 
 impl Cli {
@@ -272,5 +287,22 @@ impl Cli {
             .with("save", &self.save.join(" "))?
             .with("enable-protected-configs", yes_no(self.enable_protected_configs))?
             .with("dir", &self.dir.to_string_lossy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_an_option_does_not_take_is_refused_in_its_words() {
+        for (option, value, part) in [
+            ("--maxmemory", "lots", "'--maxmemory <BYTES>': it takes a number of bytes"),
+            ("--maxmemory-policy", "lru", "'--maxmemory-policy <POLICY>': it takes noeviction"),
+        ] {
+            let told = Cli::try_parse_from(["netdyno-kv", option, value]).unwrap_err().to_string();
+            assert!(told.contains(part) && told.contains(value) && !told.contains("CONFIG"), "{told}");
+        }
+        assert!(Cli::try_parse_from(["netdyno-kv", "--maxmemory", "100mb"]).is_ok());
     }
 }

@@ -59,6 +59,7 @@ pub mod snapshots;
 pub mod storage;
 #[cfg(feature = "tls")]
 mod tls;
+mod usage;
 mod worker;
 
 pub use aof::{AofSettings, Fsync};

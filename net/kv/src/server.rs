@@ -59,6 +59,10 @@ impl Server {
         let config = with_place(std::mem::take(&mut builder.config), builder.snapshots.as_ref())?;
         let clock = Clock::new();
         let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
+        engine.set_clients_max(builder.limits.clients);
+        engine.fix_config("appendonly", "start it with --appendonly yes or no");
+        engine.set_stopwatch(crate::usage::stopwatch_us);
+        engine.set_info_source("cpu", crate::usage::cpu_lines);
         builder.commands.drain(..).for_each(|command| engine.register(command));
         let storage = builder.storage.take().map(|open| open()).transpose()?;
         let journal = storage.map(|storage| Journal::open(storage, &mut engine)).transpose();

@@ -1,7 +1,7 @@
 //! What the threads of a server share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use netdyno_io::Waker;
@@ -23,9 +23,10 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// Refuse clients from other machines while there is no password.
     pub(crate) protected: bool,
-    pub(crate) idle_timeout_ms: u64,
+    idle_timeout_ms: AtomicU64,
     pub(crate) journal: Option<Journal>,
     pub(crate) snapshots: Option<Snapshots>,
+    clients_most: AtomicUsize,
     clients: AtomicUsize,
     stop: AtomicBool,
 }
@@ -62,7 +63,46 @@ impl Shared {
         let SharedSettings { clock, limits, protected, idle_timeout_ms, journal, snapshots } = settings;
         let core = Mutex::new(Core { engine, owners: HashMap::new(), feed: Feed::default() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { core, posts, clock, limits, protected, idle_timeout_ms, journal, snapshots, clients, stop }
+        let (clients_most, idle_timeout_ms) =
+            (AtomicUsize::new(limits.clients), AtomicU64::new(idle_timeout_ms));
+        Self {
+            core,
+            posts,
+            clock,
+            limits,
+            protected,
+            idle_timeout_ms,
+            journal,
+            snapshots,
+            clients_most,
+            clients,
+            stop,
+        }
+    }
+
+    /// `CONFIG SET` has set these: what of them is ours.
+    pub(crate) fn configure(&self, engine: &Engine, names: &[String]) {
+        for name in names {
+            let text = engine.config(name).unwrap_or_default();
+            match (name.as_str(), text.parse::<u64>()) {
+                ("maxclients", Ok(clients)) => {
+                    let clients = usize::try_from(clients).unwrap_or(usize::MAX).min(self.limits.clients);
+                    self.clients_most.store(clients, Ordering::Relaxed);
+                }
+                ("timeout", Ok(seconds)) => {
+                    self.idle_timeout_ms.store(seconds.saturating_mul(1000), Ordering::Relaxed);
+                }
+                ("appendfsync", _) => self.journal.iter().for_each(|journal| journal.set(name, text)),
+                _ => {}
+            }
+        }
+        // Each has its own time to wait until.
+        self.posts.iter().for_each(Post::wake);
+    }
+
+    /// After which time a silent client is closed; 0: never.
+    pub(crate) fn idle_timeout_ms(&self) -> u64 {
+        self.idle_timeout_ms.load(Ordering::Relaxed)
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Core>, Poisoned> {
@@ -82,10 +122,11 @@ impl Shared {
     /// Counts a client, unless there are as many as may be.
     pub(crate) fn admit(&self) -> bool {
         let clients = self.clients.fetch_add(1, Ordering::Relaxed);
-        if clients >= self.limits.clients {
+        let most = self.clients_most.load(Ordering::Relaxed);
+        if clients >= most {
             self.clients.fetch_sub(1, Ordering::Relaxed);
         }
-        clients < self.limits.clients
+        clients < most
     }
 
     pub(crate) fn dismiss(&self) {

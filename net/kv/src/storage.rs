@@ -98,6 +98,11 @@ pub trait Storage: Send {
         None
     }
 
+    /// `CONFIG SET` has set a parameter that may be the storage's, such as `appendfsync`: before the next commit.
+    fn set(&mut self, parameter: &str, value: &str) {
+        let _ = (parameter, value);
+    }
+
     /// What errors call it.
     fn name(&self) -> &'static str {
         "storage"

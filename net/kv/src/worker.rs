@@ -133,7 +133,7 @@ impl Worker {
         if self.brings_forward() {
             return Some(Duration::ZERO);
         }
-        let idle = (self.shared.idle_timeout_ms > 0).then_some(Duration::from_secs(1));
+        let idle = (self.shared.idle_timeout_ms() > 0).then_some(Duration::from_secs(1));
         let until = |at: u64| at.saturating_sub(self.shared.clock.now().monotonic_us);
         let links = self.links_us().map(|at| Duration::from_micros(until(at)));
         [engine, stalled, idle, links].into_iter().flatten().min()
@@ -172,7 +172,7 @@ impl Worker {
             || links
             || self.brings_forward()
             || self.clients.has_queued()
-            || self.shared.idle_timeout_ms > 0
+            || self.shared.idle_timeout_ms() > 0
     }
 
     /// Whether there is something to do for the thread that leads: keys on their way into a file.
@@ -206,6 +206,10 @@ impl Worker {
             }
         }
         self.happened.received = received;
+        let configured = core.engine.take_configured();
+        if !configured.is_empty() {
+            self.shared.configure(&core.engine, &configured);
+        }
         self.close_ended(core);
         self.close_idle(core, now);
         core.engine.tick(now);
@@ -329,7 +333,7 @@ impl Worker {
     }
 
     fn close_idle(&mut self, core: &mut Core, now: Now) {
-        let timeout_ms = self.shared.idle_timeout_ms;
+        let timeout_ms = self.shared.idle_timeout_ms();
         if timeout_ms == 0 {
             return;
         }

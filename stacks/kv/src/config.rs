@@ -69,6 +69,10 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
 #[derive(Debug, Clone)]
 pub struct Config {
     values: BTreeMap<String, String>,
+    /// What the program has room for.
+    pub(crate) clients_max: Option<usize>,
+    /// What the program cannot change while it runs, and how else it is changed.
+    pub(crate) fixed: BTreeMap<String, String>,
 }
 
 impl Default for Config {
@@ -78,6 +82,8 @@ impl Default for Config {
                 .iter()
                 .map(|(name, _, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            clients_max: None,
+            fixed: BTreeMap::new(),
         }
     }
 }
@@ -134,6 +140,7 @@ impl Config {
                 return Err(failed(&name, "can't set immutable config"));
             }
             let value = normal(&name, kind, &value).map_err(|why| failed(&name, &why))?;
+            self.check_room(&name, &value)?;
             new.extend(other_name(&name).map(|other| (other, value.clone())));
             new.push((name, value));
         }
@@ -144,6 +151,21 @@ impl Config {
     /// When snapshots are made by themselves.
     pub(crate) fn save_points(&self) -> Vec<SavePoint> {
         self.get("save").and_then(save_points).unwrap_or_default()
+    }
+
+    fn check_room(&self, name: &str, value: &str) -> Result<(), Error> {
+        if let Some(remedy) = self.fixed.get(name).filter(|_| self.get(name) != Some(value)) {
+            return Err(failed(name, &format!("It cannot be changed while the server runs: {remedy}")));
+        }
+        match self.clients_max.filter(|_| name == "maxclients") {
+            Some(most) if value.parse().is_ok_and(|wanted: usize| wanted > most) => {
+                let why = format!(
+                    "The server has made room for {most} clients: start it with --maxclients {value}"
+                );
+                Err(failed(name, &why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes the keyspace as it says.
@@ -184,8 +206,15 @@ fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
         Kind::YesNo => Err("argument must be 'yes' or 'no'".into()),
         Kind::Number => {
             let number: i64 = value.parse().map_err(|_| "argument couldn't be parsed into an integer")?;
-            if name == "maxmemory-samples" && number < 1 {
-                return Err("argument must be between 1 and 2147483647 inclusive".into());
+            // Where anything else makes no sense, or would be taken for something else.
+            let least = match name {
+                "maxmemory-samples" | "maxclients" => 1,
+                "slowlog-log-slower-than" => -1,
+                "timeout" | "slowlog-max-len" | "latency-monitor-threshold" => 0,
+                _ => i64::MIN,
+            };
+            if number < least {
+                return Err(format!("argument must be between {least} and 2147483647 inclusive"));
             }
             Ok(number.to_string())
         }

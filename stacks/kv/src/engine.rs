@@ -21,6 +21,7 @@ use crate::random::Random;
 use crate::replication::Replication;
 use crate::saves::Saves;
 use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::slow::Slow;
 use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
 
@@ -41,6 +42,8 @@ impl Engine {
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
         let commands = commands::all();
+        let mut slow = Slow::default();
+        slow.configure(&config);
         let mut world = World {
             sessions: Sessions::default(),
             pubsub: PubSub::default(),
@@ -56,6 +59,8 @@ impl Engine {
             history: run_id.clone(),
             started_ms: 0,
             info: BTreeMap::new(),
+            info_sources: BTreeMap::new(),
+            slow,
             run_id,
         };
         world.saves.points = world.config.save_points();
@@ -126,6 +131,8 @@ impl Engine {
         // That a subscription has begun or ended is no reply, but a message.
         let message = session.last_command.0.ends_with("subscribe");
         match session.reply_mode {
+            // Its reply is that with which it goes on.
+            _ if outcome == Outcome::Blocked => {}
             ReplyMode::On => {}
             ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if message => {}
             ReplyMode::Off => out.truncate(start),
@@ -207,6 +214,32 @@ impl Engine {
         self.world.host.take_wish()
     }
 
+    /// The parameters that `CONFIG SET` has set since this was asked last: some are the program's own.
+    #[inline]
+    pub fn take_configured(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.world.host.configured)
+    }
+
+    /// The greatest `maxclients` that CONFIG SET takes: what the program has made room for.
+    pub fn set_clients_max(&mut self, clients: usize) {
+        self.world.config.clients_max = Some(clients);
+    }
+
+    /// A parameter that the program cannot change while it runs: CONFIG SET takes the value that it has, and else says how to change it.
+    pub fn fix_config(&mut self, name: &str, remedy: &str) {
+        self.world.config.fixed.insert(name.to_ascii_lowercase(), remedy.to_owned());
+    }
+
+    /// Microseconds from any moment on, by which commands are timed for SLOWLOG and LATENCY. Without it those stay empty.
+    pub fn set_stopwatch(&mut self, now_us: fn() -> u64) {
+        self.world.slow.set_stopwatch(now_us);
+    }
+
+    /// Lines that INFO shows in a section, made when they are asked for. Each ends with CR and LF.
+    pub fn set_info_source(&mut self, section: &str, lines: fn() -> String) {
+        self.world.info_sources.insert(section.to_ascii_lowercase(), lines);
+    }
+
     /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
     /// fetched from memory side by side, not one after the other. Nothing changes but the time that the commands take.
     #[inline]
@@ -275,7 +308,13 @@ impl Engine {
         };
         let error = match (index, result) {
             (Some(index), Ok(Admitted::Run)) => {
+                let command = self.commands.get(index);
+                let begun_us = self.world.slow.begin(&command.spec);
                 let outcome = call(&mut self.keys, &mut self.world, &self.commands, id, index, args, out);
+                if let Some(begun_us) = begun_us.filter(|_| outcome != Outcome::Blocked) {
+                    let session = self.world.sessions.get(id);
+                    self.world.slow.end(begun_us, self.keys.now.unix_ms, &command.spec, args, session);
+                }
                 return outcome;
             }
             (_, Ok(Admitted::Queued)) => {

@@ -28,6 +28,8 @@ pub(crate) struct Host {
     /// Why nothing may be changed now.
     pub(crate) refusal: Option<Box<str>>,
     wishes: Vec<Wish>,
+    /// What `CONFIG SET` has set, and the program was not told.
+    pub(crate) configured: Vec<String>,
     /// There is an append-only file.
     pub(crate) has_log: bool,
     pub(crate) rewriting: bool,

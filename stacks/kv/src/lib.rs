@@ -3,7 +3,7 @@
 //! | does | does not |
 //! |---|---|
 //! | strings, lists, hashes, sets, sorted sets, bitmaps, deadlines, scans | streams, scripts, modules, geo, HyperLogLog, clusters |
-//! | transactions with WATCH, publish and subscribe, blocking commands, users, CLIENT, CONFIG, INFO | open sockets, read clocks, draw randomness, spawn, lock |
+//! | transactions with WATCH, publish and subscribe, blocking commands, users, CLIENT, CONFIG, INFO | open sockets, read clocks (one that it is given times long commands), draw randomness, spawn, lock |
 //! | answers in RESP2 and RESP3, in Redis 7.0's words | parse requests: that is `netdyno-resp`'s part |
 //! | eviction at `maxmemory`, by the size that keys and values take | measure what the allocator or the process takes |
 //! | tell each change as a command, dump all keys in parts; read and write snapshots in Redis' format; be a primary or a replica | write files, hold the links between them |
@@ -67,6 +67,7 @@ mod replica;
 mod replication;
 mod saves;
 mod session;
+mod slow;
 mod snapshot;
 mod spec;
 mod world;

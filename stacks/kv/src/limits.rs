@@ -62,3 +62,13 @@ pub(crate) const USERS_MAX: usize = 10_000;
 pub(crate) const USER_RULES_MAX: usize = 10_000;
 /// Steps that a glob match takes for each byte of its text before it counts as no match.
 pub(crate) const GLOB_STEPS_PER_BYTE: usize = 4096;
+/// Commands that SLOWLOG keeps, whatever `slowlog-max-len` says; arguments of each, and bytes of one of those.
+pub(crate) const SLOWLOG_MAX: usize = 10_000;
+/// The last one says how many there were besides.
+pub(crate) const SLOWLOG_ARGUMENTS: usize = 32;
+/// Of one argument.
+pub(crate) const SLOWLOG_ARGUMENT_BYTES: usize = 128;
+/// Samples of one of LATENCY's events.
+pub(crate) const LATENCY_SAMPLES: usize = 160;
+/// With a threshold below this every command is timed; from it on only those that can take so long.
+pub(crate) const TIMED_ALL_BELOW_US: u64 = 1000;

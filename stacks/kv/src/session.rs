@@ -265,7 +265,11 @@ impl Sessions {
     /// The session's blocked command has its reply: it goes on.
     pub(crate) fn resume(&mut self, id: SessionId, reply: &[u8]) {
         if let Some(session) = self.get_mut(id) {
-            session.pending.extend_from_slice(reply);
+            match session.reply_mode {
+                ReplyMode::Off => {}
+                ReplyMode::Skip => session.reply_mode = ReplyMode::On,
+                ReplyMode::On | ReplyMode::SkipNext => session.pending.extend_from_slice(reply),
+            }
             session.resumed = true;
             self.enqueue(id);
         }

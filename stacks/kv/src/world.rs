@@ -49,6 +49,9 @@ pub(crate) struct World {
     pub(crate) started_ms: u64,
     /// Sections of INFO that the server adds to, and its lines.
     pub(crate) info: BTreeMap<String, String>,
+    /// Such lines that are made when they are asked for.
+    pub(crate) info_sources: BTreeMap<String, fn() -> String>,
+    pub(crate) slow: crate::slow::Slow,
     /// Forty hexadecimal digits that name this run.
     pub(crate) run_id: String,
 }

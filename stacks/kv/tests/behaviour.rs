@@ -185,3 +185,105 @@ fn keys_that_share_a_hash_expire_without_being_asked_for() {
     }
     assert_eq!((engine.keys(), engine.next_deadline()), (0, None));
 }
+
+#[test]
+fn a_client_that_wants_no_replies_has_none_of_what_it_waited_for() {
+    for (mode, first, second) in
+        [("ON", "*2\r\n$1\r\na\r\n$1\r\n1\r\n", ":0\r\n"), ("SKIP", "", ":0\r\n"), ("OFF", "", "")]
+    {
+        let mut engine = Engine::new(Config::default(), 3);
+        let (waiting, other) = (engine.open(START, "a"), engine.open(START, "b"));
+        run(&mut engine, waiting, 0, &format!("CLIENT REPLY {mode}"));
+        assert_eq!(run(&mut engine, waiting, 0, "BLPOP a 0"), (Outcome::Blocked, String::new()));
+        run(&mut engine, other, 1, "RPUSH a 1");
+        assert_eq!(engine.poll_output(), Some((waiting, Output::Resume(first.into()))), "{mode}");
+        assert_eq!(run(&mut engine, waiting, 2, "LLEN a").1, second, "{mode}");
+        // The time is over.
+        run(&mut engine, waiting, 3, &format!("CLIENT REPLY {mode}"));
+        run(&mut engine, waiting, 3, "BLPOP a 1");
+        engine.tick(Now { unix_ms: START.unix_ms + 5000, monotonic_us: 5_000_000 });
+        let nothing = if mode == "ON" { "*-1\r\n" } else { "" };
+        assert_eq!(engine.poll_output(), Some((waiting, Output::Resume(nothing.into()))), "{mode}");
+    }
+}
+
+thread_local! {
+    static STEP_US: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    static NOW_US: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Each reading is later than the one before.
+fn stopwatch() -> u64 {
+    NOW_US.set(NOW_US.get() + STEP_US.get());
+    NOW_US.get()
+}
+
+#[test]
+fn commands_that_take_long_are_told() {
+    let mut engine = Engine::new(Config::default(), 3);
+    engine.set_stopwatch(stopwatch);
+    let session = engine.open(START, "1.2.3.4:5");
+    let mut tell = |step_us: u64, line: &str| {
+        STEP_US.set(step_us);
+        run(&mut engine, session, 0, line).1
+    };
+    // Ten milliseconds are the threshold, and what cannot take so long is not timed.
+    tell(9_999, "KEYS *");
+    let read = NOW_US.get();
+    tell(50_000, "GET k");
+    tell(50_000, "SET k v");
+    assert_eq!((NOW_US.get(), tell(0, "SLOWLOG LEN").as_str()), (read, ":0\r\n"));
+    tell(10_000, "KEYS x*");
+    assert_eq!(
+        tell(0, "SLOWLOG GET"),
+        "*1\r\n*6\r\n:0\r\n:1000\r\n:10000\r\n*2\r\n$4\r\nKEYS\r\n$2\r\nx*\r\n$9\r\n1.2.3.4:5\r\n$0\r\n\r\n"
+    );
+    // Everything, the last three of it.
+    tell(1, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 3 latency-monitor-threshold 1");
+    for at in 0..5 {
+        tell(1000 + at, &format!("GET k{at}"));
+    }
+    let shown = tell(1, "SLOWLOG GET -1");
+    assert!(shown.starts_with("*3\r\n") && shown.contains("k4") && !shown.contains("k1"), "{shown}");
+    assert_eq!(tell(0, "LATENCY HISTORY fast-command"), "*1\r\n*2\r\n:1000\r\n:1\r\n");
+    assert!(
+        tell(0, "LATENCY LATEST").starts_with("*1\r\n*4\r\n$12\r\nfast-command\r\n:1000\r\n:1\r\n:1\r\n")
+    );
+    assert_eq!((tell(0, "LATENCY RESET").as_str(), tell(0, "LATENCY LATEST").as_str()), (":1\r\n", "*0\r\n"));
+    tell(1, "CONFIG SET slowlog-log-slower-than -1 latency-monitor-threshold 0");
+    tell(0, "SLOWLOG RESET");
+    tell(90_000, "KEYS *");
+    assert_eq!(tell(0, "SLOWLOG LEN"), ":0\r\n");
+}
+
+#[test]
+fn the_program_is_told_what_was_set_and_says_what_info_shows() {
+    let mut engine = Engine::new(Config::default(), 3);
+    engine.set_clients_max(100);
+    engine.fix_config("appendonly", "ask somebody");
+    engine.set_info_source("CPU", || "used_cpu_sys:1.5\r\n".to_owned());
+    let session = engine.open(START, "a");
+    for (line, expected) in [
+        ("CONFIG SET maxclients 100 timeout 7", "+OK"),
+        (
+            "CONFIG SET maxclients 101",
+            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server has made room for 100",
+        ),
+        (
+            "CONFIG SET maxclients 0",
+            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be between 1",
+        ),
+        ("CONFIG SET appendonly no", "+OK"),
+        (
+            "CONFIG SET appendonly yes",
+            "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - It cannot be changed while the server runs: ask somebody\r\n",
+        ),
+        ("CONFIG SET timeout -1", "-ERR CONFIG SET failed (possibly related to argument 'timeout')"),
+        ("INFO cpu", "$25\r\n# Cpu\r\nused_cpu_sys:1.5\r\n"),
+    ] {
+        let (_, reply) = run(&mut engine, session, 0, line);
+        assert!(reply.starts_with(expected), "{line}: {reply}");
+    }
+    assert_eq!(engine.take_configured(), ["appendonly", "maxclients", "timeout"]);
+    assert!(engine.take_configured().is_empty());
+}

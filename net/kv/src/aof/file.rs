@@ -18,7 +18,7 @@ pub(crate) struct LogFile {
     /// The length after the last rewrite.
     base: u64,
     /// Something was written and not synced yet.
-    unsynced: bool,
+    pub(crate) unsynced: bool,
     /// What is synced in the background is the new file.
     syncs_new: bool,
     /// There may be something behind `length`.
@@ -167,6 +167,16 @@ impl Storage for LogFile {
 
     fn rewrite(&mut self) -> Option<&mut dyn Rewrite> {
         Some(self)
+    }
+
+    /// What was promised before is kept: a sync is of the whole file.
+    fn set(&mut self, parameter: &str, value: &str) {
+        self.settings.fsync = match (parameter, value) {
+            ("appendfsync", "always") => Fsync::Always,
+            ("appendfsync", "everysec") => Fsync::EverySecond,
+            ("appendfsync", "no") => Fsync::No,
+            _ => return,
+        };
     }
 
     fn name(&self) -> &'static str {

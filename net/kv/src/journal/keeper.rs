@@ -43,7 +43,10 @@ impl<S: Storage + ?Sized> Journal<S> {
 
     /// What the storage wants done. Others write meanwhile.
     fn background(&self, occasion: Occasion) -> Result<(), StorageError> {
-        let work = lock(&self.storage).storage.background(occasion);
+        let mut stored = lock(&self.storage);
+        self.pass_on_settings(&mut stored);
+        let work = stored.storage.background(occasion);
+        drop(stored);
         let Some(work) = work else { return Ok(()) };
         let result = work();
         lock(&self.storage).storage.background_done(result)

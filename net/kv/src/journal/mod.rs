@@ -46,6 +46,8 @@ pub(crate) struct Journal<S: Storage + ?Sized = dyn Storage> {
     /// From the begin of a rewrite until the new history has its place.
     rewriting: AtomicBool,
     rewrite_wanted: AtomicBool,
+    /// Parameters that the storage is to be told.
+    settings: Mutex<Vec<(String, String)>>,
     keeper: (Mutex<Errands>, Condvar),
 }
 
@@ -102,6 +104,7 @@ impl<S: Storage + ?Sized> Journal<S> {
             dumping: AtomicBool::new(false),
             rewriting: AtomicBool::new(false),
             rewrite_wanted: AtomicBool::new(false),
+            settings: Mutex::default(),
             keeper: Default::default(),
         };
         Ok((journal, replayed))
@@ -113,6 +116,19 @@ impl<S: Storage + ?Sized> Journal<S> {
         let failing = self.failing.load(Ordering::Acquire);
         if failing != self.refusing.swap(failing, Ordering::Relaxed) {
             engine.refuse_writes(failing.then(|| self.refusal()));
+        }
+    }
+
+    /// A parameter has another value now. The storage is told by whoever has it next: nobody waits for it here.
+    pub(crate) fn set(&self, parameter: &str, value: &str) {
+        let mut settings = lock(&self.settings);
+        settings.retain(|(other, _)| other != parameter);
+        settings.push((parameter.to_owned(), value.to_owned()));
+    }
+
+    fn pass_on_settings(&self, stored: &mut Stored<S>) {
+        for (parameter, value) in lock(&self.settings).drain(..) {
+            stored.storage.set(&parameter, &value);
         }
     }
 
@@ -169,6 +185,7 @@ impl<S: Storage + ?Sized> Journal<S> {
     }
 
     fn write(&self, stored: &mut Stored<S>) -> Result<(), NotDurable> {
+        self.pass_on_settings(stored);
         let mut pending = lock(&self.pending);
         stored.take(&mut pending.bytes);
         let position = pending.position;

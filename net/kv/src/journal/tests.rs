@@ -163,3 +163,14 @@ fn changes_during_a_rewrite_stay_in_their_database() {
     let mut fixture = Fixture { directory, engine, journal };
     assert_eq!(fixture.turn(&[b"GET", b"n"]), Some(format!("${}\r\n{count}\r\n", count.to_string().len())));
 }
+
+#[test]
+fn the_policy_can_change_while_it_runs() {
+    let mut fixture = Fixture::new(Fsync::No);
+    for (name, always) in [("everysec", false), ("always", true), ("sometimes", true), ("no", false)] {
+        fixture.journal.set("appendfsync", name);
+        lock(&fixture.journal.storage).storage.unsynced = false;
+        assert_eq!(fixture.turn(&[b"INCR", b"a"]).map(|reply| reply.starts_with(':')), Some(true));
+        assert_eq!(lock(&fixture.journal.storage).storage.unsynced, !always, "{name}");
+    }
+}

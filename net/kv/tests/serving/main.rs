@@ -333,3 +333,44 @@ fn a_port_that_is_taken() {
         assert!(error.contains(&address.to_string()) && error.contains("--port"), "{error}");
     }
 }
+
+#[test]
+fn limits_are_changed_while_it_runs() {
+    for backend in backends() {
+        let mut limits = Limits::default();
+        limits.clients = 3;
+        let server = start(with(backend).limits(limits));
+        let mut first = Peer::connect(&server);
+        first.send(b"CONFIG SET maxclients 1\r\n");
+        first.expect(b"+OK\r\n");
+        let mut second = Peer::connect(&server);
+        second.expect(b"-ERR max number of clients reached\r\n");
+        first.send(b"CONFIG SET maxclients 4\r\nCONFIG SET maxclients 2 timeout 1\r\n");
+        first.expect(b"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server has made room for 3 clients: start it with --maxclients 4\r\n+OK\r\n");
+        let mut second = Peer::connect(&server);
+        second.send(b"PING\r\n");
+        second.expect(b"+PONG\r\n");
+        // Silent, both are closed.
+        let mut nothing = Vec::new();
+        assert_eq!(second.stream.read_to_end(&mut nothing).unwrap_or(0), 0);
+        assert_eq!(first.stream.read_to_end(&mut nothing).unwrap_or(0), 0);
+        until(|| server.clients() == 0, "silent clients are closed");
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn slow_commands_and_used_time_are_told() {
+    let server = start(with(Backend::Auto));
+    let mut peer = Peer::connect(&server);
+    peer.send(b"CONFIG SET slowlog-log-slower-than 0\r\nSLOWLOG RESET\r\nGET k\r\nSLOWLOG LEN\r\n");
+    peer.expect(b"+OK\r\n+OK\r\n$-1\r\n:2\r\n");
+    peer.send(b"INFO cpu\r\n");
+    for part in
+        ["$", "# Cpu", "used_cpu_sys:", "used_cpu_user:", "used_cpu_sys_children:", "used_cpu_user_children:"]
+    {
+        let line = peer.line();
+        assert!(line.starts_with(part), "{line} instead of {part}");
+    }
+    server.stop().unwrap();
+}

@@ -32,6 +32,12 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.world.config.set(&pairs)?;
     context.world.config.apply(context.keys);
     context.world.saves.points = context.world.config.save_points();
+    context.world.slow.configure(&context.world.config);
+    let names = pairs.iter().map(|(name, _)| String::from_utf8_lossy(name).to_ascii_lowercase());
+    // The program may be one that never asks.
+    context.world.host.configured.extend(names);
+    context.world.host.configured.sort_unstable();
+    context.world.host.configured.dedup();
     if pairs.iter().any(|(name, _)| is(name, "requirepass")) {
         let password = context.world.config.get("requirepass").unwrap_or_default().to_owned();
         context.world.acl.set_password(&password);

@@ -42,6 +42,9 @@ fn info(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             let _ = write!(text, "# {}{rest}\r\n", first.to_ascii_uppercase());
             write(context, &mut text);
             text += context.world.info.get(*name).map_or("", String::as_str);
+            if let Some(lines) = context.world.info_sources.get(*name) {
+                text += &lines();
+            }
         }
     }
     context.reply.verbatim("txt", text.as_bytes());

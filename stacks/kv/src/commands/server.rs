@@ -34,7 +34,6 @@ fn memory(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "memory", MEMORY_TABLE)
 }
 
-/// The core does not see how long a command takes: its log of slow ones is empty.
 fn slow_log(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "slowlog", SLOWLOG_TABLE)
 }
@@ -81,22 +80,39 @@ const MEMORY_TABLE: &[Subcommand] = &[
     }),
 ];
 
+/// Entries of SLOWLOG GET where no number is given.
+const SLOWLOG_GET: usize = 10;
+
+fn slow_commands(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let count = match args.get(2).map(|count| crate::number::integer(count)) {
+        None => SLOWLOG_GET,
+        Some(Some(-1)) => usize::MAX,
+        Some(Some(count @ 0..)) => count as usize,
+        Some(_) => return Err(Error::fixed("ERR count should be greater than or equal to -1")),
+    };
+    let log = &context.world.slow.log;
+    context.reply.array(log.len().min(count));
+    for entry in log.iter().take(count) {
+        context.reply.array(6);
+        context.reply.integer(entry.number as i64);
+        context.reply.integer(entry.unix_s as i64);
+        context.reply.integer(entry.took_us as i64);
+        context.reply.array(entry.args.len());
+        entry.args.iter().for_each(|arg| context.reply.bulk(arg));
+        context.reply.bulk(entry.peer.as_bytes());
+        context.reply.bulk(&entry.name);
+    }
+    Ok(())
+}
+
 const SLOWLOG_TABLE: &[Subcommand] = &[
-    ("get", -2, |c, a| {
-        if let Some(count) = a.get(2) {
-            let fine = crate::number::integer(count).is_some_and(|count| count >= -1);
-            if !fine {
-                return Err(Error::fixed("ERR count should be greater than or equal to -1"));
-            }
-        }
-        c.reply.array(0);
-        Ok(())
-    }),
+    ("get", -2, slow_commands),
     ("len", 2, |c, _| {
-        c.reply.integer(0);
+        c.reply.integer(c.world.slow.log.len() as i64);
         Ok(())
     }),
     ("reset", 2, |c, _| {
+        c.world.slow.log.clear();
         c.reply.ok();
         Ok(())
     }),
@@ -117,24 +133,52 @@ const SLOWLOG_TABLE: &[Subcommand] = &[
     }),
 ];
 
+fn latest(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
+    let events = &context.world.slow.events;
+    context.reply.array(events.len());
+    for (name, event) in events {
+        let (unix_s, ms) = event.samples.back().copied().unwrap_or_default();
+        context.reply.array(4);
+        context.reply.bulk(name.as_bytes());
+        for number in [unix_s, ms, event.most_ms] {
+            context.reply.integer(number as i64);
+        }
+    }
+    Ok(())
+}
+
+fn history(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let events = &context.world.slow.events;
+    let event = events.iter().find(|(name, _)| is(args[2], name)).map(|(_, event)| event);
+    context.reply.array(event.map_or(0, |event| event.samples.len()));
+    for (unix_s, ms) in event.iter().flat_map(|event| &event.samples) {
+        context.reply.array(2);
+        context.reply.integer(*unix_s as i64);
+        context.reply.integer(*ms as i64);
+    }
+    Ok(())
+}
+
+fn reset_latency(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let events = &mut context.world.slow.events;
+    let before = events.len();
+    let asked = |name: &str| args.len() == 2 || args[2..].iter().any(|word| is(word, name));
+    events.retain(|name, _| !asked(name));
+    context.reply.integer((before - events.len()) as i64);
+    Ok(())
+}
+
 const LATENCY_TABLE: &[Subcommand] = &[
-    ("latest", 2, |c, _| {
-        c.reply.array(0);
-        Ok(())
-    }),
-    ("history", 3, |c, _| {
-        c.reply.array(0);
-        Ok(())
-    }),
-    ("reset", -2, |c, _| {
-        c.reply.integer(0);
-        Ok(())
-    }),
+    ("latest", 2, latest),
+    ("history", 3, history),
+    ("reset", -2, reset_latency),
     ("help", 2, |c, _| {
         help(
             c,
             "LATENCY",
             &[
+                "HISTORY <event>",
+                "    Return time-latency samples for the <event> class.",
                 "LATEST",
                 "    Return the latest latency samples for all events.",
                 "RESET [<event> ...]",
