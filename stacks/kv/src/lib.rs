@@ -60,6 +60,7 @@ mod limits;
 mod now;
 mod number;
 mod primary;
+mod program;
 mod pubsub;
 mod random;
 mod rdb;
