@@ -80,12 +80,12 @@ impl Slow {
     /// The time, where this command is to be timed.
     #[inline]
     pub(crate) fn begin(&self, command: &Spec) -> Option<u64> {
-        let quick = command.flags.contains(Flags::FAST) || command.name == "set";
-        match self.timed {
-            Timed::None => None,
-            Timed::Long if quick => None,
-            Timed::Long | Timed::All => self.stopwatch.map(|now_us| now_us()),
-        }
+        let is_timed = match self.timed {
+            Timed::None => false,
+            Timed::Long => !command.flags.contains(Flags::FAST) && command.name != "set",
+            Timed::All => true,
+        };
+        if is_timed { self.stopwatch.map(|now_us| now_us()) } else { None }
     }
 
     /// It is over, and did not wait for anything.

@@ -167,7 +167,7 @@ impl Hash {
     /// From here on a table, without an order.
     fn grow(&mut self) {
         if let Self::Small(fields, hasher) = self {
-            let mut table = TextTable::new(hasher.clone());
+            let mut table = TextTable::new(hasher);
             for field in unpacked(fields) {
                 table.set(field.name, field.value);
             }

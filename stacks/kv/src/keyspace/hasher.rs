@@ -15,10 +15,29 @@ impl Hasher {
         Self(Arc::new(ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3])))
     }
 
+    /// What a table has at hand, so that no pointer is followed for each key.
+    pub(crate) fn at_hand(&self) -> HasherAtHand {
+        HasherAtHand((*self.0).clone())
+    }
+}
+
+/// The same hashes, in 32 bytes.
+#[derive(Clone)]
+pub(crate) struct HasherAtHand(ahash::RandomState);
+
+impl HasherAtHand {
+    #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u32 {
         let mut hasher = self.0.build_hasher();
         hasher.write(key);
         (hasher.finish() >> 32) as u32
+    }
+}
+
+impl std::fmt::Debug for HasherAtHand {
+    /// The secret is not for logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HasherAtHand")
     }
 }
 

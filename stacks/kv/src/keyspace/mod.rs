@@ -63,7 +63,7 @@ struct Database {
 
 impl Database {
     fn new(hasher: &Hasher) -> Self {
-        Self { table: Table::new(hasher.clone()), deadlines: BTreeSet::new() }
+        Self { table: Table::new(hasher), deadlines: BTreeSet::new() }
     }
 }
 

@@ -189,7 +189,7 @@ impl Set {
     /// From here on a table, without an order.
     fn grow(&mut self) {
         if let Self::Small(members, hasher) = self {
-            let mut table = TextTable::new(hasher.clone());
+            let mut table = TextTable::new(hasher);
             for member in members.iter() {
                 table.set(member, b"");
             }

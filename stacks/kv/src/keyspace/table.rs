@@ -6,7 +6,7 @@
 //! whatever grew or shrank meanwhile.
 
 use super::entry::{Content, Entry};
-use super::hasher::Hasher;
+use super::hasher::{Hasher, HasherAtHand};
 use super::segment::Segment;
 use crate::limits::{DIRECTORY_BITS_MAX, RANDOM_TRIES, SCAN_SLOTS_PER_ELEMENT, SEGMENT_ENTRIES_MAX};
 use crate::random::Random;
@@ -21,7 +21,7 @@ pub(crate) struct Position {
 /// Entries by their keys.
 #[derive(Debug)]
 pub(crate) struct Table<V> {
-    hasher: Hasher,
+    hasher: HasherAtHand,
     len: usize,
     /// Bytes that the entries hold, and the slots.
     heap: usize,
@@ -38,7 +38,11 @@ pub(crate) struct Table<V> {
 pub(crate) type TextTable = Table<Vec<u8>>;
 
 impl<V: Content> Table<V> {
-    pub(crate) fn new(hasher: Hasher) -> Self {
+    pub(crate) fn new(hasher: &Hasher) -> Self {
+        Self::with(hasher.at_hand())
+    }
+
+    fn with(hasher: HasherAtHand) -> Self {
         Self {
             hasher,
             len: 0,
@@ -163,7 +167,7 @@ impl<V: Content> Table<V> {
         self.heap -= entry.heap_bytes();
         self.len -= 1;
         if self.len == 0 && self.segments.len() > 1 {
-            *self = Self::new(self.hasher.clone());
+            *self = Self::with(self.hasher.clone());
         }
         entry
     }
@@ -284,7 +288,7 @@ impl<V: Content> Table<V> {
 
 impl<V: Content> Clone for Table<V> {
     fn clone(&self) -> Self {
-        let mut copy = Self::new(self.hasher.clone());
+        let mut copy = Self::with(self.hasher.clone());
         for entry in self.iter() {
             copy.insert(entry.copied(entry.hash(), entry.key()));
         }

@@ -4,7 +4,7 @@ use super::super::entry::TextEntry;
 use super::*;
 
 fn table(seed: u64) -> TextTable {
-    TextTable::new(Hasher::new(&mut Random::new(seed)))
+    TextTable::new(&Hasher::new(&mut Random::new(seed)))
 }
 
 /// The books agree with what is there.

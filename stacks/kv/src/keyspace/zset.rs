@@ -113,7 +113,7 @@ impl Zset {
         if let Self::Small(members, hasher) = self
             && (members.len() >= ZSET_SMALL_MEMBERS || member.len() > ZSET_SMALL_BYTES)
         {
-            let mut large = Large { scores: TextTable::new(hasher.clone()), order: Sequence::new() };
+            let mut large = Large { scores: TextTable::new(hasher), order: Sequence::new() };
             for scored in members.iter().map(Scored::unpack) {
                 large.insert(large.order.len(), scored);
             }
