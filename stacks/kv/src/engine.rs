@@ -20,7 +20,9 @@ use crate::pubsub::PubSub;
 use crate::random::Random;
 use crate::replication::Replication;
 use crate::saves::Saves;
-use crate::session::{Blocked, OnTimeout, Outcome, Output, ReplyMode, SessionId, Sessions, borrowed, owned};
+use crate::session::{
+    Blocked, OnTimeout, Outcome, Output, ReplyMode, Session, SessionId, Sessions, borrowed, owned,
+};
 use crate::slow::Slow;
 use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
@@ -119,12 +121,12 @@ impl Engine {
         }
         let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
         // That a subscription has begun or ended is no reply, but a message.
-        let message = session.last_command.0.ends_with("subscribe");
+        let is_message = |session: &Session| session.last_command.0.ends_with("subscribe");
         match session.reply_mode {
             // Its reply is that with which it goes on.
             _ if outcome == Outcome::Blocked => {}
             ReplyMode::On => {}
-            ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if message => {}
+            ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if is_message(session) => {}
             ReplyMode::Off => out.truncate(start),
             ReplyMode::SkipNext => {
                 session.reply_mode = ReplyMode::Skip;

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use crate::random::Random;
 
 /// The same for all tables of an engine, so that small values need no more of it than a pointer.
-#[derive(Clone)]
-pub(crate) struct Hasher(Arc<ahash::RandomState>);
+#[derive(Debug, Clone)]
+pub(crate) struct Hasher(Arc<HasherAtHand>);
 
 impl Hasher {
     pub(crate) fn new(random: &mut Random) -> Self {
         let seeds = [(); 4].map(|()| random.next());
-        Self(Arc::new(ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3])))
+        let state = ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3]);
+        Self(Arc::new(HasherAtHand(state)))
     }
 
     /// What a table has at hand, so that no pointer is followed for each key.
     pub(crate) fn at_hand(&self) -> HasherAtHand {
-        HasherAtHand((*self.0).clone())
+        (*self.0).clone()
     }
 }
 
@@ -38,12 +39,5 @@ impl std::fmt::Debug for HasherAtHand {
     /// The secret is not for logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("HasherAtHand")
-    }
-}
-
-impl std::fmt::Debug for Hasher {
-    /// The secret is not for logs.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hasher")
     }
 }

@@ -169,10 +169,7 @@ impl Handshake {
         record: &mut [u8],
         transmits: &mut Transmits,
     ) -> Result<(), DtlsEvent> {
-        self.engine.progress.spoke = false;
-        self.handle_header(now, header, record, transmits)?;
-        self.end_step();
-        Ok(())
+        self.step(|handshake| handshake.handle_header(now, header, record, transmits))
     }
 
     /// Takes one record with a unified header.
@@ -183,17 +180,17 @@ impl Handshake {
         record: &[u8],
         transmits: &mut Transmits,
     ) -> Result<(), DtlsEvent> {
-        self.engine.progress.spoke = false;
-        self.handle_unified(now, header, record, transmits)?;
-        self.end_step();
-        Ok(())
+        self.step(|handshake| handshake.handle_unified(now, header, record, transmits))
     }
 
-    fn end_step(&mut self) {
+    /// Takes a record. One that is answered is not of a peer that gave up.
+    fn step(&mut self, take: impl FnOnce(&mut Self) -> Result<(), DtlsEvent>) -> Result<(), DtlsEvent> {
+        self.engine.progress.spoke = false;
+        take(self)?;
         if self.engine.progress.spoke {
-            // The peer did not give up: it was answered.
             self.alert = None;
         }
+        Ok(())
     }
 
     fn handle_header(

@@ -43,15 +43,7 @@ fn ours_with_ours() {
 
 #[test]
 fn ours_with_dimpl_in_small_pieces() {
-    for mtu in [1150, 300] {
-        let config = RawConfig { mtu, ..RawConfig::default() };
-        each_datagram_once("client", |now| {
-            Network::new(now, ours(Role::Client, now), Raw::new(Role::Server, &config, now))
-        });
-        each_datagram_once("server", |now| {
-            Network::new(now, Raw::new(Role::Client, &config, now), ours(Role::Server, now))
-        });
-    }
+    in_small_pieces(ours);
 }
 
 #[test]

@@ -393,3 +393,24 @@ fn shape(datagram: &[u8]) -> Vec<(u8, u16)> {
     }
     shape
 }
+
+/// A peer with 1.2 only on either side, in large and in small datagrams, each in turn gone wrong.
+fn in_small_pieces(ours: fn(Role, Instant) -> Ours) {
+    for mtu in [1150, 300] {
+        let config = RawConfig { mtu, ..RawConfig::default() };
+        handshake::each_datagram_once("client", |now| {
+            Network::new(now, ours(Role::Client, now), Raw::new(Role::Server, &config, now))
+        });
+        handshake::each_datagram_once("server", |now| {
+            Network::new(now, Raw::new(Role::Client, &config, now), ours(Role::Server, now))
+        });
+    }
+}
+
+/// What comes of one side's genuine alert at the other.
+fn says(mut net: Network<Ours, Ours>, alert: &[u8], expected: Option<&DtlsEvent>) {
+    let record = net.a.sealed(content::ALERT, alert);
+    net.b.receive(net.now, record);
+    assert_eq!(net.b.events.get(1), expected);
+    assert_eq!(net.b.is_connected(), expected.is_none());
+}

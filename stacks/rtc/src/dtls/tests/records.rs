@@ -164,11 +164,7 @@ fn genuine_alerts() {
         (&[9, 9], None),
         (&[], None),
     ] {
-        let mut net = connected();
-        let record = net.a.sealed(content::ALERT, alert);
-        net.b.receive(net.now, record);
-        assert_eq!(net.b.events.get(1), expected.as_ref());
-        assert_eq!(net.b.is_connected(), expected.is_none());
+        says(connected(), alert, expected.as_ref());
     }
 }
 

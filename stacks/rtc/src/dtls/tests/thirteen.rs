@@ -99,15 +99,7 @@ fn who_has_only_one_version_gets_it() {
 /// A peer with 1.2 only, and each datagram in turn gone wrong.
 #[test]
 fn back_to_1_2_over_a_bad_network() {
-    for mtu in [1150, 300] {
-        let config = RawConfig { mtu, ..RawConfig::default() };
-        each_datagram_once("client", |now| {
-            Network::new(now, ours13(Role::Client, now), Raw::new(Role::Server, &config, now))
-        });
-        each_datagram_once("server", |now| {
-            Network::new(now, Raw::new(Role::Client, &config, now), ours13(Role::Server, now))
-        });
-    }
+    in_small_pieces(ours13);
 }
 
 #[test]
@@ -377,11 +369,7 @@ fn genuine_alerts() {
         (&[2], None),
         (&[], None),
     ] {
-        let mut net = connected_with(Versions::Both);
-        let record = net.a.sealed(content::ALERT, alert);
-        net.b.receive(net.now, record);
-        assert_eq!(net.b.events.get(1), expected.as_ref());
-        assert_eq!(net.b.is_connected(), expected.is_none());
+        says(connected_with(Versions::Both), alert, expected.as_ref());
     }
 }
 
