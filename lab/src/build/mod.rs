@@ -27,6 +27,8 @@ mod job;
 mod key;
 pub mod limits;
 mod lines;
+#[cfg(test)]
+mod lines_tests;
 mod local;
 mod npm;
 mod package;
