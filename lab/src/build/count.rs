@@ -16,6 +16,7 @@ use tokei::{Config, LanguageType};
 use super::limits::{COUNTED_BYTES_MAX, COUNTED_FILES_MAX, HEAD_BYTES, HEAD_LINES, SOURCE_DEPTH_MAX};
 use super::tree::SKIPPED;
 
+const JAVASCRIPT: &str = "javascript";
 /// What counts, and the name that manifests have for it: headers and bindings are of the language that they serve.
 const LANGUAGES: &[(LanguageType, &str)] = &[
     (LanguageType::Assembly, "assembly"),
@@ -32,8 +33,8 @@ const LANGUAGES: &[(LanguageType, &str)] = &[
     (LanguageType::Go, "go"),
     (LanguageType::Haskell, "haskell"),
     (LanguageType::Java, "java"),
-    (LanguageType::JavaScript, "javascript"),
-    (LanguageType::Jsx, "javascript"),
+    (LanguageType::JavaScript, JAVASCRIPT),
+    (LanguageType::Jsx, JAVASCRIPT),
     (LanguageType::Kotlin, "kotlin"),
     (LanguageType::Lua, "lua"),
     (LanguageType::ObjectiveC, "objective-c"),
@@ -96,6 +97,8 @@ pub(super) struct Tally {
     bytes: u64,
     /// The sources that source maps held: several maps may hold the same.
     mapped: BTreeSet<PathBuf>,
+    /// Of the lines by hand, those in files of JavaScript.
+    scripts: u64,
 }
 
 impl Tally {
@@ -103,7 +106,7 @@ impl Tally {
     pub(super) fn folder(root: &Path) -> Result<Self, String> {
         let mut tally = Self::default();
         tally.below(root, Path::new(""), &|folder| !MANIFESTS.iter().any(|m| folder.join(m).exists()))?;
-        Ok(tally)
+        Ok(tally.finished())
     }
 
     /// Counts these files below `root`, those left out that are tests.
@@ -112,7 +115,7 @@ impl Tally {
         for file in files.iter().filter(|file| !is_test(file)) {
             tally.file(root, file)?;
         }
-        Ok(tally)
+        Ok(tally.finished())
     }
 
     /// The lines of Rust in a folder that a build script filled; the rest there is what it compiled, or left lying.
@@ -195,6 +198,9 @@ impl Tally {
         };
         let lines = lines_of(language, &content);
         let by_a_program = is_generated(&content) || is_declaration(&path);
+        if !by_a_program && language == LanguageType::JavaScript {
+            self.scripts += lines;
+        }
         let of = if by_a_program { &mut self.generated } else { &mut self.written };
         *of.entry(name).or_default() += lines;
         Ok(())
@@ -206,16 +212,30 @@ impl Tally {
         let Ok(map) = serde_json::from_slice::<SourceMap>(content) else { return Ok(()) };
         for (source, text) in map.sources.iter().zip(&map.sources_content) {
             let (Some(source), Some(text)) = (source, text) else { continue };
-            let source = resolved(path.parent().unwrap_or(path), source);
-            let extension = source.extension().and_then(|e| e.to_str()).unwrap_or_default();
+            let named = Path::new(source);
+            let extension = named.extension().and_then(|e| e.to_str()).unwrap_or_default();
             let Some((language, name)) = language(extension) else { continue };
-            let theirs = source.components().any(|part| part.as_os_str() == "node_modules");
-            if !theirs && self.mapped.insert(source) {
+            let theirs = named.components().any(|part| part.as_os_str() == "node_modules");
+            let source = resolved(path.parent().unwrap_or(path), named);
+            if !theirs && !is_test(named) && self.mapped.insert(source) {
                 self.take(text.len())?;
                 *self.written.entry(name).or_default() += lines_of(language, text.as_bytes());
             }
         }
         Ok(())
+    }
+
+    /// Where there are source maps with what was written, the scripts beside them are compiled, whether they say so or not.
+    fn finished(mut self) -> Self {
+        if !self.mapped.is_empty() && self.scripts > 0 {
+            let written = self.written.entry(JAVASCRIPT).or_default();
+            *written -= self.scripts;
+            if *written == 0 {
+                self.written.remove(JAVASCRIPT);
+            }
+            *self.generated.entry(JAVASCRIPT).or_default() += self.scripts;
+        }
+        self
     }
 
     fn take(&mut self, bytes: usize) -> Result<(), String> {
@@ -281,9 +301,9 @@ fn is_declaration(path: &Path) -> bool {
 }
 
 /// A path that a file in `folder` names, without `..` in it.
-fn resolved(folder: &Path, named: &str) -> PathBuf {
+fn resolved(folder: &Path, named: &Path) -> PathBuf {
     let mut path = folder.to_owned();
-    for part in Path::new(named).components() {
+    for part in named.components() {
         match part {
             Component::ParentDir => drop(path.pop()),
             Component::Normal(name) => path.push(name),

@@ -114,23 +114,25 @@ fn the_source_in_a_source_map_counts_once() {
         )
     };
     let script = "let a = 1;\nlet b = 2;\nlet c = 3;\n//# sourceMappingURL=a.js.map\n";
-    let (a, b, theirs) = (map("../src/a.ts"), map("../../src/a.ts"), map("../node_modules/x/a.ts"));
-    let files = [
-        ("lib/a.js", script),
-        ("lib/a.js.map", &*a),
-        ("lib/deep/b.js.map", &*b),
-        ("lib/c.js.map", &*theirs),
-        ("lib/d.js.map", "no JSON"),
-    ];
-    let dir = folder(&files);
-    let tally = Tally::folder(dir.path()).unwrap();
-    assert_eq!((tally.lines(), tally.generated()), (2, 3));
-    assert!(tally.has("typescript") && !tally.has("c++") && tally.has("a language of its own"));
+    let (a, b) = (map("../src/a.ts"), map("../../src/a.ts"));
+    let (theirs, test) = (map("../node_modules/x/a.ts"), map("../tests/a.ts"));
+    let dir = folder(&[
+        ("node_modules/lib/lib/a.js", script),
+        ("node_modules/lib/lib/a.js.map", &a),
+        ("node_modules/lib/lib/deep/b.js.map", &b),
+        ("node_modules/lib/index.mjs", "let all = 1;\n"),
+        ("node_modules/lib/lib/c.js.map", &theirs),
+        ("node_modules/lib/lib/d.js.map", &test),
+        ("node_modules/lib/lib/e.js.map", "no JSON"),
+    ]);
+    let tally = Tally::folder(&dir.path().join("node_modules/lib")).unwrap();
+    assert_eq!((tally.lines(), tally.generated()), (2, 4), "a bundle does not say what it is");
+    assert!(tally.has("typescript") && !tally.has("javascript") && tally.has("a language of its own"));
     let mut both = Tally::default();
     assert!(!both.has("a language of its own"));
     both.add(&tally);
     both.add(&tally);
-    assert_eq!((both.lines(), both.generated()), (4, 6));
+    assert_eq!((both.lines(), both.generated()), (4, 8));
 }
 
 #[test]
