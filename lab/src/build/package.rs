@@ -125,7 +125,7 @@ mod tests {
             let library = Implementation { module: module.to_owned(), version: version.to_owned() };
             let found = of_library(&packages, &library);
             let names = found.as_ref().map(|all| all.iter().map(|p| p.name.as_str()).collect::<Vec<_>>());
-            assert_eq!(names, expected.as_ref().map(Clone::clone), "{module} {version}");
+            assert_eq!(names.map_err(Clone::clone), expected, "{module} {version}");
         }
         let many: Vec<Package> =
             (0..=COUNTED_PACKAGES_MAX).map(|i| package(&i.to_string(), "1", "h/a")).collect();

@@ -196,7 +196,7 @@ fn compared_builds(cell: &Cell) -> impl Iterator<Item = (&String, &BuildRecord)>
 fn lines_of(cell: &Cell, roles: &[String], kind: usize) -> String {
     let of = |name: &String| {
         let lines = cell.builds.get(name).and_then(|build| build.lines.parts()[kind].1.lines);
-        lines.map_or_else(|| "not measured".to_owned(), |lines| format::whole(lines))
+        lines.map_or_else(|| "not measured".to_owned(), format::whole)
     };
     let compared =
         roles.iter().filter(|role| !cell.partners.contains(role)).filter_map(|r| cell.roles.get(r));
