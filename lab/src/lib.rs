@@ -19,6 +19,7 @@ pub mod duels;
 pub mod dummy;
 pub mod generator;
 pub mod host;
+pub mod lines;
 pub mod load;
 pub mod manifest;
 pub mod meter;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::RECORD_BYTES_MAX;
 use super::{java, pip};
+use crate::lines::CodeLines;
 use crate::manifest::{Contender, Placeholder, Tool, substitute};
 
 /// What is known of a build; kept beside it as `build.json`, whose presence is what makes a build finished.
@@ -38,6 +39,14 @@ pub struct Record {
     pub built_at: String,
     /// Everything that the tools printed.
     pub log: PathBuf,
+    /// How many lines of code it was built from.
+    #[serde(default = "not_counted")]
+    pub lines: CodeLines,
+}
+
+/// Of the record of an older netdyno, which is still read to say how long a build takes.
+fn not_counted() -> CodeLines {
+    CodeLines::not_measured("the build is older than the count of lines")
 }
 
 /// A finished build.

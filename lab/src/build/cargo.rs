@@ -1,8 +1,8 @@
 //! Rust: `cargo build --release --locked`, fat LTO, one codegen unit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe, Remedy};
 use super::job::Job;
-use super::limits::LOCAL_PACKAGES_MAX;
+use super::limits::{BUILT_PACKAGES_MAX, LOCAL_PACKAGES_MAX};
+use super::package::{Package, owner};
 use crate::manifest::hex;
 
 pub(super) struct Cargo;
@@ -121,18 +122,49 @@ impl Ecosystem for Cargo {
             command.args(["--bin", bin]);
         }
         let mut built: Vec<PathBuf> = Vec::new();
+        let mut packages: BTreeMap<String, Package> = BTreeMap::new();
         job.run_reading("cargo build", &mut command, &mut |line| {
             // Cargo says where the binary is: a configured target or profile moves it.
-            let message = serde_json::from_str::<Message>(line);
-            built.extend(message.ok().and_then(|m| m.executable));
+            if let Ok(message) = serde_json::from_str::<Message>(line) {
+                built.extend(message.executable.clone());
+                note(&mut packages, message);
+            }
             line.starts_with('{')
         })?;
+        job.packages = Ok(packages.into_iter().map(described).collect());
         let [binary] = built.as_slice() else {
             let rule = format!("builds {} binaries; name one in contender.toml as build.bin", built.len());
             return Err(job.source_error(&job.contender.dir, rule));
         };
         let to = job.files().join(&job.contender.name);
         fs::copy(binary, &to).map(drop).map_err(|e| BuildError::cache(&to, e))
+    }
+}
+
+/// Notes the package that a message is about: each is named when it is compiled, or found to be.
+fn note(packages: &mut BTreeMap<String, Package>, message: Message) {
+    let Some(id) = message.package_id.filter(|_| packages.len() < BUILT_PACKAGES_MAX) else { return };
+    let package = packages.entry(id).or_default();
+    package.made.extend(message.out_dir);
+    if let Some(folder) = message.manifest_path.as_deref().and_then(Path::parent) {
+        package.folder = folder.to_owned();
+    }
+}
+
+/// A package by its id (`cargo help pkgid`) and, for its owner, by its own manifest.
+fn described((id, package): (String, Package)) -> Package {
+    let (place, of_it) = id.split_once('#').unwrap_or((&id, ""));
+    let path = place.split('?').next().unwrap_or(place);
+    let (name, version) = of_it.split_once('@').unwrap_or((path.rsplit('/').next().unwrap_or(path), of_it));
+    let text = fs::read_to_string(package.folder.join("Cargo.toml")).unwrap_or_default();
+    let manifest = text.parse::<toml::Table>().unwrap_or_default();
+    let repository = manifest.get("package").and_then(|package| package.get("repository")?.as_str());
+    Package {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        owners: repository.and_then(owner).into_iter().collect(),
+        is_local: id.starts_with("path+"),
+        ..package
     }
 }
 
@@ -158,12 +190,12 @@ fn commit(source: &str) -> String {
 /// What is read of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
-    packages: Vec<Package>,
+    packages: Vec<Member>,
     workspace_root: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Package {
+struct Member {
     manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
 }
@@ -184,4 +216,47 @@ impl Dependency {
 #[derive(Deserialize)]
 struct Message {
     executable: Option<PathBuf>,
+    package_id: Option<String>,
+    manifest_path: Option<PathBuf>,
+    out_dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_told_by_its_id() {
+        for (id, name, version, is_local) in [
+            ("registry+https://example.org/index#lib@1.2.0+3.4", "lib", "1.2.0+3.4", false),
+            ("git+https://example.org/a/lib?branch=main#1.2.0", "lib", "1.2.0", false),
+            ("path+file:///home/me/lib#1.2.0", "lib", "1.2.0", true),
+            ("path+file:///home/me/folder#lib@1.2.0", "lib", "1.2.0", true),
+        ] {
+            let package = described((id.to_owned(), Package::default()));
+            assert_eq!(
+                (&*package.name, &*package.version, package.is_local),
+                (name, version, is_local),
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_names_a_package_its_folder_and_what_its_build_script_made() {
+        let mut packages = BTreeMap::new();
+        for line in [
+            r#"{"reason":"compiler-artifact","package_id":"r#a@1.0.0","manifest_path":"/r/a/Cargo.toml","executable":null}"#,
+            r#"{"reason":"build-script-executed","package_id":"r#a@1.0.0","out_dir":"/t/out"}"#,
+            r#"{"reason":"build-finished","success":true}"#,
+        ] {
+            note(&mut packages, serde_json::from_str(line).unwrap());
+        }
+        let package = described(packages.pop_first().unwrap());
+        assert_eq!(
+            (&*package.name, package.folder, package.made),
+            ("a", "/r/a".into(), vec!["/t/out".into()])
+        );
+        assert!(packages.is_empty());
+    }
 }

@@ -1,5 +1,6 @@
 //! Go: `go build -trimpath`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,6 +9,8 @@ use serde::Deserialize;
 use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe, Remedy};
 use super::job::Job;
+use super::limits::BUILT_PACKAGES_MAX;
+use super::package::{Package, owner_of_module};
 
 pub(super) struct Go;
 
@@ -28,6 +31,9 @@ const SETTINGS: &[&str] = &[
     "CC",
     "CXX",
 ];
+
+/// The module of a package; nothing of the standard library's.
+const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
 impl Ecosystem for Go {
     fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
@@ -75,10 +81,40 @@ impl Ecosystem for Go {
             .args(self.flags())
             .arg("-o")
             .arg(job.files().join(&job.contender.name))
-            .arg(package)
+            .arg(&package)
             .current_dir(&job.contender.dir);
-        job.run("go build", &mut command)
+        job.run("go build", &mut command)?;
+        job.packages = modules(job, &package);
+        Ok(())
     }
+}
+
+/// The modules that a program has packages of, each as often as it has: what one needs for its own tests is not among them.
+fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
+    let mut command = Command::new("go");
+    command.args(["list", "-deps", "-f", MODULE, package]).current_dir(&job.contender.dir);
+    let mut modules: BTreeSet<String> = BTreeSet::new();
+    let listed = job.run_reading("go list", &mut command, &mut |line| {
+        if modules.len() < BUILT_PACKAGES_MAX {
+            modules.insert(line.to_owned());
+        }
+        true
+    });
+    listed.map_err(|e| e.to_string())?;
+    Ok(modules.iter().filter_map(|line| module(line)).collect())
+}
+
+/// A line of the answer to [`MODULE`].
+fn module(line: &str) -> Option<Package> {
+    let [path, version, folder] = line.split('\t').collect::<Vec<_>>().try_into().ok()?;
+    Some(Package {
+        name: path.to_owned(),
+        version: version.trim_start_matches('v').to_owned(),
+        owners: vec![owner_of_module(path)],
+        folder: PathBuf::from(folder),
+        is_local: version.is_empty(),
+        ..Package::default()
+    })
 }
 
 /// The `replace` lines of go.mod.
@@ -119,4 +155,25 @@ struct Target {
     path: String,
     #[serde(rename = "Version", default)]
     version: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_told_by_its_line() {
+        for (line, expected) in [
+            (
+                "example.org/a/b/v4\tv4.2.0\t/m/b@v4.2.0",
+                Some(("example.org/a/b/v4", "4.2.0", "example.org/a", false)),
+            ),
+            ("example.org/main\t\t/here", Some(("example.org/main", "", "example.org/main", true))),
+            ("", None),
+        ] {
+            let found = module(line);
+            let told = found.as_ref().map(|p| (&*p.name, &*p.version, &*p.owners[0], p.is_local));
+            assert_eq!(told, expected, "{line}");
+        }
+    }
 }

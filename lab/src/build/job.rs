@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::limits::{LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
+use super::package::Package;
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
 use super::{BuildError, BuildEvent, remedy_for};
@@ -30,6 +31,8 @@ pub(super) struct Job<'a> {
     /// How long it waited for other labs.
     pub(super) waited: Duration,
     pub(super) log: Log,
+    /// What the program was built from, as far as its source is here; else why it is not.
+    pub(super) packages: Result<Vec<Package>, String>,
 }
 
 /// What a build's tools printed: all of it in a file, the last lines at hand.

@@ -11,8 +11,8 @@ use super::tree::{Refused, Tree};
 use super::{BuildError, local};
 use crate::manifest::{Contender, hex};
 
-/// Changed when the layout of a build or the meaning of its key changes.
-const FORMAT: u32 = 3;
+/// Changed when the layout of a build, what is recorded of it, or the meaning of its key changes.
+const FORMAT: u32 = 4;
 /// A contender's own.
 const MANIFEST: &str = "contender.toml";
 

@@ -34,3 +34,15 @@ pub const TAIL_LINES: usize = 20;
 pub const LINES_QUEUED_MAX: usize = 256;
 /// The longest record of a finished build, in bytes.
 pub const RECORD_BYTES_MAX: u64 = 1024 * 1024;
+/// The most files of a library whose lines are counted.
+pub const COUNTED_FILES_MAX: usize = 20_000;
+/// The most bytes of those files.
+pub const COUNTED_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// The most packages of a program that are looked at for its library.
+pub const BUILT_PACKAGES_MAX: usize = 10_000;
+/// The most packages of one owner that a library is counted with.
+pub const COUNTED_PACKAGES_MAX: usize = 256;
+/// Where a file says that a program wrote it: among so many bytes ...
+pub const HEAD_BYTES: usize = 4096;
+/// ... and lines.
+pub const HEAD_LINES: usize = 10;

@@ -17,6 +17,7 @@ mod availability;
 mod built;
 mod cargo;
 mod cc;
+mod count;
 mod ecosystem;
 mod error;
 mod expected;
@@ -25,8 +26,12 @@ mod java;
 mod job;
 mod key;
 pub mod limits;
+mod lines;
+#[cfg(test)]
+mod lines_tests;
 mod local;
 mod npm;
+mod package;
 mod pip;
 mod process;
 mod prune;
@@ -176,6 +181,7 @@ impl Builder {
             events,
             waited: Duration::ZERO,
             log: Log::none(logs.join(format!("{name}.log"))),
+            packages: Err(lines::COMPILED.to_owned()),
         };
         let _lock = job.lock(&lock_path(&work, name))?;
         if let Some(record) = built::read_record(entry, &inputs.key, contender) {
@@ -198,6 +204,7 @@ impl Builder {
         if self.inputs(contender)?.key != inputs.key {
             return Err(job.source_error(&contender.dir, "changed while it was built; build again"));
         }
+        let seconds = begun.elapsed().saturating_sub(job.waited).as_secs_f64();
         let record = Record {
             key: inputs.key,
             contender: contender.id(),
@@ -208,9 +215,10 @@ impl Builder {
             flags: tool.flags().iter().map(|flag| (*flag).to_owned()).collect(),
             environment: inputs.environment,
             lock_hash: inputs.lock_hash,
-            seconds: begun.elapsed().saturating_sub(job.waited).as_secs_f64(),
+            seconds,
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
+            lines: lines::count(contender, &self.root, &job.packages),
         };
         built::write_record(entry, &record).map_err(cache_error)?;
         Ok((record, false))

@@ -1,7 +1,8 @@
 //! Node: a copy of the contender with `npm ci`, and the SDK as the package `netdyno-contender`.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
@@ -9,10 +10,13 @@ use serde::Deserialize;
 use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
+use super::limits::BUILT_PACKAGES_MAX;
+use super::package::{self, owner};
 
 pub(super) struct Npm;
 
 const PACKAGE: &str = "package.json";
+const MODULES: &str = "node_modules";
 
 impl Ecosystem for Npm {
     fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
@@ -64,10 +68,73 @@ impl Ecosystem for Npm {
             .args(["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"])
             .current_dir(&files);
         job.run("npm ci", &mut command)?;
+        // Before the SDK joins them.
+        job.packages = installed(&files.join(MODULES));
         match job.sdk {
             // After npm, which removes what the lock file does not name.
-            Some(sdk) => job.copy(sdk, &files.join("node_modules/netdyno-contender")),
+            Some(sdk) => job.copy(sdk, &files.join(MODULES).join("netdyno-contender")),
             None => Ok(()),
+        }
+    }
+}
+
+/// The packages that npm put at the top; those of a scope are one folder deeper.
+fn installed(modules: &Path) -> Result<Vec<package::Package>, String> {
+    let mut packages = Vec::new();
+    let mut folders = folders(modules);
+    while let Some(folder) = folders.pop() {
+        if folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('@')) {
+            folders.extend(self::folders(&folder));
+        } else if let Ok(text) = fs::read_to_string(folder.join(PACKAGE)) {
+            let read = serde_json::from_str::<Installed>(&text);
+            packages.push(read.map_err(|e| format!("{}: {e}", folder.display()))?.package(folder));
+        }
+        if packages.len() > BUILT_PACKAGES_MAX {
+            return Err(format!("more than {BUILT_PACKAGES_MAX} packages"));
+        }
+    }
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(packages)
+}
+
+/// The folders in a folder; none where there is none.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// What is read of the package.json of an installed package.
+#[derive(Deserialize)]
+struct Installed {
+    name: String,
+    version: String,
+    repository: Option<Repository>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Repository {
+    Address(String),
+    Of { url: String },
+}
+
+impl Installed {
+    fn package(self, folder: PathBuf) -> package::Package {
+        let address = self.repository.map(|repository| match repository {
+            Repository::Address(address) => address,
+            Repository::Of { url } => url,
+        });
+        // `owner/name` alone is GitHub's.
+        let owned = address.and_then(|address| match address.contains(':') {
+            true => owner(&address),
+            false => owner(&format!("github:{address}")),
+        });
+        package::Package {
+            name: self.name,
+            version: self.version,
+            owners: owned.into_iter().collect(),
+            folder,
+            ..package::Package::default()
         }
     }
 }
@@ -95,4 +162,31 @@ pub(super) fn is_below(part: Component<'_>) -> bool {
 /// The Node program itself: what is on the PATH may be a script that chooses one.
 pub(super) fn node(probe: &Probe<'_>) -> Result<String, BuildError> {
     probe.ask("node", &["-p", "process.execPath"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installed_packages_are_told_by_their_own_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+            fs::write(dir.path().join(name).join(PACKAGE), text).unwrap();
+        };
+        let package =
+            |name: &str, more: &str| write(name, &format!(r#"{{"name":"{name}","version":"1.0.0"{more}}}"#));
+        package("a", r#","repository":{"type":"git","url":"git+https://example.org/me/a.git"}"#);
+        package("@scope/b", r#","repository":"me/b""#);
+        package("c", "");
+        fs::create_dir_all(dir.path().join(".bin")).unwrap();
+        let found = installed(dir.path()).unwrap();
+        let told: Vec<_> = found.iter().map(|p| (&*p.name, p.owners.concat())).collect();
+        let expected = [("@scope/b", "github.com/me"), ("a", "example.org/me"), ("c", "")];
+        assert_eq!(told, expected.map(|(name, owner)| (name, owner.to_owned())));
+        assert_eq!(installed(&dir.path().join("gone")).unwrap(), []);
+        write("d", "no JSON");
+        assert!(installed(dir.path()).unwrap_err().contains("/d: "));
+    }
 }

@@ -3,13 +3,31 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
+
 use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
+use super::limits::BUILT_PACKAGES_MAX;
 use super::npm::is_below;
+use super::package::{Package, owner};
 
 /// The flags of every installation.
 pub(super) const FLAGS: &[&str] = &["--require-hashes"];
+
+/// Prints a line a package: what its metadata says, and the files that it was installed with.
+const PACKAGES: &str = r#"
+import importlib.metadata, json
+NAMED = {"homepage", "home-page", "source", "source code", "repository", "code", "github"}
+for found in importlib.metadata.distributions():
+    urls = [url.partition(",") for url in found.metadata.get_all("Project-URL") or []]
+    places = [url.strip() for label, _, url in urls if label.strip().lower() in NAMED]
+    home = found.metadata.get("Home-page")
+    print(json.dumps({
+        "name": found.metadata["Name"], "version": found.version, "addresses": places + ([home] if home else []),
+        "folder": str(found.locate_file("")), "files": [str(file) for file in found.files or []],
+    }))
+"#;
 
 pub(super) struct Pip;
 
@@ -47,7 +65,47 @@ impl Ecosystem for Pip {
         if let Some(sdk) = job.sdk {
             job.copy(sdk, &sdk_folder(job.entry))?;
         }
-        environment(job, self.lock_file().0)
+        environment(job, self.lock_file().0)?;
+        job.packages = installed(job);
+        Ok(())
+    }
+}
+
+/// The packages in a build's virtual environment.
+fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
+    let mut ask = Command::new(python(job.entry));
+    ask.args(["-c", PACKAGES]).current_dir(job.entry).env_remove("PYTHONPATH");
+    let mut packages = Vec::new();
+    let listed = job.run_reading("looking at the packages", &mut ask, &mut |line| {
+        if packages.len() < BUILT_PACKAGES_MAX {
+            packages.extend(serde_json::from_str::<Installed>(line).ok().map(Installed::package));
+        }
+        true
+    });
+    listed.map(|()| packages).map_err(|e| e.to_string())
+}
+
+/// A line of the answer to [`PACKAGES`].
+#[derive(Deserialize)]
+struct Installed {
+    name: String,
+    version: String,
+    addresses: Vec<String>,
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Installed {
+    fn package(self) -> Package {
+        Package {
+            name: self.name,
+            version: self.version,
+            owners: self.addresses.iter().filter_map(|address| owner(address)).collect(),
+            folder: self.folder,
+            // Beside it (`../`) are only scripts that start it.
+            files: Some(self.files.into_iter().filter(|f| f.components().all(is_below)).collect()),
+            ..Package::default()
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::*;
 
 /// A repository in a temporary folder, with one contender.
-struct Repository {
-    dir: tempfile::TempDir,
-    contender: Contender,
+pub(super) struct Repository {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) contender: Contender,
 }
 
 impl Repository {
@@ -30,14 +30,14 @@ impl Repository {
         repository
     }
 
-    fn cargo(main: &str) -> Self {
+    pub(super) fn cargo(main: &str) -> Self {
         let manifest = "[workspace]\n[package]\nname = \"w-tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
         let lock = "version = 4\n[[package]]\nname = \"w-tiny\"\nversion = \"0.1.0\"\n";
         let files = [("Cargo.toml", manifest), ("Cargo.lock", lock), ("src/main.rs", main)];
         Self::new("tool = \"cargo\"", "[\"{bin}\", \"{dir}\"]", &files)
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub(super) fn write(&self, file: &str, text: &str) {
         let path = self.dir.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -47,7 +47,7 @@ impl Repository {
         Builder::new(&self.dir.path().join("cache"), self.dir.path(), Arc::default()).unwrap()
     }
 
-    fn build(&self) -> Result<Built, BuildError> {
+    pub(super) fn build(&self) -> Result<Built, BuildError> {
         self.builder().build(&self.contender, &mut |_| {})
     }
 }

@@ -79,6 +79,14 @@ pub fn version_matches(manifest: &str, said: &str) -> bool {
     AS_INSTALLED.contains(&manifest) || manifest == said
 }
 
+impl Implementation {
+    /// What it comes with, where it is no package of its own: the toolchain or the distribution.
+    #[must_use]
+    pub fn comes_with(&self) -> Option<&str> {
+        AS_INSTALLED.contains(&self.version.as_str()).then_some(&self.version)
+    }
+}
+
 impl Contender {
     /// Parses and validates a contender by itself; errors name `file`, which is `<dir>/contender.toml`. What
     /// depends on its workload is checked by [`Contender::check_against`].

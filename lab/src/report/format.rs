@@ -61,6 +61,14 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
+/// A count, its thousands set apart: `73,120`.
+pub(super) fn whole(n: u64) -> String {
+    let digits = n.to_string();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|p| std::str::from_utf8(p).ok()).collect();
+    parts.join(",")
+}
+
 /// A ratio with enough digits that its interval shows: `4.12`, `0.98`, `0.0033`.
 pub(super) fn ratio(value: f64) -> String {
     match value {
@@ -76,6 +84,15 @@ pub(super) fn ratio(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (n, text) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (73_120, "73,120"), (1_000_001, "1,000,001")]
+        {
+            assert_eq!(whole(n), text);
+        }
+    }
 
     #[test]
     fn values() {

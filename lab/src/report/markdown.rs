@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::in_turns;
 use super::layout::plain;
 use super::model::{Cell, Report};
-use super::table::{Table, caveats, partners, sentence, tables, verdict_of};
+use super::table::{Table, caveats, partners, sentence, tables, uncounted, verdict_of};
 use crate::manifest::Metric;
 
 /// Writes the report: first what says the most, then, behind a fold, all columns, the verdicts and the machine. `metrics`
@@ -31,6 +31,11 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
     for t in &tables {
         out.extend(headed(t, t.head.len()));
         out.extend(verdicts(report, metrics, t));
+    }
+    let uncounted: Vec<String> =
+        uncounted(report).iter().map(|text| format!("- {}", escape(&plain(text)))).collect();
+    if !uncounted.is_empty() {
+        out.push(format!("{}\n", uncounted.join("\n")));
     }
     let (host, run) = (escape(&report.host.headline()), &report.run);
     out.push(format!("Host: {host}. Run {}, seed {}.\n\n</details>\n", run.id, run.seed));

@@ -1,12 +1,16 @@
 //! The rows of a report's table, written by [`super::terminal`] and [`super::markdown`] alike.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::build::differing;
 use super::format;
 use super::model::{Cell, Report, Verdict, VerdictKind};
 use crate::manifest::{Better, Metric, Source};
 use crate::store::{BuildRecord, CellStatus};
+
+/// Heads of the columns of lines of code, in the order of [`crate::lines::CodeLines::parts`].
+const LINE_HEADS: [&str; 3] = ["library lines", "adapter lines", "generated lines"];
 
 /// The table of the cells that share their parameters.
 pub(super) struct Table<'a> {
@@ -16,6 +20,8 @@ pub(super) struct Table<'a> {
     pub(super) head: Vec<String>,
     /// How many of the columns say the most: all that a glance needs.
     pub(super) foremost: usize,
+    /// The columns that tell of the code, not of the run: only where there is room.
+    pub(super) lines: Range<usize>,
     /// One row a measured cell, best first, the ceiling last.
     pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
     /// The cells without figures that have a reason.
@@ -45,6 +51,8 @@ enum Column<'a> {
     /// The range of the trials of the primary metric, where there is nothing to compare with.
     Spread,
     OfCeiling,
+    /// Lines of code, of one of the three kinds.
+    Lines(usize),
     Bottleneck,
 }
 
@@ -64,6 +72,8 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     columns.extend(shown.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
     let foremost = 1 + columns.len();
     columns.extend(shown.filter(|m| !m.headline && !m.primary).map(Column::Figure));
+    let lines = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
+    columns.extend((0..LINE_HEADS.len()).map(Column::Lines));
     columns.push(Column::Bottleneck);
     let roles = &report.run.roles;
     let text = |cell: &Cell, column: &Column<'_>| match column {
@@ -71,6 +81,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
         Column::Versus(baseline) => versus(report, cell, primary, baseline),
         Column::Spread => spread(cell, primary),
         Column::OfCeiling => of_ceiling(cell, primary),
+        Column::Lines(kind) => lines_of(cell, roles, *kind),
         Column::Bottleneck => cell.bottleneck.clone(),
     };
     let head = columns.iter().map(|column| match column {
@@ -78,6 +89,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
         Column::Versus(baseline) => format!("vs {baseline}"),
         Column::Spread => "least - most of trials".to_owned(),
         Column::OfCeiling => "of ceiling".to_owned(),
+        Column::Lines(kind) => LINE_HEADS[*kind].to_owned(),
         Column::Bottleneck => "bottleneck".to_owned(),
     });
     let head = [String::new()].into_iter().chain(head).collect();
@@ -87,7 +99,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     let (to_come, missing): (Vec<&Cell>, _) =
         without.partition(|c| c.status == CellStatus::Planned && c.reason.is_empty());
     let to_come = to_come.into_iter().map(|c| c.label.as_str()).collect();
-    Table { title, head, foremost, rows, missing, to_come }
+    Table { title, head, foremost, lines, rows, missing, to_come }
 }
 
 /// What a phase put in can be too little to tell anything of it, by the parameters: then there is no column of it.
@@ -115,6 +127,23 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     let said: BTreeMap<&String, &String> =
         builds.filter_map(|(name, build)| Some((name, build.caveat.as_ref()?))).collect();
     said.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
+}
+
+/// What of the code could not be counted, of those who took part and have figures, a line each.
+pub(super) fn uncounted(report: &Report) -> Vec<String> {
+    let cells = report.cells.iter().filter(|c| c.status == CellStatus::Ok);
+    let builds: BTreeMap<&String, &BuildRecord> = cells.flat_map(compared_builds).collect();
+    let of = |(name, build): (&String, &BuildRecord)| {
+        let mut whys: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (kind, count) in build.lines.parts().iter().filter(|(_, count)| count.lines.is_none()) {
+            whys.entry(count.source.clone()).or_default().push(kind);
+        }
+        let told = |(why, kinds): (String, Vec<&str>)| {
+            format!("{name}: lines of {} not measured: {why}", kinds.join(" and "))
+        };
+        whys.into_iter().map(told).collect::<Vec<_>>()
+    };
+    builds.into_iter().flat_map(of).collect()
 }
 
 /// Best first, the ceiling last.
@@ -153,9 +182,29 @@ fn is_tuned(cell: &Cell) -> bool {
 
 /// The builds of those that are compared.
 fn builds(cell: &Cell) -> impl Iterator<Item = &BuildRecord> {
+    compared_builds(cell).map(|(_, build)| build)
+}
+
+/// The same, with their names.
+fn compared_builds(cell: &Cell) -> impl Iterator<Item = (&String, &BuildRecord)> {
     let compared =
         |name: &String| cell.roles.iter().any(|(role, n)| n == name && !cell.partners.contains(role));
-    cell.builds.iter().filter(move |(name, _)| compared(name)).map(|(_, build)| build)
+    cell.builds.iter().filter(move |(name, _)| compared(name))
+}
+
+/// Lines of code of the contender; of several, in the order of the label.
+fn lines_of(cell: &Cell, roles: &[String], kind: usize) -> String {
+    let of = |name: &String| {
+        let lines = cell.builds.get(name).and_then(|build| build.lines.parts()[kind].1.lines);
+        lines.map_or_else(|| "not measured".to_owned(), format::whole)
+    };
+    let compared =
+        roles.iter().filter(|role| !cell.partners.contains(role)).filter_map(|r| cell.roles.get(r));
+    let mut names: Vec<&String> = compared.collect();
+    if cell.contender.is_some() {
+        names.truncate(1);
+    }
+    names.into_iter().map(of).collect::<Vec<_>>().join(" > ")
 }
 
 /// The label, and which parts a sum of memory shows.

@@ -64,14 +64,20 @@ fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// The rows, in as many blocks as the width asks for.
+/// The rows, in as many blocks as the width asks for. The columns of the code only where all fits beside each other.
 fn figures(out: &mut String, t: &Table<'_>, width: usize) {
     if t.rows.is_empty() {
         return;
     }
-    let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
     let labels: Vec<String> = t.rows.iter().map(|(cell, _)| cell.label.clone()).collect();
-    line(out, &blocks(&t.head, &rows, &labels, width).join("\n\n"));
+    let without = |row: &[String]| [&row[..t.lines.start], &row[t.lines.end..]].concat();
+    let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
+    let mut shown = blocks(&t.head, &rows, &labels, width);
+    if shown.len() > 1 {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| without(row)).collect();
+        shown = blocks(&without(&t.head), &rows, &labels, width);
+    }
+    line(out, &shown.join("\n\n"));
 }
 
 /// One bar a cell, the longest for the greatest value.

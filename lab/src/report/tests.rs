@@ -1,6 +1,7 @@
 //! A made-up run in every format.
 
 use super::*;
+use crate::lines::{CodeLines, LineCount};
 use crate::manifest::Metric;
 use crate::store::fixture::{Contender, run};
 use crate::store::{BuildRecord, CellStatus, Run, Sample, SampleKind, Turns};
@@ -159,8 +160,10 @@ fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
     made_up.cells[3].reason = format!("the sink: {words}\n      panic: {words}\n      the last line");
     made_up.header.warnings = vec![words.clone()];
     let report = build(&made_up).unwrap();
+    let tables = table::tables(&report, &metrics());
+    let of_code = tables[0].lines.clone();
     let cells: Vec<Vec<String>> =
-        table::tables(&report, &metrics())[0].rows.iter().map(|r| r.1.clone()).collect();
+        tables[0].rows.iter().map(|(_, row)| [&row[..of_code.start], &row[of_code.end..]].concat()).collect();
     for width in [60, 80, 100, 120, 200] {
         let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), width)).to_string();
         assert!(widest(&text) <= width, "{width}: {text}");
@@ -243,7 +246,10 @@ fn markdown_begins_with_what_says_the_most() {
     );
     assert!(first.contains("liar failed") && !first.contains("Host:"), "{text}");
     assert!(
-        rest.contains("peak RSS (source + sink) | bottleneck |\n|---|---:|---:|---:|---:|---:|---|\n"),
+        rest.contains(
+            "peak RSS (source + sink) | library lines | adapter lines | generated lines | bottleneck |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n"
+        ),
         "{text}"
     );
     for part in ["- rival: better", "Host: ", "\n\n</details>\n"] {
@@ -285,14 +291,9 @@ fn a_contender_cannot_write_into_the_page() {
 fn what_is_no_release_is_marked_as_local_and_a_caveat_is_told() {
     let mut run = made_up();
     let build = BuildRecord {
-        key: String::new(),
-        toolchain: String::new(),
-        flags: Vec::new(),
-        lock_hash: String::new(),
-        version: "1.2".to_owned(),
-        tuning: "defaults".to_owned(),
         local: Some("/home/me/lib (git 0123456789ab dirty)".to_owned()),
         caveat: Some("answers are not compared".to_owned()),
+        ..build_of(CodeLines::not_measured("made up"))
     };
     let rival = run.cells.iter_mut().find(|c| c.contender() == Some("rival")).unwrap();
     rival.builds.insert("rival".to_owned(), build);
@@ -306,4 +307,80 @@ fn what_is_no_release_is_marked_as_local_and_a_caveat_is_told() {
         );
         assert_eq!(text.matches("rival: answers are not compared\n").count(), 1, "{text}");
     }
+}
+
+fn build_of(lines: CodeLines) -> BuildRecord {
+    BuildRecord {
+        key: String::new(),
+        toolchain: String::new(),
+        flags: Vec::new(),
+        lock_hash: String::new(),
+        version: "1.2".to_owned(),
+        tuning: "defaults".to_owned(),
+        local: None,
+        caveat: None,
+        lines,
+    }
+}
+
+#[test]
+fn lines_of_code_stand_among_all_columns_and_where_there_is_room() {
+    let mut run = made_up();
+    let lines = CodeLines {
+        library: LineCount::of(73_120, "tokei"),
+        adapter: LineCount::of(0, "tokei"),
+        generated: LineCount::not_measured("nobody *looked*"),
+    };
+    for (cell, name) in [(0, "base"), (1, "rival"), (3, "liar")] {
+        let lines = if name == "rival" { lines.clone() } else { CodeLines::not_measured("compiled") };
+        run.cells[cell].builds.insert(name.to_owned(), build_of(lines));
+    }
+    let report = build(&run).unwrap();
+    let text = markdown(&report, &metrics());
+    let (first, rest) = text.split_once("<details>").unwrap();
+    assert!(!first.contains("lines"), "{first}");
+    assert!(rest.contains("| 73,120 | 0 | not measured | waiting"), "{rest}");
+    assert!(rest.contains("\n- rival: lines of generated not measured: nobody \\*looked\\*\n"), "{rest}");
+    assert!(
+        rest.contains("\n- base: lines of library and adapter and generated not measured: compiled\n"),
+        "{rest}"
+    );
+    assert!(!rest.contains("liar: lines"), "it has no row: {rest}");
+    for (width, is_shown) in [(80, false), (120, false), (240, true)] {
+        let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), width)).to_string();
+        assert_eq!(text.contains("library lines"), is_shown, "{width}: {text}");
+        assert_eq!(text.contains("73,120"), is_shown, "{width}: {text}");
+    }
+    let value: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    let told = &value["cells"][1]["builds"]["rival"]["lines"];
+    assert_eq!(
+        (&told["library"]["lines"], &told["generated"]["lines"]),
+        (&73_120.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(told["generated"]["source"], "nobody *looked*");
+    assert!(jsonschema::is_valid(schema().as_value(), &value));
+}
+
+#[test]
+fn of_two_contenders_lines_stand_in_the_order_of_the_roles() {
+    let mut run = made_up();
+    run.cells[1].contenders.insert("sink".to_owned(), "base".to_owned());
+    let lines = |n| CodeLines { library: LineCount::of(n, "tokei"), ..CodeLines::not_measured("made up") };
+    run.cells[1].builds =
+        [("rival", 2000), ("base", 1)].map(|(name, n)| (name.to_owned(), build_of(lines(n)))).into();
+    let report = build(&run).unwrap();
+    let row = |cell: &str| {
+        let tables = table::tables(&report, &metrics());
+        let (_, row) = tables[0].rows.iter().find(|(c, _)| c.label == cell).unwrap();
+        row[tables[0].lines.clone()].to_vec()
+    };
+    assert_eq!(
+        row("rival > base"),
+        ["2,000 > 1", "not measured > not measured", "not measured > not measured"]
+    );
+    assert_eq!(row("base"), ["not measured"; 3], "it has no build in the store");
+    run.cells[1].partners.insert("sink".to_owned());
+    let report = build(&run).unwrap();
+    let tables = table::tables(&report, &metrics());
+    assert!(tables[0].rows.iter().any(|(_, row)| row.contains(&"2,000".to_owned())), "a partner is not told");
 }

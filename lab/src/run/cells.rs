@@ -49,6 +49,7 @@ pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built
         },
         local: built.local.clone(),
         caveat: contender.caveat.clone(),
+        lines: built.record.lines.clone(),
     };
     for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
         cell.builds.insert(name.to_owned(), record.clone());

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::host::Host;
+use crate::lines::CodeLines;
 use crate::manifest::{Params, Workload};
 use crate::protocol::Implementation;
 
@@ -177,6 +178,14 @@ pub struct BuildRecord {
     /// What its figures do not say, as its manifest tells.
     #[serde(default)]
     pub caveat: Option<String>,
+    /// Lines of code that it was built from.
+    #[serde(default = "not_counted")]
+    pub lines: CodeLines,
+}
+
+/// Of a run that an older netdyno stored.
+fn not_counted() -> CodeLines {
+    CodeLines::not_measured("the run is older than the count of lines")
 }
 
 /// How a run stands.

@@ -2,6 +2,7 @@
 
 use super::fixture::{Contender, run};
 use super::*;
+use crate::lines::{CodeLines, LineCount};
 
 fn made_up() -> Run {
     let status = CellStatus::Ok;
@@ -103,4 +104,39 @@ fn a_trial_is_whole_or_not_there() {
     let error = store.add_trial(&run.header.id, &large).unwrap_err().to_string();
     assert!(error.contains("disk is full") && error.contains("--resume"), "{error}");
     assert_eq!(store.load(&run.header.id).unwrap().trials, run.trials[..1]);
+}
+
+#[test]
+fn lines_of_code_are_kept_and_older_runs_say_that_they_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
+    let mut run = made_up();
+    let mut library = LineCount::of(73_120, "tokei, of lib 1.2 and 1 more package of its owner");
+    library.parts = [("lib 1.2".to_owned(), 73_000), ("part 1.0".to_owned(), 120)].into();
+    let adapter = LineCount::of(0, "tokei");
+    let lines = CodeLines { library, adapter, generated: LineCount::not_measured("nobody looked") };
+    let record = BuildRecord {
+        key: "00".into(),
+        toolchain: "made up".into(),
+        flags: vec!["-O2".into()],
+        lock_hash: String::new(),
+        version: "1.2".into(),
+        tuning: "defaults".into(),
+        local: None,
+        caveat: None,
+        lines,
+    };
+    run.cells[0].builds.insert("base".into(), record);
+    write(&mut store, &run);
+    assert_eq!(store.load(&run.header.id).unwrap(), run);
+
+    // As an older netdyno wrote it.
+    let mut older = serde_json::to_value(&run.cells[0]).unwrap();
+    older["builds"]["base"].as_object_mut().unwrap().remove("lines").unwrap();
+    let update = "UPDATE cells SET record = ?1 WHERE idx = 0";
+    store.connection.execute(update, [older.to_string()]).unwrap();
+    let lines = store.load(&run.header.id).unwrap().cells[0].builds["base"].lines.clone();
+    for (kind, count) in lines.parts() {
+        assert_eq!((count.lines, count.source.contains("older")), (None, true), "{kind}");
+    }
 }
