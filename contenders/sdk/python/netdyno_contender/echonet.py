@@ -228,7 +228,7 @@ def serve_controller(lab, setup, params, library):
                 case Start(at_ns=at_ns):
                     books.measure(at_ns)
         lab.result(books.values(), books.histograms())
-    except (OSError, ValueError, Lost, Refused) as error:
+    except Exception as error:  # whatever a library may raise
         lab.failed(repr(error))
 
 
@@ -281,7 +281,7 @@ async def serve_controller_async(lab, setup, params, library):
                 case Start(at_ns=at_ns):
                     books.measure(at_ns)
         lab.result(books.values(), books.histograms())
-    except (OSError, ValueError, Lost, Refused) as error:
+    except Exception as error:  # whatever a library may raise
         lab.failed(repr(error))
 
 
