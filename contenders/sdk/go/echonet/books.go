@@ -2,7 +2,6 @@ package echonet
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
@@ -51,22 +50,23 @@ func newBooks(params Params) *Books {
 // Next is the number of the read to be sent: of Reads, the one at that modulo their number.
 func (b *Books) Next() uint64 { return b.next.Add(1) - 1 }
 
-// Took books the answer to read n.
-func (b *Books) Took(n uint64, value []byte, sentNs, receivedNs int64) {
+// answered books the answer to read n; the value is nil of a refusal.
+func (b *Books) answered(n uint64, value []byte, sentNs, receivedNs int64) {
 	i := n % uint64(len(Reads))
-	if !bytes.Equal(value, b.expected[i]) {
-		b.refuse(fmt.Sprintf("object %06X, property %02X: %s, and %s in verify",
-			Reads[i].Object, Reads[i].Property, hex.EncodeToString(value), hex.EncodeToString(b.expected[i])))
+	if value == nil || !bytes.Equal(value, b.expected[i]) {
+		b.wrong.Add(1)
+		b.told.Do(func() {
+			fmt.Fprintf(os.Stderr, "%v: %s, and %s in verify\n", Reads[i], textOf(value), textOf(b.expected[i]))
+		})
 	}
 	b.bytes.Add(uint64(len(value)))
-	b.book(sentNs, receivedNs)
-}
-
-// Refused books an answer that says no.
-func (b *Books) Refused(n uint64, sentNs, receivedNs int64) {
-	read := Reads[n%uint64(len(Reads))]
-	b.refuse(fmt.Sprintf("object %06X, property %02X: refused", read.Object, read.Property))
-	b.book(sentNs, receivedNs)
+	b.reads.Add(1)
+	// Before measure the difference wraps round to beyond the window.
+	if uint64(receivedNs-b.measureNs.Load()) < b.windowNs {
+		b.lock.Lock()
+		_ = b.latency.RecordValue(min(max(receivedNs-sentNs, lowestNs), highestNs)) // only ever refuses what is out of range
+		b.lock.Unlock()
+	}
 }
 
 // Lost books a read without an answer.
@@ -75,19 +75,22 @@ func (b *Books) Lost() { b.lost.Add(1) }
 // Late books an answer to a read that was lost.
 func (b *Books) Late() { b.late.Add(1) }
 
-func (b *Books) refuse(why string) {
-	b.wrong.Add(1)
-	b.told.Do(func() { fmt.Fprintln(os.Stderr, why) })
+// keep checks a value read in verify, and keeps it; nil is a refusal.
+func (b *Books) keep(i int, value []byte, seed uint64) error {
+	if value == nil {
+		return fmt.Errorf("%v: %w", Reads[i], ErrRefused)
+	}
+	if err := Reads[i].check(value, seed); err != nil {
+		return err
+	}
+	b.expected[i] = bytes.Clone(value)
+	return nil
 }
 
-func (b *Books) book(sentNs, receivedNs int64) {
-	b.reads.Add(1)
-	// Before measure the difference wraps round to beyond the window.
-	if uint64(receivedNs-b.measureNs.Load()) < b.windowNs {
-		b.lock.Lock()
-		_ = b.latency.RecordValue(min(max(receivedNs-sentNs, lowestNs), highestNs)) // only ever refuses what is out of range
-		b.lock.Unlock()
-	}
+// payload is what the identification number ended with, once verify is done.
+func (b *Books) payload() []byte {
+	value := b.expected[identificationAt]
+	return value[len(value)-payloadBytes:]
 }
 
 // values are the counters. The bytes of an answer are counted before the answer, and so are read after it.

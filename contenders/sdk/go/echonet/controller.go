@@ -21,82 +21,112 @@ type Library interface {
 	Read(read Read) ([]byte, error)
 }
 
-// Runner is a Library that has the closed loop to itself, from warmup on. It returns only with an error.
+// Runner is a controller that sends and receives by itself, on the goroutine on which Run is called once Find has returned. It
+// returns only with an error.
 type Runner interface {
-	Run(books *Books) error
+	Find() error
+	Run(reads *UnderWay) error
 }
 
-// ServeController takes the lab's events until stop.
+// role is what both have in common.
+type role struct {
+	lab            *contender.Lab
+	seed           uint64
+	books          *Books
+	verify, warmup chan struct{} // each closed as its phase begins
+}
+
+func newRole(lab *contender.Lab, setup contender.Setup, params Params) *role {
+	return &role{
+		lab: lab, seed: setup.Seed, books: newBooks(params), verify: make(chan struct{}), warmup: make(chan struct{}),
+	}
+}
+
+// ServeController takes the lab's events until stop, and has `outstanding` goroutines call a library.
 func ServeController(lab *contender.Lab, setup contender.Setup, params Params, library Library) {
-	books := newBooks(params)
+	role := newRole(lab, setup, params)
+	role.serve(library.Find, func() {
+		<-role.verify
+		if err := role.books.verify(library, setup.Seed); err != nil {
+			lab.Failed(err.Error())
+		}
+		verified(lab, role.books.payload())
+		<-role.warmup
+		for range params.Outstanding {
+			go func() { lab.Failed(role.books.loop(library).Error()) }()
+		}
+	})
+}
+
+// ServeRunner takes the lab's events until stop.
+func ServeRunner(lab *contender.Lab, setup contender.Setup, params Params, runner Runner) {
+	role := newRole(lab, setup, params)
+	reads := newUnderWay(role, params)
+	role.serve(runner.Find, func() { lab.Failed(runner.Run(reads).Error()) })
+}
+
+// serve finds the device when that is ready, and then begins the loop on a goroutine of its own.
+func (r *role) serve(find func() error, run func()) {
 	found := false
 	for {
-		switch event := lab.Next().(type) {
+		switch event := r.lab.Next().(type) {
 		case contender.Signal:
 			if found {
-				lab.Failed("signal: the device was ready already")
+				r.lab.Failed("signal: the device was ready already")
 			}
 			found = true
 			begunNs := NowNs()
-			if err := library.Find(); err != nil {
-				lab.Failed("discovery: " + err.Error())
+			if err := find(); err != nil {
+				r.lab.Failed("discovery: " + err.Error())
 			}
-			lab.Connected([]uint64{uint64(NowNs() - begunNs)})
+			r.lab.Connected([]uint64{uint64(NowNs() - begunNs)})
+			go run()
 		case contender.Start:
-			start(lab, setup, params, library, books, event.Phase)
+			r.start(event.Phase)
 		case contender.Mark:
-			lab.Counters(event, books.values())
+			r.lab.Counters(event, r.books.values())
 		case contender.Stop:
-			values := books.values()
-			histograms, err := books.histograms()
+			values := r.books.values()
+			histograms, err := r.books.histograms()
 			if err != nil {
-				lab.Failed("histograms: " + err.Error())
+				r.lab.Failed("histograms: " + err.Error())
 			}
-			lab.Result(values, histograms)
+			r.lab.Result(values, histograms)
 			return
 		}
 	}
 }
 
-func start(lab *contender.Lab, setup contender.Setup, params Params, library Library, books *Books, phase string) {
+func (r *role) start(phase string) {
 	switch phase {
 	case "verify":
-		payload, err := books.verify(library, setup.Seed)
-		if err != nil {
-			lab.Failed(err.Error())
-		}
-		var digest contender.Digest
-		digest.Add(payload)
-		lab.Verified(digest, 1, uint64(len(payload)))
+		close(r.verify)
 	case "warmup":
-		if runner, ok := library.(Runner); ok {
-			go func() { lab.Failed(runner.Run(books).Error()) }()
-			return
-		}
-		for range params.Outstanding {
-			go func() { lab.Failed(books.loop(library).Error()) }()
-		}
+		close(r.warmup)
 	case "measure":
-		books.measureNs.Store(NowNs())
+		r.books.measureNs.Store(NowNs())
 	}
 }
 
-// verify reads all, keeps the values, and gives the payload that the identification number ends with.
-func (b *Books) verify(library Library, seed uint64) (payload []byte, err error) {
+// verified tells the lab what verify has received.
+func verified(lab *contender.Lab, payload []byte) {
+	var digest contender.Digest
+	digest.Add(payload)
+	lab.Verified(digest, 1, uint64(len(payload)))
+}
+
+// verify reads all, and keeps the values.
+func (b *Books) verify(library Library, seed uint64) error {
 	for i, read := range Reads {
 		value, err := library.Read(read)
 		if err != nil {
-			return nil, fmt.Errorf("object %06X, property %02X: %w", read.Object, read.Property, err)
+			return fmt.Errorf("%v: %w", read, err)
 		}
-		if err := read.check(value, seed); err != nil {
-			return nil, err
-		}
-		b.expected[i] = append([]byte(nil), value...)
-		if read.Property == 0x83 {
-			payload = b.expected[i][identificationBytes-payloadBytes:]
+		if err := b.keep(i, value, seed); err != nil {
+			return err
 		}
 	}
-	return payload, nil
+	return nil
 }
 
 // loop is the closed loop of one goroutine, over a call that gives the value.
@@ -107,12 +137,10 @@ func (b *Books) loop(library Library) error {
 		value, err := library.Read(Reads[n%uint64(len(Reads))])
 		receivedNs := NowNs()
 		switch {
-		case err == nil:
-			b.Took(n, value, sentNs, receivedNs)
+		case err == nil || errors.Is(err, ErrRefused):
+			b.answered(n, value, sentNs, receivedNs)
 		case errors.Is(err, ErrLost):
 			b.Lost()
-		case errors.Is(err, ErrRefused):
-			b.Refused(n, sentNs, receivedNs)
 		default:
 			return err
 		}

@@ -53,15 +53,34 @@ func (d *device) Read(read Read) ([]byte, error) {
 func TestVerify(t *testing.T) {
 	library := newDevice(t)
 	books := newBooks(Params{Seconds: 1})
-	got, err := books.verify(library, 1)
-	if err != nil || string(got) != string(Payload(1)) || library.reads != len(Reads) {
-		t.Error(got, err, library.reads)
+	if err := books.verify(library, 1); err != nil || string(books.payload()) != string(Payload(1)) || library.reads != len(Reads) {
+		t.Error(err, library.reads)
 	}
 	for _, read := range Reads {
 		library := newDevice(t)
 		library.values[read] = "7f7f"
-		if _, err := newBooks(Params{Seconds: 1}).verify(library, 1); err == nil {
+		if err := newBooks(Params{Seconds: 1}).verify(library, 1); err == nil {
 			t.Errorf("%v was taken", read)
+		}
+	}
+	if newBooks(Params{Seconds: 1}).keep(0, nil, 1) == nil {
+		t.Error("a refusal was taken")
+	}
+}
+
+func verifiedBooks(t *testing.T, library *device) *Books {
+	books := newBooks(Params{Seconds: 1})
+	if err := books.verify(library, 1); err != nil {
+		t.Fatal(err)
+	}
+	return books
+}
+
+func expectValues(t *testing.T, books *Books, want contender.Values) {
+	t.Helper()
+	for name, value := range books.values() {
+		if value != want[name] {
+			t.Errorf("%s: %d, not %d", name, value, want[name])
 		}
 	}
 }
@@ -69,21 +88,11 @@ func TestVerify(t *testing.T) {
 func TestLoop(t *testing.T) {
 	library := newDevice(t)
 	library.answers = []answer{{"30", nil}, {"", ErrLost}, {"fe00000b" + payload, nil}, {"", ErrRefused}, {"0181", nil}}
-	books := newBooks(Params{Seconds: 1})
-	if _, err := books.verify(library, 1); err != nil {
-		t.Fatal(err)
-	}
-	books.measureNs.Store(NowNs())
+	books := verifiedBooks(t, library)
 	if err := books.loop(library); !errors.Is(err, errOver) {
 		t.Error(err)
 	}
-	books.Late()
-	want := contender.Values{"reads": 4, "bytes": 20, "wrong": 2, "lost": 1, "late": 1}
-	for name, value := range books.values() {
-		if value != want[name] {
-			t.Errorf("%s: %d, not %d", name, value, want[name])
-		}
-	}
+	expectValues(t, books, contender.Values{"reads": 4, "bytes": 20, "wrong": 2, "lost": 1, "late": 0})
 }
 
 func TestOnlyTheWindowIsBooked(t *testing.T) {
@@ -94,7 +103,7 @@ func TestOnlyTheWindowIsBooked(t *testing.T) {
 	} {
 		books := newBooks(Params{Seconds: 1})
 		books.measureNs.Store(test.measureNs)
-		books.Took(books.Next(), nil, 1, test.receivedNs)
+		books.answered(books.Next(), nil, 1, test.receivedNs)
 		texts, err := books.histograms()
 		if err != nil {
 			t.Fatal(err)
@@ -109,16 +118,84 @@ func TestOnlyTheWindowIsBooked(t *testing.T) {
 	}
 }
 
-func TestNobodyAllocates(t *testing.T) {
-	books := newBooks(Params{Seconds: 1})
-	if _, err := books.verify(newDevice(t), 1); err != nil {
-		t.Fatal(err)
+// newReads are the reads under way of a Runner whose verify is done.
+func newReads(t *testing.T, outstanding int) *UnderWay {
+	role := &role{books: verifiedBooks(t, newDevice(t)), verify: make(chan struct{}), warmup: make(chan struct{})}
+	close(role.verify)
+	close(role.warmup)
+	reads := newUnderWay(role, Params{Outstanding: outstanding, TimeoutMs: 1000, Seconds: 1})
+	reads.kept = len(Reads)
+	return reads
+}
+
+func TestReadsUnderWay(t *testing.T) {
+	reads := newReads(t, 3)
+	var tids []uint16
+	for tid, read, ok := reads.Next(); ok; tid, read, ok = reads.Next() {
+		if asked, found := reads.Asked(tid); asked != read || !found || read != Reads[len(tids)] {
+			t.Error(tid, read, asked)
+		}
+		reads.Sent(tid, int64(len(tids)))
+		tids = append(tids, tid)
 	}
-	books.measureNs.Store(0)
+	if len(tids) != 3 || tids[0] != 128 || tids[2] != 130 {
+		t.Fatal(tids)
+	}
+	reads.Answered(tids[1], []byte{1, 13, 1, 0}, 5)
+	reads.Answered(tids[1], []byte{1, 13, 1, 0}, 6) // again
+	reads.Answered(7, nil, 6)
+	tid, read, ok := reads.Next()
+	if tid != 257 || read != Reads[3] || !ok {
+		t.Error(tid, read, ok)
+	}
+	reads.Sent(tid, 500)
+	reads.Look(1_000_000_000) // the first is as old as a read may be
+	reads.Look(1_000_000_001)
+	expectValues(t, reads.books, contender.Values{"reads": 1, "bytes": 4, "wrong": 0, "lost": 1, "late": 2})
+	reads.Answered(tids[2], nil, 7)
+	expectValues(t, reads.books, contender.Values{"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 2})
+	if _, ok := reads.Asked(tids[0]); ok {
+		t.Error("a lost read is under way")
+	}
+}
+
+func TestNumbersBeginAgain(t *testing.T) {
+	reads := newReads(t, 1)
+	seen := map[uint16]bool{}
+	for range turns {
+		tid, _, _ := reads.Next()
+		reads.Answered(tid, nil, 0)
+		seen[tid] = true
+	}
+	if tid, _, _ := reads.Next(); tid != 128 || len(seen) != turns || seen[0] {
+		t.Error(tid, len(seen))
+	}
+}
+
+func TestVerifyIsOneByOne(t *testing.T) {
+	reads := newReads(t, 2)
+	reads.kept = 10
+	if _, read, ok := reads.Next(); !ok || read != Reads[10] {
+		t.Error(read, ok)
+	}
+	if _, _, ok := reads.Next(); ok {
+		t.Error("two at once")
+	}
+	reads.Answered(128, bytesOf(t, "010291"), 1)
+	if _, read, ok := reads.Next(); !ok || read != Reads[11] || reads.kept != 11 {
+		t.Error(read, ok)
+	}
+}
+
+func TestNobodyAllocates(t *testing.T) {
+	reads := newReads(t, 1)
+	reads.books.measureNs.Store(0)
 	if count := testing.AllocsPerRun(1000, func() {
-		n := books.Next()
-		books.Took(n, books.expected[n%12], 0, NowNs())
-	}); count != 0 || books.wrong.Load() != 0 {
+		tid, _, _ := reads.Next()
+		reads.Sent(tid, NowNs())
+		n := reads.places[0].n % int64(len(Reads))
+		reads.Answered(tid, reads.books.expected[n], NowNs())
+	}); count != 0 || reads.books.wrong.Load() != 0 {
 		t.Errorf("%v allocations a read", count)
 	}
 }

@@ -33,6 +33,18 @@ var Reads = [...]Read{
 	{NodeProfile, 0x9F}, {NodeProfile, 0xD3}, {NodeProfile, 0xD4}, {NodeProfile, 0xD6}, {NodeProfile, 0xD7}, {Lighting, 0x80},
 }
 
+const identificationAt = 2 // of Reads
+
+// String names it for a message.
+func (r Read) String() string { return fmt.Sprintf("object %06X, property %02X", r.Object, r.Property) }
+
+func textOf(value []byte) string {
+	if value == nil {
+		return "refused"
+	}
+	return hex.EncodeToString(value)
+}
+
 // readableCodes are what any map of readable properties must have; further ones several libraries lose.
 var readableCodes = []byte{0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F}
 
@@ -46,7 +58,7 @@ func Payload(seed uint64) []byte {
 // check says what is wrong with a value that was read.
 func (r Read) check(value []byte, seed uint64) error {
 	refused := func(wanted string) error {
-		return fmt.Errorf("object %06X, property %02X: %s, not %s", r.Object, r.Property, hex.EncodeToString(value), wanted)
+		return fmt.Errorf("%v: %s, not %s", r, textOf(value), wanted)
 	}
 	switch r.Property {
 	case 0x82:
