@@ -1,8 +1,8 @@
 """What every contender of the echonet workload needs beside its library: the twelve reads, what their values must be, the books
-of controller, and the closed loop, over a call that gives the value (`serve_controller`) or over one that is awaited
-(`serve_controller_async`). It opens no socket.
+of controller, and the closed loop: over a call that gives the value (`serve_controller`), over one that is awaited
+(`serve_controller_async`), or of one that sends and receives by itself (`serve_runner`). It opens no socket.
 
-Any thread may read the counters; each loop changes them under the interpreter's lock, and one lock for what takes two steps.
+The counters are under a lock: threads may share the loop, and the thread that reads the lab's lines answers its marks.
 """
 
 import asyncio
@@ -21,8 +21,13 @@ LIGHTING = 0x029101
 READS = tuple((NODE_PROFILE, epc) for epc in (0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD6, 0xD7)) + (
     (LIGHTING, 0x80),
 )
+ROUND = len(READS)
 MANUFACTURER_CODE = 0x00000B
 NS_PER_S = 10**9
+NS_PER_MS = 10**6
+LOOK_S = 0.1  # how often a loop of its own looks whether a read is lost
+PLACES = 128  # of reads under way
+TURNS = 511  # of a place; then the numbers begin again
 
 PAYLOAD_BYTES = 13  # of the identification number, at its end
 IDENTIFICATION_BYTES = 17
@@ -145,9 +150,12 @@ class Books:
         self.reads = self.bytes = self.wrong = self.lost = self.late = 0
 
     def keep(self, index, value):
-        """Check and keep a value read in verify; ValueError says what is wrong."""
+        """Check and keep a value read in verify, None for a refusal; ValueError says what is wrong."""
+        if value is None:
+            raise ValueError(f"{name_of(READS[index])}: refused")
+        value = bytes(value)
         check(READS[index], value, self._seed)
-        self._expected[index] = bytes(value)
+        self._expected[index] = value
 
     def verified(self):
         """What `verified` says: digest, messages and bytes."""
@@ -170,7 +178,7 @@ class Books:
     def took(self, number, value, sent_ns, at_ns):
         """Count the answer to a read; None for a refusal."""
         with self._lock:
-            index = number % 12
+            index = number % ROUND
             if value != self._expected[index]:
                 self._tell(index, value)
             if value is not None:
@@ -204,37 +212,130 @@ class Books:
             return {"latency": self._latency.encode()}
 
 
+class UnderWay:
+    """The reads of a loop of its own that have no answer yet. One thread uses it.
+
+    A read's number is 128 * turn + place: it names the place, and the turn, from 1 on, tells an old answer. It is of use as a TID, and never 0.
+    """
+
+    def __init__(self, books, params, lab):
+        self._books, self._lab = books, lab
+        self._timeout_ns = params.timeout_ms * NS_PER_MS
+        self._turns = [0] * params.outstanding
+        self._free = list(range(params.outstanding))[::-1]
+        self._reads = {}  # TID to [number, when it was sent]
+        self._kept = 0  # of verify
+        self.verify, self.warmup = threading.Event(), threading.Event()
+        self._in_warmup = False
+
+    def next(self):
+        """A read to be sent, as (TID, object, EPC); None if no other one may be under way. It waits for the phase that the read belongs to."""
+        if not self._free or (self._kept < ROUND and self._reads):
+            return None
+        if self._kept < ROUND:
+            self.verify.wait()
+            number = self._kept
+        else:
+            if not self._in_warmup:
+                self.warmup.wait()
+                self._in_warmup = True
+            number = self._books.next()
+        place = self._free.pop()
+        turn = self._turns[place] = self._turns[place] % TURNS + 1
+        tid = turn * PLACES + place
+        self._reads[tid] = [number, 0]
+        return tid, *READS[number % ROUND]
+
+    def sent(self, tid, at_ns):
+        """To be called right before a read is sent, with the clock as it was read then."""
+        self._reads[tid][1] = at_ns
+
+    def asked(self, tid):
+        """What the read of that number is of, as (object, EPC); None if it is not under way."""
+        read = self._reads.get(tid)
+        return None if read is None else READS[read[0] % ROUND]
+
+    def answered(self, tid, value, at_ns):
+        """Count an answer; None for a refusal. One to a read that is not under way is late."""
+        read = self._reads.pop(tid, None)
+        if read is None:
+            self._books.come_late()
+            return
+        self._free.append(tid % PLACES)
+        if self._in_warmup:
+            self._books.took(read[0], value, read[1], at_ns)
+            return
+        self._books.keep(read[0], value)
+        self._kept += 1
+        if self._kept == ROUND:
+            self._lab.verified(*self._books.verified())
+
+    def look(self, now_ns):
+        """Give up what was sent too long ago: for one who waited LOOK_S for nothing."""
+        for tid, (_, sent_ns) in list(self._reads.items()):
+            if now_ns - sent_ns > self._timeout_ns:
+                if not self._in_warmup:
+                    raise Lost(name_of(self.asked(tid)))
+                del self._reads[tid]
+                self._free.append(tid % PLACES)
+                self._books.lose()
+
+
 def serve_controller(lab, setup, params, library):
     """Take the lab's events until stop. `library` has `find()`, which returns once the node at peer is known to have the
-    lighting; `read(object, epc)`, which gives the value or raises Lost or Refused; and, if it wants the closed loop to itself, `run(books)`.
+    lighting, and `read(object, epc)`, which gives the value or raises Lost or Refused; `outstanding` threads call it.
     """
     books = Books(params, setup.seed)
+
+    def verify():
+        for index, read in enumerate(READS):
+            books.keep(index, library.read(*read))
+        lab.verified(*books.verified())
+
+    def warmup():
+        for _ in range(params.outstanding):
+            _spawn(lab, read_on, books, library.read)
+
+    _serve(lab, books, library.find, {"verify": verify, "warmup": warmup})
+
+
+def serve_runner(lab, setup, params, runner):
+    """Take the lab's events until stop. `runner` has `find()`, as above, and `run(reads)`, the closed loop over an UnderWay, which never ends."""
+    books = Books(params, setup.seed)
+    reads = UnderWay(books, params, lab)
+
+    def find():
+        runner.find()
+        _spawn(lab, runner.run, reads)
+
+    _serve(lab, books, find, {"verify": reads.verify.set, "warmup": reads.warmup.set})
+
+
+def _serve(lab, books, find, phases):
     lab.answer_marks(books.values)
     try:
         for event in iter(lab.next, Stop()):
             match event:
                 case Signal():
                     begun_ns = monotonic_ns()
-                    library.find()
+                    find()
                     lab.connected([monotonic_ns() - begun_ns])
-                case Start(phase="verify"):
-                    for index, read in enumerate(READS):
-                        books.keep(index, library.read(*read))
-                    lab.verified(*books.verified())
-                case Start(phase="warmup"):
-                    run = getattr(library, "run", None) or (lambda books: read_on(books, library.read))
-                    for _ in range(1 if hasattr(library, "run") else params.outstanding):
-                        threading.Thread(target=_guarded, args=(lab, run, books), daemon=True).start()
-                case Start(at_ns=at_ns):
+                case Start(phase="measure", at_ns=at_ns):
                     books.measure(at_ns)
+                case Start(phase=phase):
+                    phases[phase]()
         lab.result(books.values(), books.histograms())
     except Exception as error:  # whatever a library may raise
         lab.failed(repr(error))
 
 
-def _guarded(lab, run, books):
+def _spawn(lab, run, *args):
+    threading.Thread(target=_guarded, args=(lab, run, *args), daemon=True).start()
+
+
+def _guarded(lab, run, *args):
     try:
-        run(books)
+        run(*args)
     except Exception as error:
         lab.failed(repr(error))
 
@@ -245,7 +346,7 @@ def read_on(books, read):
         number = books.next()
         sent_ns = monotonic_ns()
         try:
-            value = read(*READS[number % 12])
+            value = read(*READS[number % ROUND])
         except Lost:
             books.lose()
             continue
@@ -291,7 +392,7 @@ async def read_on_async(books, read):
         number = books.next()
         sent_ns = monotonic_ns()
         try:
-            value = await read(*READS[number % 12])
+            value = await read(*READS[number % ROUND])
         except Lost:
             books.lose()
             continue

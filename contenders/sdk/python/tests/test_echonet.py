@@ -1,12 +1,14 @@
 import asyncio
 import threading
+import time
 import unittest
 from types import SimpleNamespace
+from unittest.mock import patch
 
 from netdyno_contender import Mark, Signal, Start, Stop
 from netdyno_contender.echonet import (
     LIGHTING, NODE_PROFILE, READS, Books, Echonet, Lost, Refused, check, identification, map_codes, payload,
-    serve_controller, serve_controller_async, serve_device,
+    UnderWay, serve_controller, serve_controller_async, serve_device, serve_runner,
 )  # fmt: skip
 from netdyno_contender.histogram import Histogram
 
@@ -16,6 +18,12 @@ VALUES = {
     0x80: "30", 0x82: "010d0100", 0x83: f"fe00000b{PAYLOAD}", 0x8A: "00000b", 0x9D: "0180", 0x9E: "00",
     0x9F: "0b8082838a9d9e9fd3d4d6d7", 0xD3: "000001", 0xD4: "0002", 0xD6: "01029101", 0xD7: "010291",
 }  # fmt: skip
+
+
+def setUpModule():
+    silent = patch("netdyno_contender.echonet.sys")  # what is wrong goes to stderr
+    silent.start()
+    unittest.addModuleCleanup(silent.stop)
 
 
 def setup(**params):
@@ -39,6 +47,9 @@ class Lab:
         if callable(event):
             event()
             event = self._to_send.pop(0)
+        if event == Start("warmup"):
+            while "verified" not in self.said:
+                time.sleep(0.001)
         return event
 
     async def events(self):
@@ -115,6 +126,60 @@ class BooksOfController(unittest.TestCase):
             books.keep(0, b"\x31")
 
 
+class ReadsUnderWay(unittest.TestCase):
+    def setUp(self):
+        self.params = Echonet.of(setup(outstanding=3, timeout_ms=1000))
+        self.books, self.lab = Books(self.params, 1), Lab()
+        self.reads = UnderWay(self.books, self.params, self.lab)
+        self.reads.verify.set()
+        self.reads.warmup.set()
+
+    def verify(self):
+        for code, epc in READS:
+            tid, *read = self.reads.next()
+            self.assertEqual(read, [code, epc])
+            self.assertIsNone(self.reads.next())
+            self.reads.sent(tid, 0)
+            self.reads.answered(tid, bytes.fromhex(VALUES[epc]), 1)
+
+    def test_loop(self):
+        self.verify()
+        self.assertEqual(self.lab.said["verified"][1:], (1, 13))
+        sent = []
+        while read := self.reads.next():
+            sent.append(read)
+            self.reads.sent(read[0], len(sent))
+        self.assertEqual([read[1:] for read in sent], list(READS[:3]))
+        tids = [read[0] for read in sent]
+        self.assertEqual(len({tid % 128 for tid in tids}), 3)
+        self.reads.answered(tids[1], bytes.fromhex(VALUES[0x82]), 5)
+        self.reads.answered(tids[1], b"", 5)
+        self.assertEqual((self.reads.asked(tids[1]), self.reads.asked(tids[2])), (None, READS[2]))
+        tid, *read = self.reads.next()
+        self.assertEqual((tid % 128, tid // 128, tuple(read)), (tids[1] % 128, tids[1] // 128 + 1, READS[3]))
+        self.reads.sent(tid, 500)
+        self.reads.look(1_000_000_001)  # the first is as old as a read may be
+        self.reads.look(1_000_000_002)
+        self.reads.answered(tids[2], None, 7)
+        self.assertEqual(self.books.values(), {"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 1})
+
+    def test_numbers_begin_again(self):
+        self.verify()
+        tids = set()
+        for _ in range(511):
+            tid, *_ = self.reads.next()
+            self.reads.answered(tid, None, 0)
+            tids.add(tid)
+        self.assertEqual((len(tids), self.reads.next()[0] in tids, 0 in tids), (511, True, False))
+
+    def test_verify_forgives_nothing(self):
+        tid, *_ = self.reads.next()
+        with self.assertRaises(Lost):
+            self.reads.look(10**10)
+        with self.assertRaises(ValueError):
+            self.reads.answered(tid, None, 1)
+
+
 class Library:
     """Has the values, and after the reads of verify some answers of another kind; then it waits for ever."""
 
@@ -169,6 +234,23 @@ class Roles(unittest.TestCase):
     def test_controller_async(self):
         library = AsyncLibrary()
         self.converse(library, library.done.is_set, lambda *args: asyncio.run(serve_controller_async(*args)))
+
+    def test_runner(self):
+        library = Library()
+
+        def run(reads):
+            while True:
+                tid, code, epc = reads.next()
+                reads.sent(tid, 0)
+                try:
+                    reads.answered(tid, library.read(code, epc), 1)
+                except Refused:
+                    reads.answered(tid, None, 1)
+                except Lost:
+                    reads.look(10**10)
+
+        library.run = run
+        self.converse(library, library.done.wait, serve_runner)
 
     def test_a_wrong_value_fails(self):
         library = Library()
