@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"netdyno.dev/contender/echonet"
+)
+
+const searchNs = 1_000_000_000
+
+var itself = eoj{0x05, 0xFF, 0x01}
+
+type controller struct {
+	params  echonet.Params
+	link    *net.UDPConn
+	lookNs  int64 // the deadline of reading
+	buffer  [datagramsMax]byte
+	request writer
+}
+
+func (c *controller) writeGet(tid uint16, deoj eoj, epc byte) []byte {
+	c.request.begin(tid, itself, deoj, get)
+	c.request.put(epc, nil)
+	return c.request.bytes()
+}
+
+// receive gives a frame of peer's, if one comes in time. ok: one came, and was good.
+func (c *controller) receive(answer *frame) (ok, late bool, err error) {
+	length, from, err := c.link.ReadFromUDPAddrPort(c.buffer[:])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return false, true, c.look(echonet.NowNs())
+	}
+	return err == nil && from.Addr() == c.params.Peer && answer.parse(c.buffer[:length]), false, err
+}
+
+// look sets the deadline anew: the package has one moment in place of SO_RCVTIMEO's wait.
+func (c *controller) look(nowNs int64) error {
+	c.lookNs = nowNs + echonet.LookNs
+	return c.link.SetReadDeadline(time.Now().Add(echonet.LookNs))
+}
+
+// Find asks the group for instance lists, each second.
+func (c *controller) Find() (err error) {
+	if c.link, err = openLink(c.params.Local); err != nil {
+		return err
+	}
+	if err = c.look(echonet.NowNs()); err != nil {
+		return err
+	}
+	for askedNs := int64(-searchNs); ; {
+		if nowNs := echonet.NowNs(); nowNs-askedNs >= searchNs {
+			if _, err = c.link.WriteToUDPAddrPort(c.writeGet(1, nodeProfile, 0xD6), group); err != nil {
+				return err
+			}
+			askedNs = nowNs
+		}
+		var answer frame
+		ok, _, err := c.receive(&answer)
+		if err != nil || (ok && tellsOfLighting(answer)) {
+			return err
+		}
+	}
+}
+
+// tellsOfLighting says whether a list of instances is in there that has the lighting.
+func tellsOfLighting(answer frame) bool {
+	if (answer.esv != getRes && answer.esv != inf) || answer.seoj != nodeProfile {
+		return false
+	}
+	for range answer.properties.count {
+		epc, edt := answer.properties.next()
+		if (epc != 0xD5 && epc != 0xD6) || len(edt) == 0 {
+			continue
+		}
+		for list := edt[1:]; len(list) >= len(lighting); list = list[len(lighting):] {
+			if eoj(list) == lighting {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Run is the closed loop.
+func (c *controller) Run(reads *echonet.UnderWay) error {
+	peer := netip.AddrPortFrom(c.params.Peer, port)
+	var answer frame
+	for {
+		for tid, read, ok := reads.Next(); ok; tid, read, ok = reads.Next() {
+			request := c.writeGet(tid, eojOf(read.Object), read.Property)
+			reads.Sent(tid, echonet.NowNs())
+			if _, err := c.link.WriteToUDPAddrPort(request, peer); err != nil {
+				return err
+			}
+		}
+		ok, late, err := c.receive(&answer)
+		nowNs := echonet.NowNs()
+		switch {
+		case err != nil:
+			return err
+		case late:
+			reads.Look(nowNs)
+		case ok:
+			take(reads, &answer, nowNs)
+		}
+		if c.lookNs-nowNs < echonet.LookNs/2 {
+			if err = c.look(nowNs); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take books an answer to a read that is under way, or to one that was.
+func take(reads *echonet.UnderWay, answer *frame, nowNs int64) {
+	if answer.esv != getRes && answer.esv != getSNA {
+		return
+	}
+	epc, value := answer.properties.next()
+	if asked, ok := reads.Asked(answer.tid); ok && (eojOf(asked.Object) != answer.seoj || asked.Property != epc) {
+		return
+	}
+	if answer.esv == getSNA {
+		value = nil
+	}
+	reads.Answered(answer.tid, value, nowNs)
+}
+
+func eojOf(code uint32) eoj { return eoj{byte(code >> 16), byte(code >> 8), byte(code)} }

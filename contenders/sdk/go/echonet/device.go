@@ -1,0 +1,26 @@
+package echonet
+
+import "netdyno.dev/contender"
+
+// ManufacturerCode is what a device says of its maker, where its library lets it choose: 00 00 0B.
+const ManufacturerCode = 0x00000B
+
+// Identification is the value of the node profile's identification number.
+func Identification(seed uint64) []byte {
+	return append([]byte{0xFE, 0, 0, ManufacturerCode}, Payload(seed)...)
+}
+
+// ServeDevice tells controller that the device answers, and takes the lab's events until stop.
+func ServeDevice(lab *contender.Lab) {
+	lab.Signal("controller", map[string]bool{"ready": true})
+	lab.Connected([]uint64{})
+	for {
+		switch event := lab.Next().(type) {
+		case contender.Mark:
+			lab.Counters(event, contender.Values{})
+		case contender.Stop:
+			lab.Result(contender.Values{}, nil)
+			return
+		}
+	}
+}
