@@ -74,10 +74,10 @@ impl FrameHeader {
     pub(super) fn sampling(&self, tables: &Tables) -> Result<Sampling, JpegError> {
         let ids = self.components.map(|component| component.id);
         let is_rgb = match tables.adobe_transform {
-            _ if tables.is_jfif => false,
+            // Beside JFIF, which wants YCbCr, decoders do not agree: better refused than shown in wrong colours.
             Some(transform) => transform == 0,
             // What libjpeg takes for RGB without being told.
-            None => ids == *b"RGB",
+            None => !tables.is_jfif && ids == *b"RGB",
         };
         if is_rgb {
             return Err(Unsupported::Rgb.into());
