@@ -19,7 +19,7 @@ pub fn rgb(width: u16, height: u16, seed: u32) -> Vec<u8> {
             state ^= state >> 17;
             state ^= state << 5;
             let edge = if (x / 11 + y / 7) % 2 == 0 { 60 } else { 0 };
-            pixels.extend([(x * 3) as u8, (y * 5) as u8, (edge + state % 64) as u8]);
+            pixels.extend([(x * 3 + state % 16) as u8, (y * 5) as u8, (edge + state % 64) as u8]);
         }
     }
     pixels
