@@ -1,0 +1,78 @@
+//! Goodbye ([RFC 3550 section 6.6](https://www.rfc-editor.org/rfc/rfc3550#section-6.6)).
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---+-+---------+---------------+-------------------------------+
+//! |V=2|P|   SC    |   BYE = 203   |            length             |
+//! +---+-+---------+---------------+-------------------------------+
+//! |                           SSRC/CSRC                           |  SC times
+//! +---------------+-----------------------------------------------+
+//! |    length     |  reason for leaving ..                        |  optional
+//! +---------------+-----------------------------------------------+
+//! ```
+
+use super::RawPacket;
+use crate::bytes::Cursor;
+use crate::error::Malformed;
+use crate::limits::MAX_REPORT_BLOCKS;
+use crate::types::Ssrc;
+
+/// Sources that leave, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bye<'a> {
+    /// Who leaves, at most 31.
+    pub sources: Sources<'a>,
+    /// Why; UTF-8 if the peer keeps to the rules, at most 255 bytes.
+    pub reason: Option<&'a [u8]>,
+}
+
+/// The sources of a [`Bye`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sources<'a> {
+    rest: &'a [u8],
+}
+
+impl Iterator for Sources<'_> {
+    type Item = Ssrc;
+
+    fn next(&mut self) -> Option<Ssrc> {
+        let (ssrc, rest) = self.rest.split_first_chunk::<4>()?;
+        self.rest = rest;
+        Some(Ssrc(u32::from_be_bytes(*ssrc)))
+    }
+}
+
+impl<'a> Bye<'a> {
+    /// Packet type.
+    pub const KIND: u8 = 203;
+
+    pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
+        let Some((sources, rest)) = raw.body.split_at_checked(4 * usize::from(raw.count)) else {
+            return Err(Malformed::new("RTCP BYE", "has as many sources as it counts"));
+        };
+        let reason = match rest {
+            [] => None,
+            [length, text @ ..] => {
+                let reason = text.get(..usize::from(*length));
+                Some(reason.ok_or(Malformed::new("reason of an RTCP BYE", "is as long as it says"))?)
+            }
+        };
+        Ok(Self { sources: Sources { rest: sources }, reason })
+    }
+}
+
+/// Writes the sources and the reason; none if they do not fit.
+pub(super) fn write(sources: &[Ssrc], reason: Option<&[u8]>, out: &mut Cursor<'_>) -> Option<u8> {
+    if sources.len() > MAX_REPORT_BLOCKS {
+        return None;
+    }
+    sources.iter().try_for_each(|source| out.u32(source.0))?;
+    if let Some(reason) = reason {
+        let start = out.length();
+        out.u8(u8::try_from(reason.len()).ok()?)?;
+        out.bytes(reason)?;
+        out.align_from(start)?;
+    }
+    Some(sources.len() as u8)
+}

@@ -1,0 +1,67 @@
+//! Full intra request ([RFC 5104 section 4.3.1](https://www.rfc-editor.org/rfc/rfc5104#section-4.3.1)).
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------------------------------------------------------+
+//! |                              SSRC                             |  one time or more
+//! +---------------+-----------------------------------------------+
+//! |    seq nr.    |                   reserved                    |
+//! +---------------+-----------------------------------------------+
+//! ```
+
+use super::Feedback;
+use crate::bytes::{Cursor, u32_at};
+use crate::error::Malformed;
+use crate::types::Ssrc;
+
+/// Bytes of an entry.
+const ENTRY_BYTES: usize = 8;
+
+/// Whole pictures that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fir<'a> {
+    /// Who asks.
+    pub sender: Ssrc,
+    fci: &'a [u8],
+}
+
+/// A whole picture of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirEntry {
+    /// The source.
+    pub media: Ssrc,
+    /// Number of the request: the same number is the same request, said again.
+    pub number: u8,
+}
+
+impl<'a> Fir<'a> {
+    /// Feedback message type.
+    pub const FORMAT: u8 = 4;
+
+    pub(super) fn parse(feedback: Feedback<'a>) -> Result<Self, Malformed> {
+        let Feedback { sender, fci, .. } = feedback;
+        if fci.is_empty() || !fci.len().is_multiple_of(ENTRY_BYTES) {
+            return Err(Malformed::new("RTCP FIR", "has at least one entry, each of 8 bytes"));
+        }
+        Ok(Self { sender, fci })
+    }
+
+    /// Its entries.
+    pub fn entries(self) -> impl Iterator<Item = FirEntry> {
+        let (entries, _) = self.fci.as_chunks::<ENTRY_BYTES>();
+        entries.iter().map(|entry| FirEntry { media: Ssrc(u32_at(entry, 0)), number: entry[4] })
+    }
+}
+
+/// Writes the entries; none if they do not fit, or there are none.
+pub(super) fn write(entries: &[FirEntry], out: &mut Cursor<'_>) -> Option<()> {
+    if entries.is_empty() {
+        return None;
+    }
+    for entry in entries {
+        out.u32(entry.media.0)?;
+        out.bytes(&[entry.number, 0, 0, 0])?;
+    }
+    Some(())
+}

@@ -1,0 +1,105 @@
+//! What a source says about itself: counts, sender reports, round trips
+//! ([RFC 3550 section 6.4.1](https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1)).
+
+use std::time::{Duration, Instant};
+
+use crate::clock::MediaClock;
+use crate::rtcp::{ReportBlock, SenderInfo};
+use crate::types::{NtpTime, Ssrc, from_short_units};
+
+/// The books of a source of ours. A few operations a call.
+#[derive(Debug, Clone)]
+pub struct Sending {
+    ssrc: Ssrc,
+    clock: MediaClock,
+    packets: u64,
+    octets: u64,
+}
+
+impl Sending {
+    /// Books of a source whose timestamps are those of `clock`.
+    pub fn new(ssrc: Ssrc, clock: MediaClock) -> Self {
+        Self { ssrc, clock, packets: 0, octets: 0 }
+    }
+
+    /// Takes note of packets sent, and of their payload, headers and padding left out.
+    pub fn handle_sent(&mut self, packets: u64, payload_bytes: u64) {
+        self.packets += packets;
+        self.octets += payload_bytes;
+    }
+
+    /// Packets sent.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes of payload sent.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// The sender's part of a report of this moment, which both clocks name.
+    pub fn report(&self, now: Instant, ntp: NtpTime) -> SenderInfo {
+        SenderInfo {
+            ssrc: self.ssrc,
+            ntp,
+            rtp: self.clock.at(now),
+            packets: self.packets as u32,
+            octets: self.octets as u32,
+        }
+    }
+}
+
+/// The round trip that a report block tells of a source of ours, with `arrived` as the moment when the block came; none
+/// if the peer had no report of ours yet, or what it says cannot be.
+pub fn round_trip(arrived: NtpTime, block: &ReportBlock) -> Option<Duration> {
+    if block.last_sr == 0 {
+        return None;
+    }
+    let since_report = arrived.middle().wrapping_sub(block.last_sr);
+    // The peer's clock may run faster than ours, and clocks are read coarsely: a little below zero is zero.
+    let units = since_report.wrapping_sub(block.delay_since_last_sr) as i32;
+    (units > -COARSE_UNITS).then(|| from_short_units(units.max(0) as u32))
+}
+
+/// How much less than nothing a round trip may take before it is not believed: 10 ms in units of 1/65,536 s.
+const COARSE_UNITS: i32 = 655;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Timestamp;
+
+    #[test]
+    fn a_report_names_one_moment_by_two_clocks() {
+        let start = Instant::now();
+        let mut sending = Sending::new(Ssrc(7), MediaClock::new(start, Timestamp(1_000), 90_000));
+        sending.handle_sent(3, 4_000);
+        sending.handle_sent(1, u64::from(u32::MAX));
+        let ntp = NtpTime::from_unix(Duration::from_secs(5));
+        let info = sending.report(start + Duration::from_millis(100), ntp);
+        let expected = SenderInfo { ssrc: Ssrc(7), ntp, rtp: Timestamp(10_000), packets: 4, octets: 3_999 };
+        assert_eq!(info, expected);
+    }
+
+    #[test]
+    fn round_trips() {
+        // The example of RFC 3550 section 6.4.1, figure 2.
+        let block = |last_sr, delay_since_last_sr| ReportBlock {
+            last_sr,
+            delay_since_last_sr,
+            ..ReportBlock::default()
+        };
+        let arrived = NtpTime(0xb710_8000 << 16);
+        let rtt = round_trip(arrived, &block(0xb705_2000, 0x0005_4000)).unwrap();
+        assert_eq!(rtt, Duration::from_millis(6_125));
+        for (last_sr, delay, expected) in [
+            (0, 0, None),
+            (0xb710_8000, 0, Some(Duration::ZERO)),
+            (0xb710_8000, 600, Some(Duration::ZERO)),
+            (0xb710_8000, 65_536, None),
+        ] {
+            assert_eq!(round_trip(arrived, &block(last_sr, delay)), expected, "{last_sr:#x} {delay}");
+        }
+    }
+}
