@@ -1,0 +1,18 @@
+//! Codes as text: hexadecimal digits, with or without `0x`.
+
+use crate::error::CodeError;
+
+/// Reads exactly `N` bytes.
+pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], CodeError> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text).as_bytes();
+    if digits.len() != 2 * N {
+        return Err(CodeError { digits: 2 * N });
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
+        let (Some(high), Some(low)) = (high, low) else { return Err(CodeError { digits: 2 * N }) };
+        *byte = u8::try_from(high << 4 | low).unwrap_or_default();
+    }
+    Ok(bytes)
+}

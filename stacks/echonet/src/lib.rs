@@ -1,0 +1,22 @@
+//! ECHONET Lite as a core without I/O.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+mod eoj;
+mod epc;
+mod error;
+mod esv;
+mod frame;
+mod hex;
+mod limits;
+mod property_map;
+mod tid;
+
+pub use eoj::{ClassCode, Eoj};
+pub use epc::Epc;
+pub use error::{CodeError, FrameError, PropertyMapError, WriteError};
+pub use esv::Esv;
+pub use frame::{Frame, FrameWriter, Header, Properties, PropertiesIter, Property};
+pub use limits::{MULTICAST_V4, MULTICAST_V6, PORT};
+pub use property_map::{EncodedPropertyMap, PropertyMap, PropertyMapIter};
+pub use tid::Tid;

@@ -1,0 +1,21 @@
+//! Everything has a limit, and every limit a name.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// The port that every datagram goes to; where it comes from is free (Part 2, section 1.2).
+pub const PORT: u16 = 3610;
+/// The group of all nodes, IPv4.
+pub const MULTICAST_V4: Ipv4Addr = Ipv4Addr::new(224, 0, 23, 0);
+/// The group of all nodes, IPv6: all nodes of the link.
+pub const MULTICAST_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
+
+/// Bytes of EHD1, EHD2, TID, SEOJ, DEOJ and ESV.
+pub(crate) const HEADER_BYTES: usize = 11;
+/// Properties of one list: OPC is a byte.
+pub(crate) const PROPERTIES_MAX: usize = 255;
+/// Bytes of a property's value: PDC is a byte.
+pub(crate) const EDT_BYTES_MAX: usize = 255;
+/// Bytes of a property map, the longer form.
+pub(crate) const MAP_BYTES: usize = 17;
+/// Codes of a property map that is a list; more are a bitmap.
+pub(crate) const MAP_LIST_MAX: usize = 15;
