@@ -6,7 +6,7 @@ use core::str::FromStr;
 use crate::error::CodeError;
 use crate::hex;
 
-/// A class: the class group in the high byte, the class in the low one (Part 2, section 3.2.3).
+/// A class: the class group in the high byte, the class in the low one (Part 2, section 3.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassCode(pub u16);
 
@@ -54,7 +54,7 @@ impl FromStr for ClassCode {
     }
 }
 
-/// An ECHONET object: class group, class, instance (Part 2, section 3.2.3).
+/// An ECHONET object: class group, class, instance (Part 2, section 3.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Eoj(pub [u8; 3]);
 

@@ -2,6 +2,13 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
+mod address;
+#[cfg(feature = "std")]
+mod controller;
+#[cfg(feature = "std")]
+mod description;
+#[cfg(feature = "std")]
+mod device;
 mod eoj;
 mod epc;
 mod error;
@@ -12,6 +19,18 @@ mod limits;
 mod property_map;
 mod tid;
 
+pub use address::{Destination, NodeAddress, Source, Transmit};
+#[cfg(feature = "std")]
+pub use controller::{
+    Answer, AnswerError, Controller, ControllerConfig, ControllerEvent, ControllerLimits, ControllerStats,
+    Instance, Node, NodeSettings, NodeState, Request, RequestError, RequestId, Search,
+};
+#[cfg(feature = "std")]
+pub use description::{
+    Access, Description, DescriptionError, ObjectDescription, PropertyDescription, WritePolicy,
+};
+#[cfg(feature = "std")]
+pub use device::{Decision, Device, DeviceEvent, DeviceStats, SetError, WriteId};
 pub use eoj::{ClassCode, Eoj};
 pub use epc::Epc;
 pub use error::{CodeError, FrameError, PropertyMapError, WriteError};

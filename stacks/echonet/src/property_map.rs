@@ -1,4 +1,4 @@
-//! Property maps: which properties can be read, set, or are announced (Appendix 1 of the specification's Part 2).
+//! Property maps: which properties can be read, set, or are announced (Annex 1 of the consortium's APPENDIX on device objects).
 
 use core::fmt;
 use core::iter::FusedIterator;

@@ -44,7 +44,7 @@ impl<'a> Properties<'a> {
 
     /// The properties in their order.
     pub fn iter(&self) -> PropertiesIter<'a> {
-        PropertiesIter { rest: self.bytes, left: self.count }
+        PropertiesIter { rest: self.bytes, left: self.len() }
     }
 
     /// The first property with this code. Looks through the list.
@@ -86,7 +86,15 @@ impl<'a> IntoIterator for &Properties<'a> {
 #[derive(Clone, Debug)]
 pub struct PropertiesIter<'a> {
     rest: &'a [u8],
-    left: u8,
+    left: usize,
+}
+
+impl<'a> PropertiesIter<'a> {
+    /// Over `count` properties that are known to stand there.
+    #[cfg(feature = "std")]
+    pub(crate) fn over(bytes: &'a [u8], count: usize) -> Self {
+        Self { rest: bytes, left: count }
+    }
 }
 
 impl<'a> Iterator for PropertiesIter<'a> {
@@ -101,7 +109,7 @@ impl<'a> Iterator for PropertiesIter<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (usize::from(self.left), Some(usize::from(self.left)))
+        (self.left, Some(self.left))
     }
 }
 

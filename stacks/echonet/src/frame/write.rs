@@ -55,7 +55,8 @@ impl<'b> FrameWriter<'b> {
         let Some(start) = buffer.first_chunk_mut::<{ HEADER_BYTES + 1 }>() else {
             return Err(WriteError::NoRoom { room, needed: HEADER_BYTES + 1 });
         };
-        let ([t0, t1], [s0, s1, s2], [d0, d1, d2]) = (header.tid.0.to_be_bytes(), header.seoj.0, header.deoj.0);
+        let ([t0, t1], [s0, s1, s2], [d0, d1, d2]) =
+            (header.tid.0.to_be_bytes(), header.seoj.0, header.deoj.0);
         *start = [0x10, 0x81, t0, t1, s0, s1, s2, d0, d1, d2, header.esv.code(), 0];
         Ok(Self { buffer, at: HEADER_BYTES + 1, opc_at: HEADER_BYTES, esv: header.esv })
     }
@@ -83,7 +84,8 @@ impl<'b> FrameWriter<'b> {
             return Err(WriteError::TooManyProperties);
         }
         let (room, needed) = (self.room(), 2 + edt.len());
-        let place = self.buffer.get_mut(self.at..self.at + needed).ok_or(WriteError::NoRoom { room, needed })?;
+        let place =
+            self.buffer.get_mut(self.at..self.at + needed).ok_or(WriteError::NoRoom { room, needed })?;
         place[0] = epc.0;
         place[1] = pdc;
         place[2..].copy_from_slice(edt);

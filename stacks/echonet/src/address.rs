@@ -1,0 +1,91 @@
+//! Where datagrams come from and go to.
+
+use core::fmt;
+use core::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use crate::limits::PORT;
+
+/// A node: its address without a port, since nodes send from any port and listen on 3610 alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// The interface, of IPv6 addresses that are good on one link only; otherwise 0.
+    pub scope_id: u32,
+}
+
+impl NodeAddress {
+    /// Where to send datagrams for this node: port 3610.
+    pub fn socket_address(self) -> SocketAddr {
+        match self.ip {
+            IpAddr::V4(ip) => (ip, PORT).into(),
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, PORT, 0, self.scope_id).into(),
+        }
+    }
+}
+
+impl From<IpAddr> for NodeAddress {
+    fn from(ip: IpAddr) -> Self {
+        Self { ip: ip.to_canonical(), scope_id: 0 }
+    }
+}
+
+impl From<SocketAddr> for NodeAddress {
+    /// The port is left out; an IPv4 address that is written as one of IPv6 becomes the former again.
+    fn from(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => {
+                Self { ip: IpAddr::V6(*v6.ip()), scope_id: v6.scope_id() }
+            }
+            other => other.ip().into(),
+        }
+    }
+}
+
+impl fmt::Display for NodeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope_id {
+            0 => write!(f, "{}", self.ip),
+            scope => write!(f, "{}%{scope}", self.ip),
+        }
+    }
+}
+
+/// Where a datagram came from, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// The node that sent it.
+    pub address: NodeAddress,
+    /// Whether it was sent to all nodes. Who cannot tell says no: the answers are the same.
+    pub multicast: bool,
+}
+
+impl Source {
+    /// Of a datagram to us alone.
+    pub fn unicast(address: impl Into<NodeAddress>) -> Self {
+        Self { address: address.into(), multicast: false }
+    }
+
+    /// Of a datagram to all nodes.
+    pub fn multicast(address: impl Into<NodeAddress>) -> Self {
+        Self { address: address.into(), multicast: true }
+    }
+}
+
+/// Where a datagram goes, always to port 3610.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// To one node.
+    Node(NodeAddress),
+    /// To all: 224.0.23.0 or ff02::1, on each interface in use.
+    Multicast,
+}
+
+/// A datagram that stands at the start of the caller's buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where it goes.
+    pub to: Destination,
+    /// Its length.
+    pub bytes: usize,
+}

@@ -1,0 +1,13 @@
+//! A node that reads, writes and hears others.
+
+mod config;
+mod engine;
+mod event;
+mod node;
+mod request;
+
+pub use config::{ControllerConfig, ControllerLimits, NodeSettings, Search};
+pub use engine::Controller;
+pub use event::{ControllerEvent, ControllerStats};
+pub use node::{Instance, Node, NodeState};
+pub use request::{Answer, AnswerError, Request, RequestError, RequestId};

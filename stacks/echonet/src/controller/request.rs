@@ -1,0 +1,105 @@
+//! What can be asked of a node, and what comes back.
+
+use crate::eoj::Eoj;
+use crate::epc::Epc;
+use crate::frame::{PropertiesIter, Property};
+
+/// Names a request from [`Controller::request`](crate::Controller::request) to its
+/// [`Answer`](crate::ControllerEvent::Answer).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(pub(crate) u64);
+
+/// What is asked of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request<'a> {
+    /// Read properties (Get).
+    Get(&'a [Epc]),
+    /// Write properties (SetC).
+    Set(&'a [Property<'a>]),
+    /// Write properties and await no answer (SetI). It is done once it is sent.
+    SetOnly(&'a [Property<'a>]),
+    /// Write, then read (SetGet).
+    SetGet {
+        /// What is written.
+        set: &'a [Property<'a>],
+        /// What is read.
+        get: &'a [Epc],
+    },
+    /// Have properties told to all (INF_REQ).
+    Notify(&'a [Epc]),
+}
+
+/// Why a request was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// No property is named.
+    #[error("a request needs at least one property")]
+    Empty,
+    /// It does not fit a datagram, or has more than 255 properties.
+    #[error("the request has more than 255 properties, or more bytes than a datagram may have")]
+    TooLong,
+    /// Instance 0 is answered by many, so that nobody knows when the answer is whole.
+    #[error("{0} stands for all instances: ask each of them, or write without an answer")]
+    AllInstances(Eoj),
+    /// As many requests as allowed wait already.
+    #[error("too many requests wait: poll their answers, or raise max_requests")]
+    QueueFull,
+    /// As many nodes as allowed are known already, and none of them is lost.
+    #[error("too many nodes are known: raise max_nodes")]
+    TooManyNodes,
+}
+
+/// What a node answered: values, and the properties that it refused.
+///
+/// A property of a SetC or SetGet that was written is in neither.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Answer {
+    /// As in a frame: EPC, PDC, EDT.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) count: usize,
+    pub(crate) refused: Vec<Epc>,
+    pub(crate) refused_writes: Vec<Epc>,
+}
+
+impl Answer {
+    /// The properties that were read, in the order in which they came.
+    pub fn properties(&self) -> impl Iterator<Item = Property<'_>> {
+        PropertiesIter::over(&self.bytes, self.count)
+    }
+
+    /// The value of a property, if it was read. Looks through them.
+    pub fn get(&self, epc: Epc) -> Option<&[u8]> {
+        self.properties().find(|property| property.epc == epc).map(|property| property.edt)
+    }
+
+    /// Properties that could not be read, or told.
+    pub fn refused(&self) -> &[Epc] {
+        &self.refused
+    }
+
+    /// Properties that could not be written.
+    pub fn refused_writes(&self) -> &[Epc] {
+        &self.refused_writes
+    }
+
+    /// Whether all that was asked for was done.
+    pub fn is_complete(&self) -> bool {
+        self.refused.is_empty() && self.refused_writes.is_empty()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// The node did not answer in time, retries included. What is written may have been done.
+    #[error("the node did not answer in time: is it on, and the timeout long enough?")]
+    Timeout,
+    /// The application cancelled it, or forgot the node.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// The parts of the answer are longer than `max_answer_bytes`.
+    #[error("the answer is longer than max_answer_bytes")]
+    TooLong,
+}
