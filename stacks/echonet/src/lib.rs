@@ -14,6 +14,8 @@ mod epc;
 mod error;
 mod esv;
 mod frame;
+#[cfg(feature = "std")]
+mod hash;
 mod hex;
 mod limits;
 mod property_map;
@@ -30,7 +32,7 @@ pub use description::{
     Access, Description, DescriptionError, ObjectDescription, PropertyDescription, WritePolicy,
 };
 #[cfg(feature = "std")]
-pub use device::{Decision, Device, DeviceEvent, DeviceStats, SetError, WriteId};
+pub use device::{Decision, Device, DeviceConfig, DeviceEvent, DeviceStats, SetError, WriteId};
 pub use eoj::{ClassCode, Eoj};
 pub use epc::Epc;
 pub use error::{CodeError, FrameError, PropertyMapError, WriteError};

@@ -19,3 +19,14 @@ pub(crate) const EDT_BYTES_MAX: usize = 255;
 pub(crate) const MAP_BYTES: usize = 17;
 /// Codes of a property map that is a list; more are a bitmap.
 pub(crate) const MAP_LIST_MAX: usize = 15;
+/// Instances of one list (D5, D6), and classes of one (D7): what the node profile allows.
+#[cfg(feature = "std")]
+pub(crate) const LISTED_INSTANCES_MAX: usize = 84;
+#[cfg(feature = "std")]
+pub(crate) const LISTED_CLASSES_MAX: usize = 8;
+/// The highest instance of a class.
+#[cfg(feature = "std")]
+pub(crate) const INSTANCE_MAX: u8 = 0x7F;
+/// Messages to all nodes that a device remembers, to know one that comes again by another interface.
+#[cfg(feature = "std")]
+pub(crate) const REMEMBERED_MULTICASTS: usize = 8;

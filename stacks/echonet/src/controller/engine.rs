@@ -26,7 +26,7 @@ impl Controller {
     ///
     /// Its own node's description is wrong.
     pub fn new(config: ControllerConfig) -> Result<Self, DescriptionError> {
-        let own = Device::new(config.node.clone())?;
+        let own = Device::new(&config.node)?;
         Ok(Self { config, own, stats: ControllerStats::default() })
     }
 

@@ -13,15 +13,23 @@ pub enum DescriptionError {
     /// An object has a code that no device object can have.
     #[error("{0} is no device object: its instance must be 1 to 127 and its class group not 0E")]
     NoDevice(Eoj),
+    /// The profile has another code.
+    #[error("{0} is no node profile: it must be 0EF001, or 0EF002 for a node that only transmits")]
+    NoProfile(Eoj),
     /// A property stands there twice.
     #[error("object {0} has property {1} twice")]
     TwoProperties(Eoj, Epc),
-    /// The code is below 0x80, or the property is computed: 9D, 9E, 9F; of the node profile D3 to D7 too.
-    #[error("object {0} cannot be given property {1}: it is computed, or no property")]
-    Reserved(Eoj, Epc),
-    /// A value or the longest that it may become has more than 255 bytes.
-    #[error("property {1} of object {0} has more than 255 bytes")]
-    ValueTooLong(Eoj, Epc),
+    /// The code is below 0x80.
+    #[error("object {0} cannot have property {1}: properties are 80 to FF")]
+    NoProperty(Eoj, Epc),
+    /// The property is computed: 9D, 9E, 9F; of the node profile D3 to D7 too.
+    #[error("object {0} cannot be given property {1}: it is computed from what the node has")]
+    Computed(Eoj, Epc),
+    /// Values may be longer than a property can be, or the first one has a length that is not allowed.
+    #[error(
+        "property {1} of object {0}: its value must have a length that `lengths` allows, at most 255 bytes"
+    )]
+    Length(Eoj, Epc),
     /// More than the limit.
     #[error("more than {max} {what}: raise the limit, or describe less")]
     TooMany {

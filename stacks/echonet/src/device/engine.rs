@@ -1,45 +1,120 @@
-//! The device.
+//! The device: who a request is for, in which order things are sent.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
-use crate::address::{Source, Transmit};
+use crate::address::{Destination, Source, Transmit};
 use crate::description::{Description, DescriptionError};
+use crate::device::answer::{Answering, asks};
+use crate::device::config::DeviceConfig;
 use crate::device::event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};
+use crate::device::object::{Object, Stored};
+use crate::device::outbox::Outbox;
+use crate::device::profile;
+use crate::device::seen::Seen;
+use crate::device::waiting::WaitingList;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
-use crate::frame::Frame;
+use crate::esv::Esv;
+use crate::frame::{Frame, FrameWriter, Header};
+use crate::limits::{INSTANCE_MAX, LISTED_INSTANCES_MAX};
+use crate::tid::Tid;
+
+/// A request to all instances of a class, of which some still have to answer.
+#[derive(Debug)]
+struct Shared {
+    datagram: Vec<u8>,
+    from: Source,
+    objects: Range<usize>,
+}
 
 /// One node: its profile and its objects.
+///
+/// The caller hands over each datagram ([`handle`](Self::handle)), says when time has passed
+/// ([`handle_timeout`](Self::handle_timeout)), then sends what [`poll_transmit`](Self::poll_transmit) gives and looks
+/// at what [`poll_event`](Self::poll_event) tells.
+///
+/// What a request costs: reading the frame once; a binary search among the objects; for each property one look into a
+/// table and a copy of its value into the caller's buffer. Nothing is allocated, but for a request to all instances of a class
+/// that has several, and one that waits for the application, which are copied. Property maps and lists of instances are
+/// made once, with the device.
 #[derive(Debug)]
 pub struct Device {
-    description: Description,
+    /// In ascending order, the node profile among them.
+    objects: Vec<Object>,
+    config: DeviceConfig,
+    outbox: Outbox,
+    waiting: WaitingList,
+    shared: VecDeque<Shared>,
+    seen: Seen,
+    /// How many instances were told already, while they are.
+    announced: Option<usize>,
+    tid: Tid,
     stats: DeviceStats,
 }
 
 impl Device {
-    /// A node as described. It says nothing until [`announce`](Self::announce).
+    /// A node as described, with the default settings. It says nothing until [`announce`](Self::announce).
     ///
     /// # Errors
     ///
     /// The description contradicts itself or is too large.
-    pub fn new(description: Description) -> Result<Self, DescriptionError> {
-        Ok(Self { description, stats: DeviceStats::default() })
+    pub fn new(description: &Description) -> Result<Self, DescriptionError> {
+        Self::with_config(description, DeviceConfig::default())
+    }
+
+    /// A node as described.
+    ///
+    /// # Errors
+    ///
+    /// The description contradicts itself or is too large.
+    pub fn with_config(description: &Description, config: DeviceConfig) -> Result<Self, DescriptionError> {
+        if description.objects.len() > config.max_objects {
+            return Err(DescriptionError::TooMany { what: "objects", max: config.max_objects });
+        }
+        let profile = &description.profile;
+        if ![Eoj::NODE_PROFILE, Eoj([0x0E, 0xF0, 0x02])].contains(&profile.eoj) {
+            return Err(DescriptionError::NoProfile(profile.eoj));
+        }
+        let mut objects = vec![Object::new(profile, &profile::computed(description))?];
+        for object in &description.objects {
+            if object.eoj.is_profile() || !(1..=INSTANCE_MAX).contains(&object.eoj.instance()) {
+                return Err(DescriptionError::NoDevice(object.eoj));
+            }
+            objects.push(Object::new(object, &[])?);
+        }
+        objects.sort_by_key(|object| object.eoj);
+        if let Some(pair) = objects.windows(2).find(|pair| pair[0].eoj == pair[1].eoj) {
+            return Err(DescriptionError::TwoObjects(pair[0].eoj));
+        }
+        Ok(Self {
+            objects,
+            config,
+            outbox: Outbox::new(config.max_events),
+            waiting: WaitingList::default(),
+            shared: VecDeque::new(),
+            seen: Seen::default(),
+            announced: None,
+            tid: Tid(0),
+            stats: DeviceStats::default(),
+        })
     }
 
     /// What it counted.
     pub fn stats(&self) -> DeviceStats {
-        self.stats
+        DeviceStats { dropped: self.stats.dropped + self.outbox.dropped, ..self.stats }
     }
 
-    /// Its device objects, in ascending order.
+    /// Its device objects in ascending order, the node profile left out.
     pub fn objects(&self) -> impl Iterator<Item = Eoj> {
-        self.description.objects.iter().map(|object| object.eoj)
+        self.objects.iter().map(|object| object.eoj).filter(|eoj| !eoj.is_profile())
     }
 
     /// A property's value.
     pub fn get(&self, eoj: Eoj, epc: Epc) -> Option<&[u8]> {
-        let _ = (eoj, epc);
-        None
+        let object = &self.objects[self.find(eoj)?];
+        object.property(epc).map(Stored::value)
     }
 
     /// Gives a property a value, whoever may write it; says whether it is another than before. If it is, and the property
@@ -49,29 +124,49 @@ impl Device {
     ///
     /// There is no such property, it is computed, or the value's length is none of those described.
     pub fn set(&mut self, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<bool, SetError> {
-        let _ = value;
-        Err(if eoj == Eoj::NODE_PROFILE { SetError::NoProperty(epc) } else { SetError::NoObject(eoj) })
+        let (object, place) = self.locate(eoj, epc)?;
+        let property = &mut self.objects[object].properties[place];
+        if property.computed {
+            return Err(SetError::Computed(epc));
+        }
+        if !property.allows(value.len()) {
+            return Err(SetError::Length { epc, bytes: value.len() });
+        }
+        let changed = property.write(value);
+        if changed {
+            self.outbox.changed(&mut self.objects[object], object, place);
+        }
+        Ok(changed)
     }
 
-    /// Tells a property to all, though it did not change.
+    /// Tells a property to all, though it did not change: some are to be told at intervals. It is told once, with the
+    /// value that it has when it is sent.
     ///
     /// # Errors
     ///
     /// There is no such property.
     pub fn notify(&mut self, eoj: Eoj, epc: Epc) -> Result<(), SetError> {
-        self.set(eoj, epc, &[]).map(|_| ())
+        let (object, place) = self.locate(eoj, epc)?;
+        self.outbox.notice(&mut self.objects[object], object, place);
+        Ok(())
     }
 
-    /// Tells all which objects the node has: do so at the start, and after the network was away.
-    pub fn announce(&mut self) {}
+    /// Tells all which objects the node has (INF of D5), 84 in each message: do so at the start (Part 2, section 4.3.1), and
+    /// after the network was away.
+    pub fn announce(&mut self) {
+        self.announced = Some(0);
+    }
 
     /// Decides a write that waits; says whether it still did. Then ask [`poll_transmit`](Self::poll_transmit).
     pub fn decide(&mut self, id: WriteId, decision: Decision) -> bool {
-        let _ = (id, decision);
-        false
+        self.waiting.decide(id, decision)
     }
 
-    /// Takes a datagram. Its answer stands in `out`; then ask [`poll_transmit`](Self::poll_transmit) for more.
+    /// Takes a datagram. Its answer stands in `out`; then ask [`poll_transmit`](Self::poll_transmit) for more: what all are
+    /// told since a value changed, and the answers of other instances.
+    ///
+    /// A buffer of 1,500 bytes is good for all but requests of very many long values. What does not fit is refused,
+    /// value by value; a request that cannot even be refused in it is dropped.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -79,31 +174,210 @@ impl Device {
         from: Source,
         out: &mut [u8],
     ) -> Option<Transmit> {
-        let _ = (now, from, out);
-        if Frame::parse(datagram).is_err() {
+        let Ok(frame) = Frame::parse(datagram) else {
             self.stats.malformed += 1;
+            return None;
+        };
+        let mut objects = self.addressed(frame.deoj);
+        // Nothing is asked: there is nothing to answer.
+        let is_empty = frame.properties.is_empty() && frame.get.is_empty();
+        if !frame.esv.is_request() || objects.is_empty() || is_empty {
+            self.stats.ignored += 1;
+            return None;
         }
-        None
+        if from.multicast && self.seen.again(now, self.config.duplicate_window, from.address, datagram) {
+            self.stats.ignored += 1;
+            return None;
+        }
+        let first = objects.next()?;
+        if !objects.is_empty() {
+            if self.shared.len() < self.config.max_shared {
+                self.shared.push_back(Shared { datagram: datagram.to_vec(), from, objects });
+            } else {
+                self.stats.dropped += 1;
+            }
+        }
+        self.answer(now, &frame, datagram, from, first, out)
     }
 
-    /// Time has come to [`next_deadline`](Self::next_deadline); harmless before.
+    /// Time has come to [`next_deadline`](Self::next_deadline); harmless before. Then ask
+    /// [`poll_transmit`](Self::poll_transmit).
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
+        self.waiting.handle_timeout(now);
     }
 
     /// The next datagram to send, written to the start of `out`; call until there is none.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
-        let _ = (now, out);
-        None
+        self.poll_shared(now, out)
+            .or_else(|| self.poll_decided(out))
+            .or_else(|| self.poll_announcement(out))
+            .or_else(|| self.poll_notice(out))
     }
 
     /// What happened; call until there is nothing more.
     pub fn poll_event(&mut self) -> Option<DeviceEvent> {
-        None
+        self.outbox.poll_event()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
     pub fn next_deadline(&self) -> Option<Instant> {
+        self.waiting.next_deadline()
+    }
+
+    fn find(&self, eoj: Eoj) -> Option<usize> {
+        self.objects.binary_search_by_key(&eoj, |object| object.eoj).ok()
+    }
+
+    fn locate(&self, eoj: Eoj, epc: Epc) -> Result<(usize, usize), SetError> {
+        let object = self.find(eoj).ok_or(SetError::NoObject(eoj))?;
+        Ok((object, self.objects[object].place(epc).ok_or(SetError::NoProperty(epc))?))
+    }
+
+    /// The objects that a message is for; all of a class if it says instance 0.
+    fn addressed(&self, deoj: Eoj) -> Range<usize> {
+        if !deoj.is_all_instances() {
+            return self.find(deoj).map_or(0..0, |object| object..object + 1);
+        }
+        let start = self.objects.partition_point(|object| object.eoj < deoj);
+        let length = self.objects[start..].partition_point(|object| object.eoj.class() == deoj.class());
+        start..start + length
+    }
+
+    /// One object's answer; none if the application is asked first.
+    fn answer(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        datagram: &[u8],
+        from: Source,
+        object: usize,
+        out: &mut [u8],
+    ) -> Option<Transmit> {
+        let writes = matches!(frame.esv, Esv::SetI | Esv::SetC | Esv::SetGet);
+        if writes && self.ask(now, frame, datagram, from, object) {
+            return None;
+        }
+        self.finish(frame, from, object, &[], out)
+    }
+
+    /// Asks the application, if there is something to ask and room for it; without room the writes are refused. Says whether it has to
+    /// be waited for.
+    fn ask(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: Source, object: usize) -> bool {
+        let asked = || frame.properties.iter().filter(|property| asks(&self.objects[object], property));
+        let count = asked().count();
+        if count == 0 {
+            return false;
+        }
+        if self.waiting.has(datagram, from, object) {
+            return true;
+        }
+        if self.waiting.len() >= self.config.max_waiting || !self.outbox.has_room(count) {
+            self.stats.dropped += 1;
+            return false;
+        }
+        let until = now + self.config.decision_timeout;
+        let first = self.waiting.add(datagram, from, object, count, until);
+        for (id, property) in (first..).zip(asked()) {
+            self.outbox.event(DeviceEvent::WriteRequested {
+                id: WriteId(id),
+                from: from.address,
+                eoj: self.objects[object].eoj,
+                epc: property.epc,
+                value: property.edt.to_vec(),
+            });
+        }
+        true
+    }
+
+    fn finish(
+        &mut self,
+        frame: &Frame<'_>,
+        from: Source,
+        place: usize,
+        decisions: &[Decision],
+        out: &mut [u8],
+    ) -> Option<Transmit> {
+        let (object, outbox) = (&mut self.objects[place], &mut self.outbox);
+        let answering = Answering { object, place, outbox, from: from.address, decisions };
+        let Ok(answered) = answering.answer(frame, out) else {
+            self.stats.dropped += 1;
+            return None;
+        };
+        self.stats.requests += 1;
+        let answered = answered?;
+        self.stats.refused += u64::from(answered.esv.is_refusal());
+        let to =
+            if answered.esv == Esv::Inf { Destination::Multicast } else { Destination::Node(from.address) };
+        Some(Transmit { to, bytes: answered.bytes })
+    }
+
+    fn poll_shared(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
+        while let Some(mut shared) = self.shared.pop_front() {
+            let (datagram, from) = (std::mem::take(&mut shared.datagram), shared.from);
+            let frame = Frame::parse(&datagram).ok()?;
+            for object in shared.objects.by_ref() {
+                if let Some(transmit) = self.answer(now, &frame, &datagram, from, object, out) {
+                    self.shared.push_front(Shared { datagram, ..shared });
+                    return Some(transmit);
+                }
+            }
+        }
         None
     }
+
+    fn poll_decided(&mut self, out: &mut [u8]) -> Option<Transmit> {
+        while let Some(waiting) = self.waiting.next_decided() {
+            let frame = Frame::parse(&waiting.datagram).ok()?;
+            let answer = self.finish(&frame, waiting.from, waiting.object, &waiting.decisions(), out);
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        None
+    }
+
+    fn poll_announcement(&mut self, out: &mut [u8]) -> Option<Transmit> {
+        let told = self.announced.take()?;
+        let (mut chunk, mut value) = ([Eoj::NODE_PROFILE; LISTED_INSTANCES_MAX], Vec::new());
+        let mut count = 0;
+        for (slot, eoj) in chunk.iter_mut().zip(self.objects().skip(told)) {
+            *slot = eoj;
+            count += 1;
+        }
+        if count == LISTED_INSTANCES_MAX && self.objects().nth(told + count).is_some() {
+            self.announced = Some(told + count);
+        }
+        profile::instance_list(&chunk[..count], &mut value);
+        let seoj = self.objects.iter().map(|object| object.eoj).find(|eoj| eoj.is_profile())?;
+        self.inform(seoj, Epc::INSTANCE_LIST_NOTIFICATION, &value, out)
+    }
+
+    fn poll_notice(&mut self, out: &mut [u8]) -> Option<Transmit> {
+        while let Some((object, place)) = self.outbox.next_notice(&mut self.objects) {
+            let object = &self.objects[object];
+            let (seoj, property) = (object.eoj, &object.properties[place]);
+            self.tid = self.tid.next();
+            let bytes = inform(self.tid, seoj, property.epc, property.value(), out);
+            if let Some(bytes) = bytes {
+                return Some(Transmit { to: Destination::Multicast, bytes });
+            }
+            self.stats.dropped += 1;
+        }
+        None
+    }
+
+    fn inform(&mut self, seoj: Eoj, epc: Epc, value: &[u8], out: &mut [u8]) -> Option<Transmit> {
+        self.tid = self.tid.next();
+        let bytes = inform(self.tid, seoj, epc, value, out);
+        self.stats.dropped += u64::from(bytes.is_none());
+        Some(Transmit { to: Destination::Multicast, bytes: bytes? })
+    }
+}
+
+/// An INF of one property; nothing if the buffer is too short.
+fn inform(tid: Tid, seoj: Eoj, epc: Epc, value: &[u8], out: &mut [u8]) -> Option<usize> {
+    let header = Header { tid, seoj, deoj: Eoj::NODE_PROFILE, esv: Esv::Inf };
+    let mut writer = FrameWriter::new(out, header).ok()?;
+    writer.property(epc, value).ok()?;
+    writer.finish().ok()
 }

@@ -1,7 +1,15 @@
 //! A node that others read, write and listen to.
 
+mod answer;
+mod config;
 mod engine;
 mod event;
+mod object;
+mod outbox;
+mod profile;
+mod seen;
+mod waiting;
 
+pub use config::DeviceConfig;
 pub use engine::Device;
 pub use event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};

@@ -1,0 +1,150 @@
+//! The answer of one object to one request (ECHONET Lite Specification, Part 2, section 4.2), written as the request is done.
+//!
+//! | request | done | not done, or not all of it |
+//! |---|---|---|
+//! | SetI | no answer | SetI_SNA: 0 bytes for what was done, the value for what was not |
+//! | SetC | Set_Res: 0 bytes for each | SetC_SNA, as above |
+//! | Get | Get_Res: the values | Get_SNA: 0 bytes for what cannot be read |
+//! | INF_REQ | INF, to all | INF_SNA to who asked, as Get_SNA |
+//! | SetGet | SetGet_Res: as Set_Res, then as Get_Res | SetGet_SNA: as SetC_SNA, then as Get_SNA |
+//! | INFC | INFC_Res: 0 bytes for each | |
+
+use crate::address::NodeAddress;
+use crate::description::WritePolicy;
+use crate::device::event::{Decision, DeviceEvent};
+use crate::device::object::Object;
+use crate::device::outbox::Outbox;
+use crate::error::WriteError;
+use crate::esv::Esv;
+use crate::frame::{Frame, FrameWriter, Header, Properties, Property};
+
+/// An answer that stands in the buffer.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) bytes: usize,
+    pub(super) esv: Esv,
+}
+
+/// Whether it takes the application to answer.
+pub(super) fn asks(object: &Object, property: &Property<'_>) -> bool {
+    object.property(property.epc).is_some_and(|stored| {
+        stored.access.set && stored.policy == WritePolicy::Ask && stored.allows(property.edt.len())
+    })
+}
+
+/// One object, and what it tells when a request changes it.
+pub(super) struct Answering<'d> {
+    pub(super) object: &'d mut Object,
+    /// Where the object is in its device.
+    pub(super) place: usize,
+    pub(super) outbox: &'d mut Outbox,
+    pub(super) from: NodeAddress,
+    /// What the application decided, in the order of the properties that it was asked about.
+    pub(super) decisions: &'d [Decision],
+}
+
+impl Answering<'_> {
+    /// Does what the frame asks and writes the answer. `Ok(None)`: it is not to be answered.
+    ///
+    /// Nothing is done where the buffer is too short for the least that an answer may be.
+    pub(super) fn answer(
+        mut self,
+        frame: &Frame<'_>,
+        out: &mut [u8],
+    ) -> Result<Option<Answered>, WriteError> {
+        let (Some(done), refusal) = (frame.esv.response().or(frame.esv.refusal()), frame.esv.refusal())
+        else {
+            return Ok(None);
+        };
+        let header = Header { tid: frame.tid, seoj: self.object.eoj, deoj: frame.seoj, esv: done };
+        let mut writer = FrameWriter::new(out, header)?;
+        // Refusing all is the longest answer to a write, and the shortest to a read.
+        let least = frame.properties.as_bytes().len()
+            + if frame.esv.has_get_list() { 1 + 2 * frame.get.len() } else { 0 };
+        if writer.room() < least {
+            return Err(WriteError::NoRoom { room: writer.room(), needed: least });
+        }
+        let complete = match frame.esv {
+            Esv::SetI | Esv::SetC => self.write(frame.properties, &mut writer)?,
+            Esv::Get => self.read(frame.properties, &mut writer, false)?,
+            Esv::InfReq => self.read(frame.properties, &mut writer, true)?,
+            Esv::SetGet => {
+                let written = self.write(frame.properties, &mut writer)?;
+                writer.get_list()?;
+                self.read(frame.get, &mut writer, false)? && written
+            }
+            _ => {
+                for property in frame.properties {
+                    writer.property(property.epc, &[])?;
+                }
+                true
+            }
+        };
+        if complete && frame.esv == Esv::SetI {
+            return Ok(None);
+        }
+        let esv = if complete { done } else { refusal.unwrap_or(done) };
+        writer.set_esv(esv);
+        Ok(Some(Answered { bytes: writer.finish()?, esv }))
+    }
+
+    /// Writes properties; says whether all were.
+    fn write(
+        &mut self,
+        properties: Properties<'_>,
+        writer: &mut FrameWriter<'_>,
+    ) -> Result<bool, WriteError> {
+        let mut complete = true;
+        for property in properties {
+            if self.write_one(&property) {
+                writer.property(property.epc, &[])?;
+            } else {
+                writer.property(property.epc, property.edt)?;
+                complete = false;
+            }
+        }
+        Ok(complete)
+    }
+
+    fn write_one(&mut self, property: &Property<'_>) -> bool {
+        let asked = asks(self.object, property);
+        let Some(place) = self.object.place(property.epc) else { return false };
+        let stored = &mut self.object.properties[place];
+        let accepted = match stored.policy {
+            WritePolicy::Accept => stored.access.set && stored.allows(property.edt.len()),
+            WritePolicy::Refuse => false,
+            WritePolicy::Ask => asked && self.decisions.split_off_first() == Some(&Decision::Accept),
+        };
+        if !accepted {
+            return false;
+        }
+        if stored.write(property.edt) {
+            self.outbox.changed(self.object, self.place, place);
+        }
+        let (eoj, epc) = (self.object.eoj, property.epc);
+        self.outbox.event(DeviceEvent::Written { from: self.from, eoj, epc });
+        true
+    }
+
+    /// Reads properties; says whether all could be, and had room. `announced`: those that are only told count too.
+    fn read(
+        &self,
+        properties: Properties<'_>,
+        writer: &mut FrameWriter<'_>,
+        announced: bool,
+    ) -> Result<bool, WriteError> {
+        let (mut complete, mut left) = (true, properties.len());
+        for property in properties {
+            left -= 1;
+            let readable = self
+                .object
+                .property(property.epc)
+                .filter(|stored| stored.access.get || announced && stored.access.announce)
+                // Those that follow need two bytes each, if only to be refused.
+                .filter(|stored| 2 + stored.value().len() + 2 * left <= writer.room());
+            writer.property(property.epc, readable.map_or(&[], |stored| stored.value()))?;
+            complete &= readable.is_some();
+        }
+        Ok(complete)
+    }
+}

@@ -1,0 +1,35 @@
+//! Messages to all nodes come once by each interface: the second one is known here.
+
+use std::time::{Duration, Instant};
+
+use crate::address::NodeAddress;
+use crate::hash::hash;
+use crate::limits::REMEMBERED_MULTICASTS;
+
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    last: [Option<(Instant, NodeAddress, u64)>; REMEMBERED_MULTICASTS],
+    /// Where the next one is written.
+    at: usize,
+}
+
+impl Seen {
+    /// Whether the same came within `window`; remembers it if not.
+    pub(super) fn again(
+        &mut self,
+        now: Instant,
+        window: Duration,
+        from: NodeAddress,
+        datagram: &[u8],
+    ) -> bool {
+        let hash = hash(datagram);
+        let again = self.last.iter().flatten().any(|(time, address, other)| {
+            (*address, *other) == (from, hash) && now.saturating_duration_since(*time) < window
+        });
+        if !again {
+            self.last[self.at] = Some((now, from, hash));
+            self.at = (self.at + 1) % REMEMBERED_MULTICASTS;
+        }
+        again
+    }
+}
