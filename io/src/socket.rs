@@ -9,6 +9,7 @@ use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Socket, Type};
 
 use crate::batch::ReceiveBatch;
+use crate::datagram::Interface;
 use crate::poller::sealed::Sealed;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
@@ -87,6 +88,16 @@ impl UdpSocket {
     /// The address that it is bound to, with the port that it got.
     pub fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// What is sent to a group leaves by this interface from now on, from whatever address it is sent.
+    pub fn set_multicast_interface(&self, interface: &Interface) -> io::Result<()> {
+        if self.local.is_ipv6() {
+            return Ok(rustix::net::sockopt::set_ipv6_multicast_if(&*self.socket, interface.index)?);
+        }
+        let (any, unset) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+        let address = interface.v4.unwrap_or(unset);
+        Ok(rustix::net::sockopt::set_ip_multicast_if_with_ifindex(&*self.socket, &any, &address, interface.index)?)
     }
 
     /// SO_RCVBUF as the kernel tells it.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use netdyno_echonet_core::{AnswerError, DescriptionError, RequestError};
 use netdyno_io::Interface;
 
 /// Why a controller or a device was not made.
@@ -35,6 +36,9 @@ pub enum Error {
     /// None of the interfaces has an address of the IP version.
     #[error("no interface with an address of this IP version ({0}): choose another one, or the other version")]
     NoAddress(String),
+    /// The description of the node.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
     /// The system: no socket, no thread.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -63,4 +67,19 @@ impl Error {
         let names: Vec<_> = asked.iter().map(ToString::to_string).collect();
         Self::NoAddress(if names.is_empty() { "there is none that is up".to_owned() } else { names.join(", ") })
     }
+}
+
+/// Why a call of a controller gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The request was not taken.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There is no answer.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The controller was closed.
+    #[error("the controller is closed")]
+    Closed,
 }

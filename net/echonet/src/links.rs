@@ -1,10 +1,10 @@
 //! The sockets of a controller or a device: one for each IP version, and one for the group on each interface.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use netdyno_echonet_core::{MULTICAST_V4, MULTICAST_V6};
+use netdyno_echonet_core::{Destination, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source, Transmit};
 use netdyno_io::{DatagramOptions, DatagramSocket, Interface};
 
 use crate::error::Error;
@@ -20,7 +20,6 @@ pub(crate) struct Links {
     pub(crate) groups: Vec<DatagramSocket>,
     /// The interface of link-local addresses that come without one.
     scope: u32,
-    port: u16,
 }
 
 impl Links {
@@ -31,9 +30,9 @@ impl Links {
             probe(settings)?;
         }
         let options = options(settings, wait);
-        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0, port: settings.port };
+        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0 };
         for address in unicast_addresses(settings) {
-            let address = SocketAddr::new(address, settings.port);
+            let address = SocketAddr::new(address, PORT);
             let socket = DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
             links.unicast.push(socket);
         }
@@ -46,7 +45,7 @@ impl Links {
                 if group.is_ipv6() && links.scope == 0 {
                     links.scope = interface.index;
                 }
-                let socket = DatagramSocket::join(SocketAddr::new(group, settings.port), interface, &options)
+                let socket = DatagramSocket::join(SocketAddr::new(group, PORT), interface, &options)
                     .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
                 links.groups.push(socket);
             }
@@ -57,20 +56,28 @@ impl Links {
         Ok(links)
     }
 
-    /// Sends to one node. A datagram that could not be sent is one that was lost.
-    pub(crate) fn send(&self, node: IpAddr, datagram: &[u8]) {
-        let Some(socket) = self.unicast.iter().find(|socket| socket.local_address().is_ipv4() == node.is_ipv4())
-        else {
-            return;
-        };
-        let _ = socket.send(self.destination(node), datagram);
+    /// Sends what stands at the start of `buffer`. A datagram that could not be sent is one that was lost.
+    pub(crate) fn send(&self, transmit: Transmit, buffer: &[u8]) {
+        let datagram = &buffer[..transmit.bytes];
+        match transmit.to {
+            Destination::Multicast => {
+                for socket in &self.groups {
+                    let _ = socket.send(socket.local_address(), datagram);
+                }
+            }
+            Destination::Node(node) => {
+                let of_family = |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
+                if let Some(socket) = self.unicast.iter().find(of_family) {
+                    let _ = socket.send(self.destination(node), datagram);
+                }
+            }
+        }
     }
 
-    /// Sends to all nodes, on each interface.
-    pub(crate) fn send_to_all(&self, datagram: &[u8]) {
-        for socket in &self.groups {
-            let _ = socket.send(socket.local_address(), datagram);
-        }
+    /// Who sent a datagram that the socket of this number took.
+    pub(crate) fn source(&self, number: usize, address: SocketAddr) -> Source {
+        let multicast = number >= self.unicast.len();
+        Source { address: address.into(), multicast }
     }
 
     /// All sockets, those for unicast first.
@@ -78,16 +85,13 @@ impl Links {
         self.unicast.iter().chain(&self.groups)
     }
 
-    /// Whether the socket of this number in [`all`](Self::all) is one for the group.
-    pub(crate) fn is_group(&self, number: usize) -> bool {
-        number >= self.unicast.len()
-    }
-
-    /// Where a node listens: always at this port, wherever its datagrams come from.
-    fn destination(&self, node: IpAddr) -> SocketAddr {
-        match node {
-            IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, self.port, 0, self.scope).into(),
-            other => SocketAddr::new(other, self.port),
+    /// Where a node listens. A link-local address that was typed without an interface is one of the first.
+    fn destination(&self, node: NodeAddress) -> SocketAddr {
+        match node.ip {
+            IpAddr::V6(v6) if node.scope_id == 0 && v6.is_unicast_link_local() => {
+                NodeAddress { scope_id: self.scope, ..node }.socket_address()
+            }
+            _ => node.socket_address(),
         }
     }
 }
@@ -146,7 +150,7 @@ pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
 /// Whether another program has the port already: sockets that share it would not say so, and take each other's datagrams.
 pub(crate) fn probe(settings: &Settings) -> Result<(), Error> {
     for address in unicast_addresses(settings) {
-        let address = SocketAddr::new(address, settings.port);
+        let address = SocketAddr::new(address, PORT);
         let mut options = DatagramOptions::default();
         (options.receive_buffer_bytes, options.send_buffer_bytes) = (1 << 12, 1 << 12);
         DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;

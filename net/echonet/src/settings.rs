@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use netdyno_echonet_core::PORT;
-
 /// IP versions to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
@@ -40,9 +38,7 @@ pub struct Settings {
     pub address: Option<IpAddr>,
     /// IP versions.
     pub family: Family,
-    /// The UDP port, here and there. The specification has 3610 and no other.
-    pub port: u16,
-    /// Bind the port beside other programs that use it. On the same address all but one of them lose what they are sent, so that
+    /// Bind port 3610 beside other programs that use it. On the same address all but one of them lose what they are sent, so that
     /// this is an error without it.
     pub share_port: bool,
     /// Whether nodes on this machine hear what is sent to all.
@@ -50,8 +46,6 @@ pub struct Settings {
     /// SO_RCVBUF of each socket. Answers to a search come all at once, some 800 bytes each as the kernel counts: the default holds
     /// those of 1,000 nodes where `net.core.rmem_max` or a privilege permits it.
     pub receive_buffer_bytes: usize,
-    /// Speak TCP too: a device listens, a controller may ask by it.
-    pub tcp: bool,
 }
 
 impl Default for Settings {
@@ -60,11 +54,9 @@ impl Default for Settings {
             interfaces: Vec::new(),
             address: None,
             family: Family::V4,
-            port: PORT,
             share_port: false,
             multicast_loop: true,
             receive_buffer_bytes: 4 << 20,
-            tcp: false,
         }
     }
 }
