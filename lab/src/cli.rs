@@ -137,9 +137,10 @@ pub struct RunArgs {
     /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement)]
     pub placement: Option<Placement>,
-    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (each way) or `host`
-    #[arg(long, default_value = "loopback", value_parser = parse_net)]
-    pub net: Net,
+    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (each way) or `host` [default: the workload's, else
+    /// loopback]
+    #[arg(long, value_parser = parse_net)]
+    pub net: Option<Net>,
     /// Leave the workload's ceiling out
     #[arg(long)]
     pub no_ceiling: bool,
@@ -215,9 +216,9 @@ pub struct CheckArgs {
     /// Every contender that can be built here
     #[arg(long, conflicts_with = "contenders")]
     pub all: bool,
-    /// `loopback` or `host`
-    #[arg(long, default_value = "loopback", value_parser = parse_net)]
-    pub net: Net,
+    /// `loopback`, `veth` or `host` [default: the workload's, else loopback]
+    #[arg(long, value_parser = parse_net)]
+    pub net: Option<Net>,
 }
 
 /// `new`

@@ -40,7 +40,7 @@ impl Load {
 pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) -> Option<Load> {
     let wanted = workload.offered.as_ref()?;
     let offered = params.number(&wanted.param).filter(|rate| *rate > 0.0)?;
-    let under_way = params.number(&workload.gate.streams).unwrap_or(1.0);
+    let under_way = workload.gate.streams.of(params).unwrap_or(1) as f64;
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
     let done: Vec<(f64, f64)> = good
         .filter_map(|t| Window::of(&t.samples, t.turns.as_ref()).counter_delta(&wanted.role, &wanted.counter))

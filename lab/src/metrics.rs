@@ -59,14 +59,16 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
     let samples = trial.samples.as_slice();
     let window = Window::of(samples, trial.turns.as_ref());
     match &metric.from {
-        Source::Rate { role, counter } => rate(&window, role, counter),
+        Source::Rate { role, counter, increments } => rate(&window, role, counter, *increments),
         Source::Count { role, counter } => count(&window, role, counter),
         Source::SetupQuantile { role, quantile } => setup_quantile(&[trial], role, *quantile),
-        Source::CpuPer { role, counter, of } => {
-            meter_per(samples, &window, "cpu_ns", of.as_deref(), role, counter)
+        Source::CpuPer { role, counter, increments, of } => {
+            let per = Per { role, counter, increments: *increments };
+            meter_per(samples, &window, "cpu_ns", of.as_deref(), &per)
         }
-        Source::MeterPer { field, role, counter, of } => {
-            meter_per(samples, &window, field, of.as_deref(), role, counter)
+        Source::MeterPer { field, role, counter, increments, of } => {
+            let per = Per { role, counter, increments: *increments };
+            meter_per(samples, &window, field, of.as_deref(), &per)
         }
         Source::Meter { field, of, at } => meter(samples, field, of.as_deref(), *at),
         Source::MeterGrowth { field, of, each, least } => {
@@ -74,7 +76,9 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
             meter_growth(samples, field, of, count, *least)
         }
         Source::Wire { field } => wire(samples, &window, field),
-        Source::WirePer { field, role, counter } => wire_per(samples, &window, field, role, counter),
+        Source::WirePer { field, role, counter, increments } => {
+            wire_per(samples, &window, field, &Per { role, counter, increments: *increments })
+        }
         Source::HistogramQuantile { role, histogram, quantile } => {
             histogram_quantile(&[trial], role, histogram, *quantile)
         }
@@ -84,9 +88,9 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
 /// The rate of a session's undisturbed stretch, of a metric that is a rate.
 #[must_use]
 pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
-    let Source::Rate { role, counter } = &metric.from else { return None };
+    let Source::Rate { role, counter, increments } = &metric.from else { return None };
     let window = Window::undisturbed(&trial.samples, trial.turns.as_ref()?)?;
-    rate(&window, role, counter).value
+    rate(&window, role, counter, *increments).value
 }
 
 /// A metric of a cell over its good trials: quantiles are taken of the pooled values, counts are added up, everything
@@ -144,10 +148,12 @@ fn roles_with(samples: &[Sample], name: &str) -> Vec<String> {
     roles
 }
 
-fn rate(window: &Window<'_>, role: &str, counter: &str) -> Figure {
+fn rate(window: &Window<'_>, role: &str, counter: &str, increments: u32) -> Figure {
     match window.counter_delta(role, counter) {
         Some((n, ns)) if n > 0.0 => {
-            Figure::some(n * 1e9 / ns, format!("counter {counter} of the {role}, by its own clock"))
+            let each = if increments == 1 { String::new() } else { format!(" in units of {increments}") };
+            let source = format!("counter {counter} of the {role}{each}, by its own clock");
+            Figure::some(n * 1e9 / ns / f64::from(increments), source)
         }
         Some((_, ns)) => Figure::none(stalled(role, counter, ns)),
         None => Figure::none(format!("the {role} gave no two readings of counter {counter}")),
@@ -238,6 +244,24 @@ fn meter_growth(samples: &[Sample], field: &str, of: &str, count: u64, least: u6
     }
 }
 
+/// A role's counter, and how many of its increments are one.
+struct Per<'a> {
+    role: &'a str,
+    counter: &'a str,
+    increments: u32,
+}
+
+impl Per<'_> {
+    /// Their number in the window a nanosecond, or why there is none.
+    fn rate(&self, window: &Window<'_>) -> Result<f64, Figure> {
+        let Self { role, counter, increments } = self;
+        match window.counter_delta(role, counter) {
+            Some((n, ns)) if n > 0.0 => Ok(n / ns / f64::from(*increments)),
+            _ => Err(Figure::none(format!("counter {counter} of the {role} did not move"))),
+        }
+    }
+}
+
 /// A meter's field over an increment of a counter, of all roles or of one. Both as rates: the meter's window and the
 /// counter's begin and end a little apart.
 fn meter_per(
@@ -245,17 +269,17 @@ fn meter_per(
     window: &Window<'_>,
     field: &str,
     whose: Option<&str>,
-    role: &str,
-    counter: &str,
+    per: &Per<'_>,
 ) -> Figure {
-    let Some((count, count_ns)) = window.counter_delta(role, counter).filter(|(n, _)| *n > 0.0) else {
-        return Figure::none(format!("counter {counter} of the {role} did not move"));
+    let per_ns = match per.rate(window) {
+        Ok(per_ns) => per_ns,
+        Err(none) => return none,
     };
     let mut figure = Figure::some(0.0, String::new());
     for of_role in roles_with(samples, field).into_iter().filter(|r| whose.is_none_or(|w| w == r)) {
         match window.meter_delta(&of_role, field) {
             Ok((used, used_ns)) => {
-                let part = (used / used_ns) / (count / count_ns);
+                let part = used / used_ns / per_ns;
                 figure.value = figure.value.map(|v| v + part);
                 figure.per_role.insert(of_role.clone(), part);
             }
@@ -301,12 +325,13 @@ fn wire(samples: &[Sample], window: &Window<'_>, field: &str) -> Figure {
     }
 }
 
-fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, role: &str, counter: &str) -> Figure {
-    let Some((count, count_ns)) = window.counter_delta(role, counter).filter(|(n, _)| *n > 0.0) else {
-        return Figure::none(format!("counter {counter} of the {role} did not move"));
+fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, per: &Per<'_>) -> Figure {
+    let per_ns = match per.rate(window) {
+        Ok(per_ns) => per_ns,
+        Err(none) => return none,
     };
     match wire_delta(samples, window, field) {
-        Ok((n, ns, source)) => Figure::some((n / ns) / (count / count_ns), source),
+        Ok((n, ns, source)) => Figure::some(n / ns / per_ns, source),
         Err(why) => Figure::none(why),
     }
 }

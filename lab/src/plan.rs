@@ -30,7 +30,7 @@ pub struct PlannedCell {
 /// Who plays with whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Casting {
-    /// Each contender plays all roles but those of standard partners.
+    /// Each contender plays all roles but those of standard partners, and those that it has a stand-in for.
     #[default]
     Alone,
     /// Each contender of each role with each of the others, partners or not.
@@ -47,25 +47,49 @@ pub struct Stage<'a> {
     pub roles: &'a [String],
     /// Who plays a role for all, of those that are not compared.
     pub partners: &'a IndexMap<String, String>,
+    /// Who plays a role of those that do not play it.
+    pub stand_ins: &'a IndexMap<String, String>,
     /// Whether a contender plays a role.
     pub plays: &'a dyn Fn(&str, &str) -> bool,
 }
 
 impl Stage<'_> {
-    /// One contender in all roles but those of partners.
+    /// One contender in all roles but those of partners, and of stand-ins where it lacks the role.
     fn alone(&self, name: &str) -> Cast {
-        let of = |role: &String| self.partners.get(role).map_or(name, String::as_str).to_owned();
+        let stand_in = |role: &String| self.stand_ins.get(role).filter(|_| !(self.plays)(name, role));
+        let of = |role: &String| {
+            let other = self.partners.get(role).or_else(|| stand_in(role));
+            other.map_or(name, String::as_str).to_owned()
+        };
         self.roles.iter().map(|role| (role.clone(), of(role))).collect()
     }
 
-    /// Who is to play a role in a matrix: all of these who can; where none can, its partner. Without partners everybody plays all
-    /// roles, or says why not.
+    /// Who is to play a role in a matrix: all of these who can; where none can, its partner or stand-in. Where there is neither of any
+    /// role, everybody plays all roles, or says why not.
     fn candidates(&self, role: &str, contenders: &[String]) -> Vec<String> {
-        if self.partners.is_empty() {
+        if self.partners.is_empty() && self.stand_ins.is_empty() {
             return contenders.to_vec();
         }
         let able: Vec<String> = contenders.iter().filter(|name| (self.plays)(name, role)).cloned().collect();
-        if able.is_empty() { self.partners.get(role).cloned().into_iter().collect() } else { able }
+        let other = || self.partners.get(role).or_else(|| self.stand_ins.get(role)).cloned();
+        if able.is_empty() { other().into_iter().collect() } else { able }
+    }
+
+    /// One contender for all, in each role in turn, with another one in the others. Where it has a stand-in, it has no turn.
+    fn against(&self, fixed: &str, contenders: &[String]) -> Vec<Cast> {
+        let mut casts = vec![self.alone(fixed)];
+        for one in contenders.iter().filter(|c| *c != fixed) {
+            casts.push(self.alone(one));
+            for role in self.roles.iter().filter(|_| self.roles.len() > 1) {
+                let mut cast = self.alone(fixed);
+                cast.insert(role.clone(), one.clone());
+                let stand_in = self.stand_ins.contains_key(role) && !(self.plays)(one, role);
+                if !stand_in && !casts.contains(&cast) {
+                    casts.push(cast);
+                }
+            }
+        }
+        casts
     }
 
     fn combinations(&self, contenders: &[String]) -> Vec<Cast> {
@@ -104,22 +128,13 @@ pub fn cells(
     casting: &Casting,
     params: &[Params],
 ) -> Vec<PlannedCell> {
-    let roles = stage.roles;
     let alone = |name: &str| stage.alone(name);
     let mut casts: Vec<(Cast, bool)> = Vec::new();
     match casting {
         Casting::Alone | Casting::Itself => casts.extend(contenders.iter().map(|c| (alone(c), false))),
         Casting::Matrix => casts.extend(stage.combinations(contenders).into_iter().map(|c| (c, false))),
         Casting::Against(fixed) => {
-            casts.push((alone(fixed), false));
-            for one in contenders.iter().filter(|c| *c != fixed) {
-                casts.push((alone(one), false));
-                for role in roles.iter().filter(|_| roles.len() > 1) {
-                    let mut cast = alone(fixed);
-                    cast.insert(role.clone(), one.clone());
-                    casts.push((cast, false));
-                }
-            }
+            casts.extend(stage.against(fixed, contenders).into_iter().map(|c| (c, false)));
         }
     }
     casts.extend(ceiling.map(|c| (alone(c), true)));
@@ -228,21 +243,21 @@ mod tests {
         ceiling: Option<&str>,
         casting: &Casting,
     ) -> Vec<PlannedCell> {
-        let (roles, partners) = (names(roles), IndexMap::new());
-        let stage = Stage { roles: &roles, partners: &partners, plays: &|_, _| true };
+        let (roles, none) = (names(roles), IndexMap::new());
+        let stage = Stage { roles: &roles, partners: &none, stand_ins: &none, plays: &|_, _| true };
         super::cells(&stage, &names(contenders), ceiling, casting, &[Params::default()])
     }
 
     /// `load > server` of each cell, with the roles of partners left out of `load`.
     fn with_a_partner(contenders: &[&str], casting: &Casting) -> Vec<String> {
-        let (roles, partners) =
-            (names(&["load", "server"]), IndexMap::from([("load".into(), "standard".into())]));
+        let (roles, none) = (names(&["load", "server"]), IndexMap::new());
+        let partners = IndexMap::from([("load".into(), "standard".into())]);
         let plays = |name: &str, role: &str| match name {
             "standard" | "other" => role == "load",
             "both" => true,
             _ => role == "server",
         };
-        let stage = Stage { roles: &roles, partners: &partners, plays: &plays };
+        let stage = Stage { roles: &roles, partners: &partners, stand_ins: &none, plays: &plays };
         let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
         let told = |c: &PlannedCell| {
             let load = if c.partners.contains("load") { "" } else { &c.contenders["load"] };
@@ -265,6 +280,38 @@ mod tests {
             ["both>x", "both>both", "other>x", "other>both", ">top!"]
         );
         assert_eq!(with_a_partner(&["standard", "other", "x"], &Casting::Matrix), [">x", "other>x", ">top!"]);
+    }
+
+    /// `controller>device` of each cell, where `one` plays the controller alone, `two` the device, and `full` stands in.
+    fn with_stand_ins(contenders: &[&str], casting: &Casting) -> Vec<String> {
+        let (roles, none) = (names(&["controller", "device"]), IndexMap::new());
+        let stand_ins = roles.iter().map(|role| (role.clone(), "full".to_owned())).collect();
+        let plays =
+            |name: &str, role: &str| !matches!((name, role), ("one", "device") | ("two", "controller"));
+        let stage = Stage { roles: &roles, partners: &none, stand_ins: &stand_ins, plays: &plays };
+        let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
+        assert!(cells.iter().all(|c| c.partners.is_empty()), "a stand-in's role is compared, and named");
+        let told = |c: &PlannedCell| format!("{}>{}", c.contenders["controller"], c.contenders["device"]);
+        cells.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_stand_in_plays_what_one_does_not() {
+        assert_eq!(
+            with_stand_ins(&["one", "two", "both"], &Casting::Alone),
+            ["one>full", "full>two", "both>both", "top>top"]
+        );
+        assert_eq!(with_stand_ins(&["one", "two"], &Casting::Matrix), ["one>two", "top>top"]);
+        assert_eq!(with_stand_ins(&["one"], &Casting::Matrix), ["one>full", "top>top"]);
+        let against = |name: &str| Casting::Against(name.to_owned());
+        assert_eq!(
+            with_stand_ins(&["full", "one", "both"], &against("full")),
+            ["full>full", "one>full", "both>both", "both>full", "full>both", "top>top"]
+        );
+        assert_eq!(
+            with_stand_ins(&["one", "both"], &against("one")),
+            ["one>full", "both>both", "both>full", "one>both", "top>top"]
+        );
     }
 
     #[test]

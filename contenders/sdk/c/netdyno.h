@@ -6,7 +6,7 @@
  *     histogram.c  latencies, HDR with three significant digits
  *     tasks.c      background tasks
  *
- * What the workload `rtt` needs beyond that stands in rtt.h. There is one lab a process, so it is no argument.
+ * What the workloads `rtt` and `echonet` need beyond that stands in rtt.h and echonet.h. There is one lab a process, so it is no argument.
  * Every function may be called from any thread where nothing else is said.
  */
 #ifndef NETDYNO_H

@@ -17,7 +17,7 @@ use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Wor
 use crate::plan::sweep;
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{ContenderMessage, LabMessage};
-use crate::run::apart;
+use crate::run::{apart, network_of};
 use crate::store;
 use crate::trial::probe::{Probed, probe};
 use crate::trial::{self, RoleSpec, TrialReport, TrialSpec, setup};
@@ -102,7 +102,7 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
 /// Who plays each role in the checks of a contender.
 type Cast<'a> = Vec<(&'a String, &'a Contender)>;
 
-/// It plays all that it can; the rest is played by the workload's partner, baseline or ceiling, whoever comes first and is here.
+/// It plays all that it can; the rest is played by the workload's partner, stand-in, baseline or ceiling, whoever comes first and is here.
 fn cast<'a>(
     catalog: &'a Catalog,
     builder: &Builder,
@@ -113,8 +113,8 @@ fn cast<'a>(
         if contender.plays(role) {
             return Ok((role, contender));
         }
-        let names =
-            workload.partners.get(role).into_iter().chain(&workload.baseline).chain(&workload.ceiling);
+        let others = workload.partners.get(role).into_iter().chain(workload.stand_ins.get(role));
+        let names = others.chain(&workload.baseline).chain(&workload.ceiling);
         let mut why = format!("does not play the role {role}, and check has nobody else for it");
         for other in names.filter_map(|name| catalog.contender(&workload.name, name).ok()) {
             match builder.availability(other) {
@@ -173,7 +173,7 @@ fn check(
         builds.insert(&player.name, built);
     }
     lines.doing(format!("checking {}", contender.id()));
-    let arena = Arena::best(&ArenaSpec::local(args.net.clone()))?;
+    let arena = Arena::best(&ArenaSpec::local(network_of(workload, args.net.clone())?))?;
     let player = |role: &str| {
         let (_, player) = cast.iter().find(|(played, _)| *played == role)?;
         builds.get_key_value(player.name.as_str()).map(|(name, built)| (*name, built))

@@ -62,7 +62,7 @@ fn part(w: &Workload, c: &Contender) -> String {
     }
 }
 
-/// Who plays a role for all.
+/// Who plays a role for all, or for those who lack it.
 fn partners(w: &Workload) -> Vec<String> {
     let compared: Vec<&str> = w.compared().map(String::as_str).collect();
     let compared = compared.join(", ");
@@ -71,7 +71,19 @@ fn partners(w: &Workload) -> Vec<String> {
             "For all contenders {name} plays the {role}, unless --matrix is given; compared is the {compared}."
         )
     };
-    w.partners.iter().map(of).collect()
+    let stand_in = |(role, name): (&String, &String)| {
+        format!(
+            "Who does not play the {role} is measured with {name} in that role; who plays all, with itself."
+        )
+    };
+    w.partners.iter().map(of).chain(w.stand_ins.iter().map(stand_in)).collect()
+}
+
+/// Why its trials need a network a role.
+fn network(w: &Workload) -> String {
+    w.networks_apart
+        .as_ref()
+        .map_or(String::new(), |why| format!("Each role has a network of its own, joined by a link: {why}."))
 }
 
 fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
@@ -87,8 +99,11 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     if args.workload.is_none() {
         return out;
     }
-    let partners: Vec<String> =
-        partners(w).iter().map(|text| format!("{}\n", wrapped(text, width, "  ", "  "))).collect();
+    let partners: Vec<String> = partners(w)
+        .iter()
+        .chain(Some(&network(w)).filter(|text| !text.is_empty()))
+        .map(|text| format!("{}\n", wrapped(text, width, "  ", "  ")))
+        .collect();
     out.push_str(&format!(
         "\nroles: {}\n{}\nparameters (--set NAME=VALUE):\n",
         w.roles.join(", "),
@@ -167,7 +182,7 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
         .map(|(name, s)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit }))
         .collect();
     json!({
-        "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "params": params,
-        "presets": presets, "contenders": contenders,
+        "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "stand_ins": w.stand_ins,
+        "networks_apart": w.networks_apart, "params": params, "presets": presets, "contenders": contenders,
     })
 }

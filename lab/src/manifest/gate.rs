@@ -25,12 +25,12 @@ pub struct Gate {
     /// The roles that give a setup time for each connection; none named: all of them.
     #[serde(default)]
     pub setups: Vec<String>,
-    /// The parameter that is the number of connections.
-    pub streams: String,
-    /// The parameter that is the number of messages on each connection.
-    pub messages: String,
-    /// The parameter that is the length of a message.
-    pub message_bytes: String,
+    /// The number of connections.
+    pub streams: Amount,
+    /// The number of messages on each connection.
+    pub messages: Amount,
+    /// The length of a message.
+    pub message_bytes: Amount,
     /// Counters of that role's result that must be 0.
     #[serde(default)]
     pub zero: Vec<String>,
@@ -45,6 +45,35 @@ pub struct Gate {
     pub at_most: Vec<AtMost>,
     /// The counter of that role that the wire must have carried, in bytes: nobody receives what did not travel.
     pub carried: Option<String>,
+}
+
+/// A number that is always the same, or the name of the parameter that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "must be a whole number or the name of a parameter")]
+pub enum Amount {
+    /// This number.
+    Fixed(u32),
+    /// The parameter of this name.
+    Param(String),
+}
+
+impl Amount {
+    /// The number with these parameters.
+    #[must_use]
+    pub fn of(&self, params: &Params) -> Option<u64> {
+        match self {
+            Self::Fixed(number) => Some(u64::from(*number)),
+            Self::Param(name) => params.count(name),
+        }
+    }
+
+    /// What to call it in an error.
+    fn name<'a>(&'a self, field: &'a str) -> &'a str {
+        match self {
+            Self::Fixed(_) => field,
+            Self::Param(name) => name,
+        }
+    }
 }
 
 /// A counter of the gate's role is at most another role's counter.
@@ -85,9 +114,9 @@ impl Gate {
         if seed > SEED_MAX {
             return Err(refused("seed", format!("{seed} does not fit in 53 bits")));
         }
-        let streams = self.narrow(params, &self.streams)?;
-        let messages = u64::from(self.narrow(params, &self.messages)?);
-        let length = self.narrow(params, &self.message_bytes)? as usize;
+        let streams = narrow(params, "gate.streams", &self.streams)?;
+        let messages = u64::from(narrow(params, "gate.messages", &self.messages)?);
+        let length = narrow(params, "gate.message_bytes", &self.message_bytes)? as usize;
         let count = u64::from(streams) * messages;
         let work = count.checked_mul((length as u64).max(HASH_BLOCK_BYTES));
         if work.is_none_or(|work| work > GATE_BYTES_MAX) {
@@ -95,7 +124,7 @@ impl Gate {
                 "{streams} connections of {messages} messages of {length} bytes are more than the {GATE_BYTES_MAX} \
                  bytes that the gate checks; use a smaller value"
             );
-            return Err(refused(&self.messages, rule));
+            return Err(refused(self.messages.name("gate.messages"), rule));
         }
         let mut digest = [0u8; 32];
         let mut message = vec![0u8; length];
@@ -137,8 +166,10 @@ impl Gate {
             ("messages", &self.messages),
             ("message_bytes", &self.message_bytes),
         ];
-        for (field, name) in counts {
-            kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
+        for (field, amount) in counts {
+            if let Amount::Param(name) = amount {
+                kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
+            }
         }
         for (i, bound) in self.at_most.iter().enumerate() {
             problems.known(&format!("gate.at_most[{i}].of"), "role", &bound.of, roles);
@@ -150,11 +181,12 @@ impl Gate {
             kind_of(&format!("gate.zero_if.{name}"), name, ParamKind::Boolean, params, problems);
         }
     }
+}
 
-    fn narrow(&self, params: &Params, name: &str) -> Result<u32, ManifestError> {
-        let value = params.count(name).and_then(|n| u32::try_from(n).ok());
-        value.ok_or_else(|| refused(name, "the gate needs a whole number from 0 to 4294967295".to_owned()))
-    }
+fn narrow(params: &Params, field: &str, amount: &Amount) -> Result<u32, ManifestError> {
+    let value = amount.of(params).and_then(|n| u32::try_from(n).ok());
+    let rule = || "the gate needs a whole number from 0 to 4294967295".to_owned();
+    value.ok_or_else(|| refused(amount.name(field), rule()))
 }
 
 fn settling_default() -> Vec<String> {

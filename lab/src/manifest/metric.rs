@@ -8,8 +8,16 @@ use super::read::Problems;
 use super::{ParamKind, ParamSpec};
 
 /// The fields of a role's meter that a metric may name.
-pub const METER_FIELDS: &[&str] =
-    &["cpu_ns", "peak_rss_bytes", "rss_bytes", "context_switches", "pss_bytes", "private_bytes"];
+pub const METER_FIELDS: &[&str] = &[
+    "cpu_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "peak_rss_bytes",
+    "rss_bytes",
+    "context_switches",
+    "pss_bytes",
+    "private_bytes",
+];
 
 /// The fields of the network namespace's counters that a metric may name.
 pub const WIRE_FIELDS: &[&str] = &["bytes", "packets", "udp_drops", "udp_errors", "interface_drops"];
@@ -73,6 +81,9 @@ pub enum Source {
         role: String,
         /// Which counter.
         counter: String,
+        /// How many increments of the counter are one of what the figure is of.
+        #[serde(default = "one")]
+        increments: u32,
     },
     /// A counter's difference between two marks.
     Count {
@@ -94,6 +105,9 @@ pub enum Source {
         role: String,
         /// Which counter.
         counter: String,
+        /// How many increments of the counter are one of what the figure is of.
+        #[serde(default = "one")]
+        increments: u32,
         /// Whose CPU time, where it is not that of all roles: one that spins by contract would hide the others.
         of: Option<String>,
     },
@@ -125,6 +139,9 @@ pub enum Source {
         role: String,
         /// Which counter.
         counter: String,
+        /// How many increments of the counter are one of what the figure is of.
+        #[serde(default = "one")]
+        increments: u32,
         /// Whose meter, where it is not that of all roles.
         of: Option<String>,
     },
@@ -141,6 +158,9 @@ pub enum Source {
         role: String,
         /// Which counter.
         counter: String,
+        /// How many increments of the counter are one of what the figure is of.
+        #[serde(default = "one")]
+        increments: u32,
     },
     /// A quantile of a histogram of the role's result.
     HistogramQuantile {
@@ -181,6 +201,17 @@ impl Source {
             | Self::MeterGrowth { .. }
             | Self::Wire { .. }
             | Self::HistogramQuantile { .. } => None,
+        }
+    }
+
+    /// How many increments of its counter are one of what it is of, where that is not fixed.
+    fn increments(&self) -> Option<u32> {
+        match self {
+            Self::Rate { increments, .. }
+            | Self::CpuPer { increments, .. }
+            | Self::MeterPer { increments, .. }
+            | Self::WirePer { increments, .. } => Some(*increments),
+            _ => None,
         }
     }
 
@@ -262,6 +293,9 @@ impl Metric {
         if let Some(counter) = self.from.counter() {
             problems.not_empty(&format!("{at}.from.{kind}.counter"), counter);
         }
+        if self.from.increments() == Some(0) {
+            problems.push(format!("{at}.from.{kind}.increments"), "must be at least 1");
+        }
         if let Some(quantile) = quantile.filter(|q| !(0.0..=1.0).contains(*q)) {
             problems.push(format!("{at}.from.{kind}.quantile"), format!("{quantile} is not from 0 to 1"));
         }
@@ -270,4 +304,8 @@ impl Metric {
 
 fn yes() -> bool {
     true
+}
+
+fn one() -> u32 {
+    1
 }

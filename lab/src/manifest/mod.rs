@@ -24,7 +24,7 @@ pub use catalog::{Catalog, Root, find_root};
 pub use contender::{Contender, Implementation, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub(crate) use gate::hex;
-pub use gate::{AtMost, Expected, Gate};
+pub use gate::{Amount, AtMost, Expected, Gate};
 pub use metric::{Better, METER_FIELDS, Metric, Moment, Source, WIRE_FIELDS};
 pub use params::{ParamKind, ParamSpec, ParamValue, Params};
 pub use role::{Placeholder, RoleSpec, substitute};

@@ -33,6 +33,12 @@ pub struct Workload {
     /// play the other roles are compared, unless a run asks for every pair.
     #[serde(default)]
     pub partners: IndexMap<String, String>,
+    /// Who plays a role of those contenders that do not play it: whoever plays all roles plays with itself.
+    #[serde(default)]
+    pub stand_ins: IndexMap<String, String>,
+    /// Why each role needs a network of its own, where that is so: then the roles are joined by a link unless told otherwise, and
+    /// a network that is one for all is refused.
+    pub networks_apart: Option<String>,
     /// What each role must do, for authors of contenders.
     pub contract: String,
     /// The parameters, in the order of the file.
@@ -199,9 +205,17 @@ impl Workload {
             problems.push("roles", "must name at least one role");
         }
         unique("roles", "role", self.roles.iter(), problems);
-        for (role, name) in &self.partners {
-            problems.known(&format!("partners.{role}"), "role", role, &self.roles);
-            problems.name(&format!("partners.{role}"), name);
+        for (field, players) in [("partners", &self.partners), ("stand_ins", &self.stand_ins)] {
+            for (role, name) in players {
+                problems.known(&format!("{field}.{role}"), "role", role, &self.roles);
+                problems.name(&format!("{field}.{role}"), name);
+            }
+        }
+        for role in self.stand_ins.keys().filter(|role| self.partners.contains_key(*role)) {
+            problems.push(format!("stand_ins.{role}"), "its partner plays it for all: name one of them only");
+        }
+        if let Some(why) = &self.networks_apart {
+            problems.not_empty("networks_apart", why);
         }
         if !self.roles.is_empty() && self.compared().next().is_none() {
             problems.push("partners", "must leave a role to be compared");

@@ -1,11 +1,14 @@
-//! CPU time of a contender.
+//! CPU time of a contender, and how much of it was spent in its own code and how much in the kernel.
+//!
+//! The whole is exact. Most kernels tell its two parts by what they found running when the clock ticked, so that parts of a
+//! short window are rough, and need not add up to it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::time::ClockId;
 use nix::unistd::Pid;
-use procfs::process::Process;
+use procfs::process::{Process, Stat};
 
 use super::{Reading, Tree, to_ns};
 
@@ -14,33 +17,61 @@ use super::{Reading, Tree, to_ns};
 pub(crate) enum CpuSource {
     /// `cpu.stat` of a cgroup of its own.
     CgroupV2(PathBuf),
-    /// `cpuacct.usage` of a cgroup of its own.
+    /// `cpuacct.usage` of a cgroup of its own; its parts stand beside it.
     CgroupV1(PathBuf),
     /// The clocks of its processes.
     Processes,
 }
 
+/// CPU time since the contender started.
+#[derive(Debug)]
+pub(super) struct CpuTime {
+    /// All of it.
+    pub(super) total: Reading,
+    /// In its own code.
+    pub(super) user: Reading,
+    /// In the kernel.
+    pub(super) system: Reading,
+}
+
 impl CpuSource {
-    pub(crate) fn read(&self, tree: &Tree) -> Reading {
+    pub(super) fn read(&self, tree: &Tree) -> CpuTime {
         match self {
-            Self::CgroupV2(path) => from_file(path, "cgroup v2 cpu.stat usage_usec", |text| {
-                let microseconds: u64 =
-                    text.lines().find_map(|line| line.strip_prefix("usage_usec "))?.parse().ok()?;
-                Some(microseconds * 1_000)
-            }),
-            Self::CgroupV1(path) => {
-                from_file(path, "cgroup v1 cpuacct.usage", |text| text.trim().parse().ok())
+            Self::CgroupV2(path) => {
+                let text = fs::read_to_string(path);
+                let of = |key| match &text {
+                    Ok(text) => of_cpu_stat(text, key),
+                    Err(error) => Reading::not_measured(format!("cgroup v2 cpu.stat {key}: {error}")),
+                };
+                CpuTime { total: of("usage_usec"), user: of("user_usec"), system: of("system_usec") }
             }
-            Self::Processes => from_processes(tree),
+            Self::CgroupV1(path) => CpuTime {
+                total: of_cpuacct(path, "cpuacct.usage"),
+                user: of_cpuacct(path, "cpuacct.usage_user"),
+                system: of_cpuacct(path, "cpuacct.usage_sys"),
+            },
+            Self::Processes => of_processes(tree),
         }
     }
 }
 
-fn from_file(path: &PathBuf, source: &str, parse: impl Fn(&str) -> Option<u64>) -> Reading {
-    match fs::read_to_string(path) {
-        Ok(text) => match parse(&text) {
-            Some(value) => Reading::of(value, source),
-            None => Reading::not_measured(format!("{source}: not understood")),
+/// A line of `cpu.stat`, in ns.
+fn of_cpu_stat(text: &str, key: &str) -> Reading {
+    let source = format!("cgroup v2 cpu.stat {key}");
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse::<u64>().ok());
+    match value {
+        Some(microseconds) => Reading::of(microseconds * 1_000, source),
+        None => Reading::not_measured(format!("{source}: not understood")),
+    }
+}
+
+/// A file of the controller cpuacct, beside that of the whole.
+fn of_cpuacct(usage: &Path, name: &str) -> Reading {
+    let source = format!("cgroup v1 {name}");
+    match fs::read_to_string(usage.with_file_name(name)) {
+        Ok(text) => match text.trim().parse() {
+            Ok(value) => Reading::of(value, source),
+            Err(_) => Reading::not_measured(format!("{source}: not understood")),
         },
         Err(error) => Reading::not_measured(format!("{source}: {error}")),
     }
@@ -48,29 +79,64 @@ fn from_file(path: &PathBuf, source: &str, parse: impl Fn(&str) -> Option<u64>) 
 
 /// A process's CPU clock counts nanoseconds, its ended threads included. What a process that was reaped had used is in its
 /// parent's account, in ticks; orphans are reaped by the supervisor.
-fn from_processes(tree: &Tree) -> Reading {
+fn of_processes(tree: &Tree) -> CpuTime {
     let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
+    let tick_ms = tick_ns / 1_000_000;
     let processes = tree.processes();
     if processes.is_empty() {
-        return Reading::not_measured("no process of the contender is alive");
+        let none = || Reading::not_measured("no process of the contender is alive");
+        return CpuTime { total: none(), user: none(), system: none() };
     }
-    let reaped = |process: &Process| {
-        let ticks = process.stat().map_or(0, |stat| stat.cutime.max(0) + stat.cstime.max(0));
-        ticks.unsigned_abs() * tick_ns
+    let stats: Vec<Stat> = processes.iter().filter_map(|process| process.stat().ok()).collect();
+    let supervisor = Process::new(tree.supervisor()).and_then(|process| process.stat()).ok();
+    let reaped = |of: fn(&Stat) -> i64| {
+        stats.iter().chain(&supervisor).map(|stat| of(stat).max(0).unsigned_abs()).sum::<u64>() * tick_ns
     };
-    let orphans = Process::new(tree.supervisor()).map_or(0, |supervisor| reaped(&supervisor));
-    let total =
-        processes.iter().map(|process| clock_ns(process.pid()) + reaped(process)).sum::<u64>() + orphans;
-    Reading::of(
-        total,
-        format!(
-            "CPU clocks of {} processes; ended child processes from /proc/*/stat in ticks of {} ms",
-            processes.len(),
-            tick_ns / 1_000_000
+    let alive = |of: fn(&Stat) -> u64| stats.iter().map(of).sum::<u64>() * tick_ns;
+    let (user_reaped, system_reaped) = (reaped(|stat| stat.cutime), reaped(|stat| stat.cstime));
+    let clocks = processes.iter().map(|process| clock_ns(process.pid())).sum::<u64>();
+    let count = processes.len();
+    let parts = || format!("/proc/*/stat of {count} processes, in ticks of {tick_ms} ms");
+    CpuTime {
+        total: Reading::of(
+            clocks + user_reaped + system_reaped,
+            format!(
+                "CPU clocks of {count} processes; ended child processes from /proc/*/stat in ticks of {tick_ms} ms"
+            ),
         ),
-    )
+        user: Reading::of(alive(|stat| stat.utime) + user_reaped, parts()),
+        system: Reading::of(alive(|stat| stat.stime) + system_reaped, parts()),
+    }
 }
 
 fn clock_ns(pid: i32) -> u64 {
     ClockId::pid_cpu_clock_id(Pid::from_raw(pid)).and_then(ClockId::now).map_or(0, to_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_tells_the_whole_and_its_parts() {
+        let dir = std::env::temp_dir().join(format!("netdyno-cpu-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("cpu.stat"), "usage_usec 30\nuser_usec 20\nsystem_usec x\n").unwrap();
+        fs::write(dir.join("cpuacct.usage"), "700\n").unwrap();
+        fs::write(dir.join("cpuacct.usage_user"), "500\n").unwrap();
+        let tree = Tree::new(0, None);
+        let told = |source: CpuSource| {
+            let cpu = source.read(&tree);
+            [cpu.total, cpu.user, cpu.system].map(|reading| (reading.value, reading.source))
+        };
+        let v2 = told(CpuSource::CgroupV2(dir.join("cpu.stat")));
+        assert_eq!(v2[0], (Some(30_000), "cgroup v2 cpu.stat usage_usec".to_owned()));
+        assert_eq!(v2[1], (Some(20_000), "cgroup v2 cpu.stat user_usec".to_owned()));
+        assert_eq!(v2[2], (None, "cgroup v2 cpu.stat system_usec: not understood".to_owned()));
+        let v1 = told(CpuSource::CgroupV1(dir.join("cpuacct.usage")));
+        assert_eq!(v1[0].0, Some(700));
+        assert_eq!(v1[1], (Some(500), "cgroup v1 cpuacct.usage_user".to_owned()));
+        assert!(v1[2].0.is_none() && v1[2].1.starts_with("cgroup v1 cpuacct.usage_sys: "), "{v1:?}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -55,6 +55,10 @@ pub struct Snapshot {
     pub at_ns: u64,
     /// CPU time since the contender started. A count: subtract two readings.
     pub cpu_ns: Reading,
+    /// The part of it that was spent in the contender's own code. A count.
+    pub cpu_user_ns: Reading,
+    /// The part of it that was spent in the kernel. A count.
+    pub cpu_system_ns: Reading,
     /// Peak resident memory: the sum over the processes that are alive.
     pub peak_rss_bytes: Reading,
     /// Resident memory now.
@@ -72,9 +76,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// Every reading but the network's, by the name of its field.
     #[must_use]
-    pub fn readings(&self) -> [(&'static str, &Reading); 6] {
+    pub fn readings(&self) -> [(&'static str, &Reading); 8] {
         [
             ("cpu_ns", &self.cpu_ns),
+            ("cpu_user_ns", &self.cpu_user_ns),
+            ("cpu_system_ns", &self.cpu_system_ns),
             ("peak_rss_bytes", &self.peak_rss_bytes),
             ("rss_bytes", &self.rss_bytes),
             ("context_switches", &self.context_switches),
@@ -108,7 +114,7 @@ impl Meter {
     /// Reads everything now. `deep` walks every page table of the contender: keep it out of timed windows.
     pub(crate) fn read(&mut self, deep: bool) -> Snapshot {
         let before = monotonic_ns();
-        let cpu_ns = self.cpu.read(&self.tree);
+        let cpu = self.cpu.read(&self.tree);
         let at_ns = before.midpoint(monotonic_ns());
         let net = self.net.read();
         let mut processes = self.tree.processes();
@@ -122,7 +128,18 @@ impl Meter {
                 (skipped(), skipped())
             }
         };
-        Snapshot { at_ns, cpu_ns, peak_rss_bytes, rss_bytes, context_switches, pss_bytes, private_bytes, net }
+        Snapshot {
+            at_ns,
+            cpu_ns: cpu.total,
+            cpu_user_ns: cpu.user,
+            cpu_system_ns: cpu.system,
+            peak_rss_bytes,
+            rss_bytes,
+            context_switches,
+            pss_bytes,
+            private_bytes,
+            net,
+        }
     }
 }
 
@@ -156,7 +173,8 @@ mod tests {
         let parent = nix::unistd::getppid().as_raw();
         let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, None);
         let first = meter.read(true);
-        for reading in [&first.cpu_ns, &first.peak_rss_bytes, &first.rss_bytes, &first.context_switches] {
+        let counted = [&first.cpu_ns, &first.cpu_user_ns, &first.cpu_system_ns, &first.context_switches];
+        for reading in counted.into_iter().chain([&first.peak_rss_bytes, &first.rss_bytes]) {
             assert!(reading.value.is_some(), "{reading:?}");
         }
         assert!(first.net.bytes.value.is_none());

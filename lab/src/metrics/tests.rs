@@ -21,7 +21,7 @@ fn a_stall_names_the_window_and_the_remedy() {
         source: "contender".to_owned(),
     };
     let samples = [reading(0, 1), reading(1, 700_000_001)];
-    let figure = rate(&Window::of(&samples, None), "answerer", "bytes");
+    let figure = rate(&Window::of(&samples, None), "answerer", "bytes", 1);
     assert_eq!(figure.value, None);
     assert!(
         figure.source.contains("bytes of the answerer did not move in the window of 0.7 s"),
@@ -161,4 +161,30 @@ fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
     assert_eq!(told(growth("sink", 40)).value, Some(100.0));
     assert!(told(growth("sink", 41)).source.contains("of 40 nothing can be told"));
     assert_eq!(told(growth("source", 1)).value, None);
+}
+
+#[test]
+fn a_figure_may_be_of_several_increments() {
+    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1200], sink_cpu_percent: 10 };
+    let mut trial = fixture::run(&[only], None).trials.remove(0);
+    let parts = trial.samples.iter().filter(|s| s.role == "sink" && s.name == "cpu_ns");
+    let parts: Vec<Sample> = parts.map(|s| Sample { name: "cpu_user_ns".to_owned(), ..s.clone() }).collect();
+    trial.samples.extend(parts);
+    let mut metric = crate::dummy::workload().metrics.remove(0);
+    let (role, counter, of) = (|| "sink".to_owned(), || "messages".to_owned(), || Some("sink".to_owned()));
+    let mut told = |from: Source| {
+        metric.from = from;
+        of_trial(&metric, &Params::default(), &trial)
+    };
+    for (increments, rate, cpu_ns) in [(1, 1200.0, 0.1e9 / 1200.0), (12, 100.0, 1e6)] {
+        let figure = told(Source::Rate { role: role(), counter: counter(), increments });
+        assert_eq!(figure.value, Some(rate));
+        assert_eq!(figure.source.contains("in units of 12"), increments == 12, "{}", figure.source);
+        let each = told(Source::CpuPer { role: role(), counter: counter(), increments, of: of() });
+        assert!((each.value.unwrap() - cpu_ns).abs() < 1.0, "{each:?}");
+        let field = || "cpu_user_ns".to_owned();
+        let user =
+            Source::MeterPer { field: field(), role: role(), counter: counter(), increments, of: of() };
+        assert_eq!(told(user).value, each.value);
+    }
 }

@@ -10,11 +10,13 @@ mod engine;
 mod first_look;
 mod measure;
 mod neighbours;
+mod network;
 mod order;
 mod request;
 
 pub(crate) use cells::apart;
 pub use engine::{Ended, Engine, RunError};
+pub use network::network_of;
 pub use request::{Request, Resolved};
 
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::network_of;
 use crate::arena::Net;
 use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Placement, Preset, Workload};
 use crate::plan::{self, CELLS_MAX, Casting, PlannedCell};
@@ -41,8 +42,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Placement.
     pub placement: Option<Placement>,
-    /// Network.
-    pub net: Net,
+    /// Network; none: the workload's own.
+    pub net: Option<Net>,
     /// Leave the ceiling out.
     pub no_ceiling: bool,
     /// Memory a role may take.
@@ -97,7 +98,8 @@ impl Request {
         let plays = |name: &str, role: &str| {
             catalog.contender(&workload.name, name).is_ok_and(|contender| contender.plays(role))
         };
-        let stage = plan::Stage { roles: &workload.roles, partners: &workload.partners, plays: &plays };
+        let (roles, partners, stand_ins) = (&workload.roles, &workload.partners, &workload.stand_ins);
+        let stage = plan::Stage { roles, partners, stand_ins, plays: &plays };
         let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &self.casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
@@ -112,7 +114,7 @@ impl Request {
         let settings = Settings {
             preset: preset_name.clone(),
             placement: self.placement.or(preset.and_then(|p| p.placement)).unwrap_or(Placement::Apart),
-            net: self.net,
+            net: network_of(&workload, self.net)?,
             baseline,
             seed: self.seed.unwrap_or_else(seed_of_now),
             min_blocks,

@@ -25,7 +25,7 @@ fn broken(role: &str, reason: String) -> Checked {
 /// Every role that owes setup times must tell that of every connection: the best one alone is not the job's.
 pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
-    let streams = spec.params.count(&gate.streams).unwrap_or(0);
+    let streams = gate.streams.of(spec.params).unwrap_or(0);
     for role in spec.roles.iter().filter(|r| gate.wants_setups(&r.name)) {
         let told =
             collected.samples.iter().filter(|s| s.kind == SampleKind::Setup && s.role == role.name).count();

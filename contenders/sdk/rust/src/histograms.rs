@@ -68,7 +68,7 @@ impl Histograms {
         encoded.collect()
     }
 
-    #[cfg(all(test, feature = "rtt"))]
+    #[cfg(all(test, any(feature = "echonet", feature = "rtt")))]
     pub(crate) fn samples(&self) -> u64 {
         self.sum(0).len()
     }

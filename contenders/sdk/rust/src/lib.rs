@@ -6,6 +6,7 @@
 //! | make, check and count the payload ([`payload`]) | know a library that is measured |
 //! | keep the books of a `datachannel` role ([`datachannel`]; a task a connection with the feature `tokio`) | change how a library is used |
 //! | keep the books of an `rtt` role, and drive its lanes (`rtt`, with the feature of that name) | |
+//! | keep the books of an `echonet` role, and check the values read (`echonet`, with the feature of that name) | |
 //! | verify a server of the `kv` workload, and move many connections' bytes (`kv`, with the features `kv` and `kv-io`) | |
 //!
 //! ```no_run
@@ -28,7 +29,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod datachannel;
-#[cfg(any(feature = "kv", feature = "rtt"))]
+#[cfg(feature = "echonet")]
+pub mod echonet;
+#[cfg(any(feature = "echonet", feature = "kv", feature = "rtt"))]
 mod histograms;
 #[cfg(feature = "kv")]
 pub mod kv;
@@ -40,7 +43,7 @@ mod tally;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-#[cfg(any(feature = "kv", feature = "rtt"))]
+#[cfg(any(feature = "echonet", feature = "kv", feature = "rtt"))]
 pub use histograms::Histograms;
 pub use lab::{Event, Lab, Params, Phase, Setup};
 pub use payload::{Digest, HEADER_BYTES, Receiver, fill, write_header};

@@ -135,7 +135,7 @@ fn a_broken_workload_says_where_and_why() {
         "title =",
         "tilte =",
         "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, \
-         `roles`, `ceiling`, `baseline`, `partners`, `contract`, `params`, `requires`, `gate`, `offered`, \
+         `roles`, `ceiling`, `baseline`, `partners`, `stand_ins`, `networks_apart`, `contract`, `params`, `requires`, `gate`, `offered`, \
          `one_cpu_max`, `detect`, `turns`, `marks_hz`, `metrics`, `presets` (did you mean title?)",
     );
     check(
@@ -158,6 +158,21 @@ fn a_broken_workload_says_where_and_why() {
         "streams = \"pair\"",
         "workloads/w.toml:41: gate.streams: unknown parameter \"pair\"; known: pairs, length, ordered, seconds, \
          transport, warmup_seconds (did you mean pairs?)",
+    );
+    check(
+        "streams = \"pairs\"",
+        "streams = -1",
+        "workloads/w.toml:41: gate.streams: must be a whole number or the name of a parameter",
+    );
+    check(
+        "counter = \"messages\"",
+        "counter = \"messages\", increments = 0",
+        "workloads/w.toml:52: metrics[0].from.rate.increments: must be at least 1",
+    );
+    check(
+        "baseline = \"pion\"",
+        "networks_apart = \" \"",
+        "workloads/w.toml:5: networks_apart: must not be empty",
     );
     check(
         "primary = true",
@@ -183,6 +198,11 @@ fn a_broken_workload_says_where_and_why() {
     for (added, error) in [
         ("[partners]\nc = \"x\"", "partners.c: unknown role \"c\"; known: a, b"),
         ("[partners]\na = \"x\"\nb = \"x\"", "partners: must leave a role to be compared"),
+        ("[stand_ins]\nc = \"x\"", "stand_ins.c: unknown role \"c\"; known: a, b"),
+        (
+            "[stand_ins]\na = \"x\"\n[partners]\na = \"y\"",
+            "stand_ins.a: its partner plays it for all: name one of them only",
+        ),
         (
             "[turns]\nturn_ms = 1\nlead_ms = 1\nstretch_ms = 2\nstretch_every = 1\ntogether = 2\nunder_way = [\"ordered\"]",
             "turns.under_way: parameter \"ordered\" must be a whole number",
@@ -351,6 +371,11 @@ fn the_gate_expects_counts_and_refuses_what_it_cannot_check() {
     assert_eq!((four.messages, four.bytes, four.digest.len()), (16, 1280, 64));
     assert_eq!(expected("4", "16", 1).unwrap().bytes, 256);
     assert_eq!(expected("4", "3", 1).unwrap().bytes, 48, "no header");
+    let mut fixed = workload.gate.clone();
+    (fixed.streams, fixed.messages, fixed.message_bytes) =
+        (Amount::Fixed(1), Amount::Fixed(1), Amount::Fixed(13));
+    let one = fixed.expected(&workload.resolve(None, &[]).unwrap(), 1).unwrap();
+    assert_eq!((one.messages, one.bytes), (1, 13));
     assert!(expected("4", "16", 1 << 53).unwrap_err().to_string().contains("53 bits"));
     let params = workload.resolve(None, &[]).unwrap();
     assert_eq!(workload.gate.zero_counters(&params), ["gaps", "disorder"]);

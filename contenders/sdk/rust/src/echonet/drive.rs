@@ -1,0 +1,50 @@
+//! The loop of libraries that read by a call which returns the value.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::Builder;
+
+use super::{Controller, Property, READS, ROUND, Unanswered};
+use crate::{Phase, now_ns};
+
+/// A library's call, with what it needs.
+pub trait Reader: Send {
+    /// What a value is given as.
+    type Value: AsRef<[u8]>;
+
+    /// Reads a property of the device.
+    ///
+    /// # Errors
+    /// Why there is no value.
+    fn read(&mut self, property: Property) -> Result<Self::Value, Unanswered>;
+}
+
+impl Controller {
+    /// The whole of a trial: one reader for each read that may be under way, each on a thread of its own, the first on this one.
+    pub fn drive<R: Reader + 'static>(&'static self, readers: Vec<R>) -> ! {
+        let mut readers = readers.into_iter();
+        let Some(mut first) = readers.next() else { self.lab.failed("an adapter without a reader") };
+        self.await_phase(Phase::Verify);
+        for read in READS {
+            self.keep(first.read(read).as_ref().map(AsRef::as_ref).map_err(|why| *why));
+        }
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        for mut reader in readers {
+            let run = move || self.read_on(&mut reader, &NEXT);
+            if let Err(error) = Builder::new().spawn(run) {
+                self.lab.failed(format!("a thread for a read: {error}"));
+            }
+        }
+        self.read_on(&mut first, &NEXT)
+    }
+
+    fn read_on(&self, reader: &mut impl Reader, next: &AtomicUsize) -> ! {
+        self.await_phase(Phase::Warmup);
+        loop {
+            let index = next.fetch_add(1, Relaxed) % ROUND;
+            let sent_ns = now_ns();
+            let value = reader.read(READS[index]);
+            let at_ns = now_ns();
+            self.note(index, sent_ns, at_ns, value.as_ref().map(AsRef::as_ref).map_err(|why| *why));
+        }
+    }
+}
