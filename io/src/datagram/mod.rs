@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 pub use interface::{Interface, InterfaceError};
@@ -55,7 +56,6 @@ impl Default for DatagramOptions {
 pub struct DatagramSocket {
     socket: Arc<std::net::UdpSocket>,
     local: SocketAddr,
-    waits: bool,
 }
 
 impl DatagramSocket {
@@ -113,7 +113,7 @@ impl DatagramSocket {
         socket.bind(&address.into())?;
         let socket: std::net::UdpSocket = socket.into();
         let local = socket.local_addr()?;
-        Ok(Self { socket: Arc::new(socket), local, waits: options.wait.is_some() })
+        Ok(Self { socket: Arc::new(socket), local })
     }
 
     /// The address that it is bound to, with the port that it got.
@@ -140,19 +140,24 @@ impl DatagramSocket {
         match self.socket.recv_from(buffer) {
             Ok(received) => Ok(Some(received)),
             Err(error) if is_about_earlier(&error) => Ok(None),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
-                _ => Err(error),
-            },
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    /// Takes one datagram that is there, and never waits: an extra system call where receives wait.
+    /// Takes one datagram that is there, and never waits. One system call.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        if self.waits && !self.wait_readable(Duration::ZERO)? {
-            return Ok(None);
+        match rustix::net::recvfrom(&*self.socket, buffer, RecvFlags::DONTWAIT) {
+            Ok((bytes, _, Some(sender))) => {
+                Ok(SocketAddr::try_from(sender).ok().map(|sender| (bytes, sender)))
+            }
+            Ok((_, _, None)) => Ok(None),
+            Err(error) => match io::Error::from(error) {
+                error if is_about_earlier(&error) => Ok(None),
+                error if is_nothing(&error) => Ok(None),
+                error => Err(error),
+            },
         }
-        self.receive(buffer)
     }
 
     /// Waits for a datagram without taking it; false if there was none in time, or a signal came.
@@ -174,6 +179,10 @@ impl Sealed for DatagramSocket {
     fn inner(&self) -> &Arc<std::net::UdpSocket> {
         &self.socket
     }
+}
+
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 /// ICMP messages about datagrams sent before, which the kernel tells with the next call.

@@ -1,6 +1,7 @@
 //! A controller that the application drives by itself: the fastest face.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use netdyno_echonet_core::{
 use netdyno_io::{Events, Poller, Waker};
 
 use crate::error::{CallError, Error};
-use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, KEPT_EVENTS, WAIT};
+use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, KEPT_EVENTS, SLACK, WAIT};
 use crate::links::Links;
 use crate::settings::Settings;
 
@@ -108,7 +109,23 @@ impl Controller {
             if let Some(result) = self.answer(id) {
                 return Ok(result?);
             }
-            self.receive_one()?;
+            self.receive_one(None)?;
+        }
+    }
+
+    /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
+    /// costs one system call. What is sent to all is heard by `poll`.
+    pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
+        let mut deadline = None;
+        loop {
+            if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
+                return Ok(Some(event));
+            }
+            // The clock is read once there is nothing to give.
+            let limit = *deadline.get_or_insert_with(|| Instant::now() + timeout);
+            if !self.receive_one(Some(limit))? && limit <= Instant::now() + SLACK {
+                return Ok(self.core.poll_event());
+            }
         }
     }
 
@@ -165,16 +182,17 @@ impl Controller {
         self.flush(now);
     }
 
-    /// Waits for one datagram to us alone.
-    fn receive_one(&mut self) -> Result<(), CallError> {
-        let due = self.core.next_deadline();
+    /// Waits for one datagram to us alone, until `limit` or as long as a receive does; false if there was none.
+    fn receive_one(&mut self, limit: Option<Instant>) -> Result<bool, CallError> {
+        let due = self.core.next_deadline().into_iter().chain(limit).min();
+        let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
         let received = if let [socket] = &self.links.unicast[..] {
-            let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()));
             // Waiting is a part of receiving, unless time is short.
-            let is_there = left >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
-            if is_there { socket.receive(&mut self.input).map_err(|_| CallError::Closed)?.map(|it| (0, it)) } else { None }
+            let is_there = left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
+            let received = if is_there { socket.receive(&mut self.input) } else { Ok(None) };
+            received.map_err(|_| CallError::Closed)?.map(|received| (0, received))
         } else {
-            self.receive_any(due)
+            self.receive_any(left)
         };
         let now = Instant::now();
         if let Some((number, (bytes, address))) = received {
@@ -182,11 +200,10 @@ impl Controller {
         }
         self.pass(now);
         self.flush(now);
-        Ok(())
+        Ok(received.is_some())
     }
 
-    fn receive_any(&mut self, due: Option<Instant>) -> Option<(usize, (usize, std::net::SocketAddr))> {
-        let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
+    fn receive_any(&mut self, left: Duration) -> Option<(usize, (usize, SocketAddr))> {
         self.poller.wait(&mut self.ready, Some(left)).ok()?;
         let number = self.ready.iter().next()?.key as usize;
         let received = self.links.all().nth(number)?.receive_now(&mut self.input).ok()??;

@@ -28,3 +28,6 @@ pub(crate) const HOME_NODES_MAX: usize = 65_536;
 
 /// Datagrams that may wait to be sent, for each node of a home; further ones are lost.
 pub(crate) const QUEUED_PER_NODE: usize = 8;
+
+/// What a wait may be longer than asked, where that saves a system call.
+pub(crate) const SLACK: Duration = Duration::from_millis(5);
