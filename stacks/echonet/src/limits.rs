@@ -30,3 +30,18 @@ pub(crate) const INSTANCE_MAX: u8 = 0x7F;
 /// Messages to all nodes that a device remembers, to know one that comes again by another interface.
 #[cfg(feature = "std")]
 pub(crate) const REMEMBERED_MULTICASTS: usize = 8;
+/// Requests under way to one node, whatever its settings say: they are looked through for each answer.
+#[cfg(feature = "std")]
+pub(crate) const PARALLEL_MAX: usize = 16;
+/// Notifications that are remembered of each node, to know one that comes again by another interface.
+#[cfg(feature = "std")]
+pub(crate) const REMEMBERED_NOTIFICATIONS: usize = 4;
+/// Requests that are over and whose memory is kept for the next ones.
+#[cfg(feature = "std")]
+pub(crate) const SPARE_JOBS: usize = 64;
+/// How often a search is sent, whatever the settings say.
+#[cfg(feature = "std")]
+pub(crate) const SEARCH_REPEATS_MAX: u8 = 16;
+/// Lost nodes that are looked at for one to forget, when there are too many nodes.
+#[cfg(feature = "std")]
+pub(crate) const FORGOTTEN_LOOKED_AT: usize = 16;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::address::NodeAddress;
 use crate::description::Description;
 use crate::eoj::Eoj;
 
@@ -107,6 +108,8 @@ pub struct ControllerConfig {
     pub split: bool,
     /// How long the same notification, come again, is a duplicate.
     pub duplicate_window: Duration,
+    /// Our own addresses: what comes from them is our own, come back by multicast, and is ignored.
+    pub own_addresses: Vec<NodeAddress>,
     /// What others can make it hold.
     pub limits: ControllerLimits,
 }
@@ -126,6 +129,7 @@ impl ControllerConfig {
             lost_after: 3,
             split: true,
             duplicate_window: Duration::from_millis(500),
+            own_addresses: Vec::new(),
             limits: ControllerLimits::default(),
         }
     }

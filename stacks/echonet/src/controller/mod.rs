@@ -3,8 +3,15 @@
 mod config;
 mod engine;
 mod event;
+mod events;
+mod interview;
+mod job;
 mod node;
+mod peer;
+mod peers;
 mod request;
+mod search;
+mod timers;
 
 pub use config::{ControllerConfig, ControllerLimits, NodeSettings, Search};
 pub use engine::Controller;

@@ -6,8 +6,12 @@ use crate::frame::{PropertiesIter, Property};
 
 /// Names a request from [`Controller::request`](crate::Controller::request) to its
 /// [`Answer`](crate::ControllerEvent::Answer).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RequestId(pub(crate) u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct RequestId {
+    pub(super) serial: u64,
+    /// Where the node is kept.
+    pub(super) slot: u32,
+}
 
 /// What is asked of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,9 +20,10 @@ pub enum Request<'a> {
     Get(&'a [Epc]),
     /// Write properties (SetC).
     Set(&'a [Property<'a>]),
-    /// Write properties and await no answer (SetI). It is done once it is sent.
+    /// Write properties and await no answer (SetI). It is done once it is sent; a refusal is not awaited. The only
+    /// request that may go to all instances of a class.
     SetOnly(&'a [Property<'a>]),
-    /// Write, then read (SetGet).
+    /// Write, then read (SetGet). Many devices do not know it: they are silent.
     SetGet {
         /// What is written.
         set: &'a [Property<'a>],
@@ -37,7 +42,7 @@ pub enum RequestError {
     #[error("a request needs at least one property")]
     Empty,
     /// It does not fit a datagram, or has more than 255 properties.
-    #[error("the request has more than 255 properties, or more bytes than a datagram may have")]
+    #[error("the request has more than 255 properties, or more bytes than max_datagram_bytes: use several")]
     TooLong,
     /// Instance 0 is answered by many, so that nobody knows when the answer is whole.
     #[error("{0} stands for all instances: ask each of them, or write without an answer")]
@@ -45,8 +50,8 @@ pub enum RequestError {
     /// As many requests as allowed wait already.
     #[error("too many requests wait: poll their answers, or raise max_requests")]
     QueueFull,
-    /// As many nodes as allowed are known already, and none of them is lost.
-    #[error("too many nodes are known: raise max_nodes")]
+    /// As many nodes as allowed are known already, and none of them can be forgotten.
+    #[error("too many nodes are known: forget some, or raise max_nodes")]
     TooManyNodes,
 }
 
@@ -56,10 +61,10 @@ pub enum RequestError {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Answer {
     /// As in a frame: EPC, PDC, EDT.
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) count: usize,
-    pub(crate) refused: Vec<Epc>,
-    pub(crate) refused_writes: Vec<Epc>,
+    bytes: Vec<u8>,
+    count: usize,
+    pub(super) refused: Vec<Epc>,
+    pub(super) refused_writes: Vec<Epc>,
 }
 
 impl Answer {
@@ -87,6 +92,19 @@ impl Answer {
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty() && self.refused_writes.is_empty()
     }
+
+    /// Adds a value; says whether there was room.
+    pub(super) fn add(&mut self, property: &Property<'_>, max_bytes: usize) -> bool {
+        let Ok(pdc) = u8::try_from(property.edt.len()) else { return false };
+        if self.bytes.len() + 2 + property.edt.len() > max_bytes {
+            return false;
+        }
+        self.bytes.reserve(2 + property.edt.len());
+        self.bytes.extend([property.epc.0, pdc]);
+        self.bytes.extend_from_slice(property.edt);
+        self.count += 1;
+        true
+    }
 }
 
 /// Why there is no answer.
@@ -99,7 +117,7 @@ pub enum AnswerError {
     /// The application cancelled it, or forgot the node.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The parts of the answer are longer than `max_answer_bytes`.
-    #[error("the answer is longer than max_answer_bytes")]
+    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer for datagrams.
+    #[error("the answer is longer than max_answer_bytes, or the request than the buffer to send it from")]
     TooLong,
 }

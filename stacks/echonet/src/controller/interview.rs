@@ -1,0 +1,78 @@
+//! Getting to know a node: its instances, then its profile's and each object's maps, one question after the other.
+
+use crate::controller::job::Purpose;
+use crate::controller::node::Node;
+use crate::eoj::Eoj;
+use crate::epc::Epc;
+
+/// What is to be asked next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    Instances,
+    Object(Eoj),
+}
+
+impl Question {
+    pub(super) fn parts(self) -> (Purpose, Eoj, &'static [Epc]) {
+        match self {
+            Self::Instances => (Purpose::Refresh, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST]),
+            Self::Object(eoj) if eoj.is_profile() => (Purpose::Interview, eoj, &PROFILE_QUESTIONS),
+            Self::Object(eoj) => (Purpose::Interview, eoj, &INSTANCE_QUESTIONS),
+        }
+    }
+}
+
+const PROFILE_QUESTIONS: [Epc; 6] = [
+    Epc::STANDARD_VERSION,
+    Epc::IDENTIFICATION_NUMBER,
+    Epc::MANUFACTURER_CODE,
+    Epc::ANNOUNCEMENT_MAP,
+    Epc::SET_MAP,
+    Epc::GET_MAP,
+];
+const INSTANCE_QUESTIONS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::GET_MAP];
+
+#[derive(Debug, Default)]
+pub(super) struct Interview {
+    /// An object is being asked.
+    under_way: bool,
+    /// Objects are to be asked once the instances are known.
+    wanted: bool,
+    /// The list of instances is being read.
+    refreshing: bool,
+}
+
+impl Interview {
+    /// The instances may have changed.
+    pub(super) fn refresh(&mut self) -> Option<Question> {
+        (!std::mem::replace(&mut self.refreshing, true)).then_some(Question::Instances)
+    }
+
+    /// Begins with the list of instances, if there is none.
+    pub(super) fn begin(&mut self, node: &Node) -> Option<Question> {
+        if self.under_way || self.wanted {
+            return None;
+        }
+        if node.instances().is_empty() {
+            self.wanted = true;
+            return self.refresh();
+        }
+        self.under_way = true;
+        Some(Question::Object(Eoj::NODE_PROFILE))
+    }
+
+    /// The list of instances was read, or could not be.
+    pub(super) fn refreshed(&mut self) -> Option<Question> {
+        self.refreshing = false;
+        let begins = std::mem::take(&mut self.wanted) && !self.under_way;
+        self.under_way |= begins;
+        begins.then_some(Question::Object(Eoj::NODE_PROFILE))
+    }
+
+    /// An object answered, or did not. A node whose profile does not answer is left in peace. Nothing more: it is over.
+    pub(super) fn answered(&mut self, node: &Node, eoj: Eoj, silent: bool) -> Option<Question> {
+        let next = node.after(eoj).filter(|_| !(eoj.is_profile() && silent));
+        self.under_way = next.is_some();
+        next.map(Question::Object)
+    }
+}

@@ -1,0 +1,137 @@
+//! All nodes: by address, by the time at which they are due, in the order in which they are sent to. Nothing here looks at all of
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
+
+use crate::address::NodeAddress;
+use crate::controller::config::NodeSettings;
+use crate::controller::peer::{Peer, Want};
+use crate::controller::timers::Timers;
+use crate::limits::FORGOTTEN_LOOKED_AT;
+
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    by_address: BTreeMap<NodeAddress, u32>,
+    slots: Vec<Option<Peer>>,
+    free: Vec<u32>,
+    /// Those that could be forgotten.
+    lost: BTreeSet<u32>,
+    timers: Timers,
+    ready: VecDeque<u32>,
+    /// Those that have something new to send, and wait until fewer requests are under way.
+    held: VecDeque<u32>,
+}
+
+impl Peers {
+    pub(super) fn find(&self, address: NodeAddress) -> Option<u32> {
+        self.by_address.get(&address).copied()
+    }
+
+    pub(super) fn get(&self, slot: u32) -> Option<&Peer> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Peer> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
+    /// In ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeAddress, &Peer)> {
+        self.by_address.iter().filter_map(|(address, slot)| Some((*address, self.get(*slot)?)))
+    }
+
+    /// The node with this address, known from now on; `None` if there are `max` others, none of which can be forgotten.
+    pub(super) fn find_or_add(
+        &mut self,
+        address: NodeAddress,
+        settings: NodeSettings,
+        max: usize,
+    ) -> Option<u32> {
+        if let Some(slot) = self.find(address) {
+            return Some(slot);
+        }
+        if self.by_address.len() >= max {
+            let idle = |slot: &&u32| self.get(**slot).is_some_and(Peer::is_idle);
+            let forgotten = *self.lost.iter().take(FORGOTTEN_LOOKED_AT).find(idle)?;
+            self.remove(forgotten);
+        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.slots.push(None);
+                u32::try_from(self.slots.len() - 1).ok()?
+            }
+        };
+        self.slots[slot as usize] = Some(Peer::new(address, settings));
+        self.by_address.insert(address, slot);
+        Some(slot)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Peer> {
+        let peer = self.slots.get_mut(slot as usize)?.take()?;
+        self.timers.change(slot, peer.timer, None);
+        self.by_address.remove(&peer.address);
+        self.lost.remove(&slot);
+        self.free.push(slot);
+        Some(peer)
+    }
+
+    pub(super) fn set_lost(&mut self, slot: u32, lost: bool) {
+        if lost {
+            self.lost.insert(slot);
+        } else {
+            self.lost.remove(&slot);
+        }
+    }
+
+    /// After anything has changed for a node: when it is due, and whether it can be sent to.
+    pub(super) fn schedule(&mut self, now: Instant, slot: u32) {
+        let Some(peer) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let timer = peer.next_timer(now);
+        self.timers.change(slot, peer.timer, timer);
+        peer.timer = timer;
+        let wanted = match peer.want(now) {
+            Want::Again(_) => true,
+            Want::New => !peer.held,
+            Want::Nothing | Want::At(_) => false,
+        };
+        if wanted && !peer.ready {
+            peer.ready = true;
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// A node that can be sent to, and what. `full`: nothing new may be sent to anybody.
+    pub(super) fn next_ready(&mut self, now: Instant, full: bool) -> Option<(u32, Want)> {
+        while !full && let Some(slot) = self.held.pop_front() {
+            // One that was forgotten meanwhile, or took over its place, is not marked.
+            if let Some(peer) = self.get_mut(slot).filter(|peer| peer.held) {
+                peer.held = false;
+                self.schedule(now, slot);
+                break;
+            }
+        }
+        while let Some(slot) = self.ready.pop_front() {
+            let Some(peer) = self.get_mut(slot).filter(|peer| peer.ready) else { continue };
+            peer.ready = false;
+            match peer.want(now) {
+                Want::New if full => {
+                    peer.held = true;
+                    self.held.push_back(slot);
+                }
+                want @ (Want::New | Want::Again(_)) => return Some((slot, want)),
+                Want::Nothing | Want::At(_) => self.schedule(now, slot),
+            }
+        }
+        None
+    }
+
+    pub(super) fn due(&self, now: Instant) -> Option<u32> {
+        self.timers.due(now)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+}

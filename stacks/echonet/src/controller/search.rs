@@ -1,0 +1,67 @@
+//! Asking all nodes who they are.
+
+use std::time::{Duration, Instant};
+
+use crate::address::{Destination, Transmit};
+use crate::controller::config::Search;
+use crate::eoj::Eoj;
+use crate::epc::Epc;
+use crate::esv::Esv;
+use crate::frame::{Frame, FrameWriter, Header};
+use crate::limits::SEARCH_REPEATS_MAX;
+use crate::tid::Tid;
+
+/// The last search. Its TID stays the same, so that an answer to any of its messages is known.
+#[derive(Debug, Default)]
+pub(super) struct Searching {
+    tid: Option<Tid>,
+    /// Messages that are still to be sent.
+    left: u8,
+    next_at: Option<Instant>,
+}
+
+impl Searching {
+    pub(super) fn start(&mut self, now: Instant, tid: Tid, kind: Search, repeats: u8) {
+        let each = if kind == Search::Both { 2 } else { 1 };
+        self.tid = Some(tid);
+        self.left = repeats.clamp(1, SEARCH_REPEATS_MAX) * each;
+        self.next_at = Some(now);
+    }
+
+    /// The next message, if it is due. With [`Search::Both`] the two kinds go out one behind the other.
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        kind: Search,
+        interval: Duration,
+        seoj: Eoj,
+        out: &mut [u8],
+    ) -> Option<Transmit> {
+        let tid = self.tid.filter(|_| self.left > 0 && self.next_at.is_some_and(|next_at| next_at <= now))?;
+        let notify = kind == Search::Notify || kind == Search::Both && self.left.is_multiple_of(2);
+        self.left -= 1;
+        if kind != Search::Both || self.left.is_multiple_of(2) {
+            self.next_at = (self.left > 0).then(|| now + interval);
+        }
+        let (esv, epc) = if notify {
+            (Esv::InfReq, Epc::INSTANCE_LIST_NOTIFICATION)
+        } else {
+            (Esv::Get, Epc::INSTANCE_LIST)
+        };
+        let header = Header { tid, seoj, deoj: Eoj::NODE_PROFILE, esv };
+        let mut writer = FrameWriter::new(out, header).ok()?;
+        writer.property(epc, &[]).ok()?;
+        Some(Transmit { to: Destination::Multicast, bytes: writer.finish().ok()? })
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.next_at
+    }
+
+    /// The instances of a node that answers the search.
+    pub(super) fn answer<'a>(&self, frame: &Frame<'a>) -> Option<&'a [u8]> {
+        let ours = self.tid == Some(frame.tid) && frame.seoj.class() == Eoj::NODE_PROFILE.class();
+        let list = frame.properties.find(Epc::INSTANCE_LIST).filter(|_| ours && frame.esv == Esv::GetRes)?;
+        Some(list.edt)
+    }
+}
