@@ -5,7 +5,7 @@ mod interface;
 mod tests;
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,25 +75,20 @@ impl DatagramSocket {
         match group.ip() {
             IpAddr::V4(ip) => {
                 socket.join_multicast_v4_n(&ip, &InterfaceIndexOrAddress::Index(interface.index))?;
-                rustix::net::sockopt::set_ip_multicast_if_with_ifindex(
-                    &socket,
-                    &ip,
-                    &interface.v4.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED),
-                    interface.index,
-                )?;
-                socket.set_multicast_loop_v4(options.multicast_loop)?;
-                socket.set_multicast_ttl_v4(options.multicast_hops.into())?;
             }
             IpAddr::V6(ip) => {
                 // Every host has joined all nodes of each link (ff02::1) already; asking again does no harm.
                 socket.join_multicast_v6(&ip, interface.index)?;
-                socket.set_multicast_if_v6(interface.index)?;
-                socket.set_multicast_loop_v6(options.multicast_loop)?;
-                socket.set_multicast_hops_v6(options.multicast_hops.into())?;
                 bound = SocketAddrV6::new(ip, group.port(), 0, interface.index).into();
             }
         }
+        multicast_by(&socket, group.is_ipv4(), interface, options)?;
         Self::finish(socket, bound, options)
+    }
+
+    /// What it sends to a group leaves by this interface from now on, from the address that it is bound to.
+    pub fn set_multicast_interface(&self, interface: &Interface, options: &DatagramOptions) -> io::Result<()> {
+        multicast_by(&SockRef::from(&*self.socket), self.local.is_ipv4(), interface, options)
     }
 
     fn finish(socket: Socket, address: SocketAddr, options: &DatagramOptions) -> io::Result<Self> {
@@ -173,6 +168,20 @@ impl DatagramSocket {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What is sent to a group leaves by this interface.
+fn multicast_by(socket: &Socket, is_v4: bool, interface: &Interface, options: &DatagramOptions) -> io::Result<()> {
+    if !is_v4 {
+        socket.set_multicast_if_v6(interface.index)?;
+        socket.set_multicast_loop_v6(options.multicast_loop)?;
+        return socket.set_multicast_hops_v6(options.multicast_hops.into());
+    }
+    let address = interface.v4.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    let any = Ipv4Addr::UNSPECIFIED;
+    rustix::net::sockopt::set_ip_multicast_if_with_ifindex(socket, &any, &address, interface.index)?;
+    socket.set_multicast_loop_v4(options.multicast_loop)?;
+    socket.set_multicast_ttl_v4(options.multicast_hops.into())
 }
 
 impl Sealed for DatagramSocket {

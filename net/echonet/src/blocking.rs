@@ -37,7 +37,9 @@ impl Controller {
         let links = Links::open(settings, Some(WAIT))?;
         let poller = Arc::new(Poller::new()?);
         let waker = poller.waker();
-        let hub = Hub::new(core::Controller::new(config)?, links, Box::new(move || waker.wake()));
+        let mut core = core::Controller::new(config)?;
+        core.set_own_addresses(links.own_addresses());
+        let hub = Hub::new(core, links, Box::new(move || waker.wake()));
         Ok(Self { driver: Arc::new(Driver::start(Arc::new(hub), poller)?) })
     }
 
@@ -114,7 +116,7 @@ macro_rules! controller {
 
         /// Forgets a node; its requests end as cancelled.
         pub fn forget(&self, node: impl Into<NodeAddress>) {
-            self.driver.hub.act(|core, now| core.forget(now, node.into()));
+            self.driver.hub.act(|core, _| core.forget(node.into()));
         }
 
         /// What it counted.

@@ -39,12 +39,14 @@ impl Controller {
     /// Opens the sockets.
     pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
         let links = Links::open(settings, Some(WAIT))?;
+        let mut core = core::Controller::new(config)?;
+        core.set_own_addresses(links.own_addresses());
         let poller = Arc::new(Poller::new()?);
         for (key, socket) in (0..).zip(links.all()) {
             poller.add(socket, key)?;
         }
         Ok(Self {
-            core: core::Controller::new(config)?,
+            core,
             links,
             poller,
             ready: Events::default(),

@@ -20,6 +20,9 @@ pub(crate) struct Links {
     pub(crate) groups: Vec<DatagramSocket>,
     /// The interface of link-local addresses that come without one.
     scope: u32,
+    own: Vec<NodeAddress>,
+    /// Whether what is sent to all leaves from the one address.
+    from_one: bool,
 }
 
 impl Links {
@@ -30,10 +33,13 @@ impl Links {
             probe(settings)?;
         }
         let options = options(settings, wait);
-        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0 };
+        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0, own: Vec::new(), from_one: settings.address.is_some() };
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
             let socket = DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
+            if let (Some(_), Some(first)) = (settings.address, interfaces.first()) {
+                socket.set_multicast_interface(first, &options)?;
+            }
             links.unicast.push(socket);
         }
         for interface in &interfaces {
@@ -50,6 +56,10 @@ impl Links {
                 links.groups.push(socket);
             }
         }
+        links.own = match settings.address {
+            Some(address) => vec![address.into()],
+            None => interfaces.iter().flat_map(own_addresses).collect(),
+        };
         if links.groups.is_empty() {
             return Err(Error::no_interface(&interfaces));
         }
@@ -60,6 +70,11 @@ impl Links {
     pub(crate) fn send(&self, transmit: Transmit, buffer: &[u8]) {
         let datagram = &buffer[..transmit.bytes];
         match transmit.to {
+            Destination::Multicast if self.from_one => {
+                for (from, to) in self.unicast.iter().zip(&self.groups) {
+                    let _ = from.send(to.local_address(), datagram);
+                }
+            }
             Destination::Multicast => {
                 for socket in &self.groups {
                     let _ = socket.send(socket.local_address(), datagram);
@@ -80,6 +95,11 @@ impl Links {
         Source { address: address.into(), multicast }
     }
 
+    /// What our own datagrams come from when they are heard here too.
+    pub(crate) fn own_addresses(&self) -> Vec<NodeAddress> {
+        self.own.clone()
+    }
+
     /// All sockets, those for unicast first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &DatagramSocket> {
         self.unicast.iter().chain(&self.groups)
@@ -94,6 +114,14 @@ impl Links {
             _ => node.socket_address(),
         }
     }
+}
+
+fn own_addresses(interface: &Interface) -> impl Iterator<Item = NodeAddress> {
+    let v6 = interface.v6.map(|ip| {
+        let scope_id = if ip.is_unicast_link_local() { interface.index } else { 0 };
+        NodeAddress { ip: ip.into(), scope_id }
+    });
+    interface.v4.map(|ip| NodeAddress::from(IpAddr::V4(ip))).into_iter().chain(v6)
 }
 
 /// What the kernel is asked for.
@@ -121,8 +149,12 @@ pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
 
 /// The groups to join.
 pub(crate) fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
-    let v4 = settings.family.has_v4().then_some(IpAddr::V4(MULTICAST_V4));
-    v4.into_iter().chain(settings.family.has_v6().then_some(IpAddr::V6(MULTICAST_V6)))
+    let has = |is_v4: bool| match settings.address {
+        Some(address) => address.is_ipv4() == is_v4,
+        None => if is_v4 { settings.family.has_v4() } else { settings.family.has_v6() },
+    };
+    let v4 = has(true).then_some(IpAddr::V4(MULTICAST_V4));
+    v4.into_iter().chain(has(false).then_some(IpAddr::V6(MULTICAST_V6)))
 }
 
 /// Those that are asked for, or all that carry multicast; loopback where there is no other.

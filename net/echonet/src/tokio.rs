@@ -37,8 +37,12 @@ pub struct Controller {
 impl Controller {
     /// Opens the sockets and starts the task, on the runtime that this is called in. It needs its I/O and time drivers.
     pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
-        let core = core::Controller::new(config)?;
-        Ok(Self { driver: Driver::start(settings, |links, kick| Hub::new(core, links, kick))? })
+        let mut core = core::Controller::new(config)?;
+        let make = |links: Links, kick| {
+            core.set_own_addresses(links.own_addresses());
+            Hub::new(core, links, kick)
+        };
+        Ok(Self { driver: Driver::start(settings, make)? })
     }
 
     /// Asks a node, and awaits its answer.
