@@ -116,8 +116,8 @@ impl Controller {
         let read = READS[keeping.len() % ROUND];
         let checked = match value {
             Ok(value) => check(read, value, self.seed).map(|()| value),
-            Err(Unanswered::Refused) => Err(format!("{read:02X?} was refused")),
-            Err(Unanswered::Lost) => Err(format!("{read:02X?} was not answered in time")),
+            Err(Unanswered::Refused) => Err(format!("{read} was refused")),
+            Err(Unanswered::Lost) => Err(format!("{read} was not answered in time")),
         };
         keeping.push(checked.unwrap_or_else(|why| self.lab.failed(why)).into());
         if keeping.len() == ROUND {
@@ -165,7 +165,7 @@ impl Controller {
         self.books.wrong.fetch_add(1, Relaxed);
         if !self.books.told.swap(true, Relaxed) {
             let told = |value: Option<&[u8]>| value.map_or("refused".to_owned(), hex);
-            eprintln!("{:02X?}: {}, and in verify {}", READS[index], told(value), told(kept));
+            eprintln!("{}: {}, and in verify {}", READS[index], told(value), told(kept));
         }
     }
 

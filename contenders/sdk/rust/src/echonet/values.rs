@@ -1,5 +1,7 @@
 //! The twelve reads of a round, and what their values must be.
 
+use std::fmt;
+
 use crate::fill;
 
 /// Reads of a round.
@@ -30,6 +32,13 @@ pub struct Property {
     pub epc: u8,
 }
 
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = if self.eoj == LIGHTING { "lighting" } else { "node profile" };
+        write!(f, "{object} {:02X}", self.epc)
+    }
+}
+
 /// The reads of a round, in their order.
 pub const READS: [Property; ROUND] = {
     let codes = [0x80, 0x82, 0x83, 0x8a, 0x9d, 0x9e, 0x9f, 0xd3, 0xd4, 0xd6, 0xd7, 0x80];
@@ -52,10 +61,7 @@ pub fn identifier(seed: u64) -> [u8; IDENTIFIER_BYTES] {
 
 /// Checks the value of a property, as the contract says; why it does not pass.
 pub(super) fn check(property: Property, value: &[u8], seed: u64) -> Result<(), String> {
-    let wrong = |wanted: &str| {
-        let object = if property.eoj == LIGHTING { "lighting" } else { "node profile" };
-        Err(format!("{object} {:02X} is [{}], not {wanted}", property.epc, hex(value)))
-    };
+    let wrong = |wanted: &str| Err(format!("{property} is [{}], not {wanted}", hex(value)));
     let exactly =
         |wanted: &[u8]| if value == wanted { Ok(()) } else { wrong(&format!("[{}]", hex(wanted))) };
     match property.epc {

@@ -1,0 +1,48 @@
+//! The one socket of a node: port 3610, in the group.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::time::Duration;
+
+use netdyno_contender::echonet::{GROUP, PORT};
+use socket2::{Domain, Socket, Type};
+
+pub struct Link {
+    socket: UdpSocket,
+}
+
+impl Link {
+    /// On the interface of `local`. `wait` is the longest that a receive takes; none: for ever.
+    pub fn open(local: Ipv4Addr, wait: Option<Duration>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+        socket.set_reuse_address(true)?;
+        // Else every group that anybody on this host is in.
+        socket.set_multicast_all_v4(false)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)).into())?;
+        socket.join_multicast_v4(&GROUP, &local)?;
+        socket.set_multicast_if_v4(&local)?;
+        socket.set_multicast_loop_v4(false)?;
+        socket.set_read_timeout(wait)?;
+        Ok(Self { socket: socket.into() })
+    }
+
+    /// A datagram's length and where it is from; none: nothing came in time.
+    pub fn receive(&self, datagram: &mut [u8]) -> io::Result<Option<(usize, IpAddr)>> {
+        match self.socket.recv_from(datagram) {
+            Ok((length, from)) => Ok(Some((length, from.ip()))),
+            // Interrupted: the process was stopped and goes on.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// To the port that everybody receives at.
+    pub fn send(&self, datagram: &[u8], to: Ipv4Addr) -> io::Result<()> {
+        loop {
+            match self.socket.send_to(datagram, SocketAddrV4::new(to, PORT)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                sent => return sent.map(drop),
+            }
+        }
+    }
+}
