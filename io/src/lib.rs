@@ -5,6 +5,7 @@
 //! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
 //! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
 //! | wait for any number of sockets, a deadline and other threads | own threads or an event loop |
+//! | join multicast groups on chosen interfaces; one datagram a call, with and without waiting ([`DatagramSocket`]) | know what a group is for |
 //! | serve thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | know what they say |
 //!
 //! Errors of single sends are counted, not returned: to a protocol core a datagram that could not be sent is a
@@ -37,6 +38,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod datagram;
 mod poller;
 mod socket;
 #[cfg(target_os = "linux")]
@@ -45,5 +47,6 @@ pub mod tcp;
 pub mod tokio;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
-pub use poller::{Events, Poller, Ready, Waker};
+pub use datagram::{DatagramOptions, DatagramSocket, Interface, InterfaceError};
+pub use poller::{Events, Pollable, Poller, Ready, Waker};
 pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Socket, Type};
 
 use crate::batch::ReceiveBatch;
+use crate::datagram::Interface;
+use crate::poller::sealed::Sealed;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;
@@ -24,11 +27,22 @@ pub struct SocketOptions {
     pub receive_buffer_bytes: usize,
     /// SO_SNDBUF, bytes; `net.core.wmem_max` at the most.
     pub send_buffer_bytes: usize,
+    /// SO_REUSEADDR: others that ask for the same may bind the port too. What is sent to one address goes to the socket
+    /// that is bound most closely, the last of several.
+    pub reuse_address: bool,
+    /// Takes no multicast, also where others on this machine have joined a group (IP_MULTICAST_ALL off), and no IPv4 by
+    /// an IPv6 socket.
+    pub only_unicast: bool,
 }
 
 impl Default for SocketOptions {
     fn default() -> Self {
-        Self { receive_buffer_bytes: 4 << 20, send_buffer_bytes: 4 << 20 }
+        Self {
+            receive_buffer_bytes: 4 << 20,
+            send_buffer_bytes: 4 << 20,
+            reuse_address: false,
+            only_unicast: false,
+        }
     }
 }
 
@@ -46,7 +60,15 @@ pub struct UdpSocket {
 impl UdpSocket {
     /// Binds `address`; port 0 lets the kernel choose.
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        if options.reuse_address {
+            socket.set_reuse_address(true)?;
+        }
+        if options.only_unicast {
+            unicast_alone(&socket, address)?;
+        }
+        socket.bind(&address.into())?;
+        let socket: std::net::UdpSocket = socket.into();
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let asked = (options.receive_buffer_bytes, options.send_buffer_bytes);
         largest(asked.0, |bytes| state.set_recv_buffer_size(UdpSockRef::from(&socket), bytes))?;
@@ -66,6 +88,16 @@ impl UdpSocket {
     /// The address that it is bound to, with the port that it got.
     pub fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// What is sent to a group leaves by this interface from now on, from whatever address it is sent.
+    pub fn set_multicast_interface(&self, interface: &Interface) -> io::Result<()> {
+        if self.local.is_ipv6() {
+            return Ok(rustix::net::sockopt::set_ipv6_multicast_if(&*self.socket, interface.index)?);
+        }
+        let (any, unset) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+        let address = interface.v4.unwrap_or(unset);
+        Ok(rustix::net::sockopt::set_ip_multicast_if_with_ifindex(&*self.socket, &any, &address, interface.index)?)
     }
 
     /// SO_RCVBUF as the kernel tells it.
@@ -139,11 +171,6 @@ impl UdpSocket {
         }
     }
 
-    /// The socket itself, for a poller.
-    pub(crate) fn inner(&self) -> &Arc<std::net::UdpSocket> {
-        &self.socket
-    }
-
     fn send_once(&self, route: &Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
         let transmit = Transmit {
             destination: route.destination,
@@ -191,14 +218,33 @@ impl UdpSocket {
     }
 }
 
+impl Sealed for UdpSocket {
+    fn inner(&self) -> &Arc<std::net::UdpSocket> {
+        &self.socket
+    }
+}
+
 struct Route {
     source: Option<IpAddr>,
     destination: SocketAddr,
 }
 
+/// No multicast but what the socket itself has joined; no IPv4 on an IPv6 socket. Before it is bound.
+pub(crate) fn unicast_alone(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+        #[cfg(target_os = "linux")]
+        socket.set_multicast_all_v6(false)?;
+    } else {
+        #[cfg(target_os = "linux")]
+        socket.set_multicast_all_v4(false)?;
+    }
+    Ok(())
+}
+
 /// Sets the largest size that the system grants, from `bytes` down: some refuse what is above their limit, Linux
 /// does not.
-fn largest(bytes: usize, set: impl Fn(usize) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn largest(bytes: usize, set: impl Fn(usize) -> io::Result<()>) -> io::Result<()> {
     let mut bytes = bytes;
     loop {
         match set(bytes) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,6 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, p
 use rustix::io::Errno;
 
 use super::{Events, Ready};
-use crate::socket::UdpSocket;
 
 /// Key of the eventfd; no socket can have it, as theirs have 32 bits.
 const WAKER_KEY: u64 = u64::MAX;
@@ -35,19 +35,19 @@ impl Poller {
         Ok(Self { epoll, wakeup: Arc::new(wakeup) })
     }
 
-    pub(super) fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
+    pub(super) fn add(&self, socket: &Arc<UdpSocket>, key: u32) -> io::Result<()> {
         let data = epoll::EventData::new_u64(key.into());
-        Ok(epoll::add(&self.epoll, socket.inner(), data, epoll::EventFlags::IN)?)
+        Ok(epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?)
     }
 
-    pub(super) fn modify(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
+    pub(super) fn modify(&self, socket: &Arc<UdpSocket>, key: u32, writable: bool) -> io::Result<()> {
         let data = epoll::EventData::new_u64(key.into());
         let room = if writable { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
-        Ok(epoll::modify(&self.epoll, socket.inner(), data, epoll::EventFlags::IN | room)?)
+        Ok(epoll::modify(&self.epoll, socket, data, epoll::EventFlags::IN | room)?)
     }
 
-    pub(super) fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
-        Ok(epoll::delete(&self.epoll, socket.inner())?)
+    pub(super) fn remove(&self, socket: &Arc<UdpSocket>) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
     }
 
     pub(super) fn waker(&self) -> Waker {

@@ -19,6 +19,7 @@ use linux as system;
 #[cfg(not(target_os = "linux"))]
 use portable as system;
 
+use crate::datagram::DatagramSocket;
 use crate::socket::UdpSocket;
 
 /// Nobody waits.
@@ -67,6 +68,21 @@ impl Events {
     }
 }
 
+/// What a [`Poller`] can wait for: the sockets of this crate.
+pub trait Pollable: sealed::Sealed {}
+
+impl Pollable for UdpSocket {}
+impl Pollable for DatagramSocket {}
+
+pub(crate) mod sealed {
+    use std::sync::Arc;
+
+    pub trait Sealed {
+        /// The socket itself.
+        fn inner(&self) -> &Arc<std::net::UdpSocket>;
+    }
+}
+
 /// Waits for any number of sockets. Level-triggered: what is not dealt with is told again.
 ///
 /// One thread waits; sockets may be added, changed and removed by others meanwhile. On Linux a wait is one system
@@ -92,18 +108,18 @@ impl Poller {
     }
 
     /// Tells of `socket` under `key` from now on, when there is something to receive.
-    pub fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
-        self.system.add(socket, key)
+    pub fn add(&self, socket: &impl Pollable, key: u32) -> io::Result<()> {
+        self.system.add(socket.inner(), key)
     }
 
     /// Whether to tell also when there is room to send.
-    pub fn set_writable(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
-        self.system.modify(socket, key, writable)
+    pub fn set_writable(&self, socket: &impl Pollable, key: u32, writable: bool) -> io::Result<()> {
+        self.system.modify(socket.inner(), key, writable)
     }
 
     /// Tells of `socket` no more.
-    pub fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
-        self.system.remove(socket)
+    pub fn remove(&self, socket: &impl Pollable) -> io::Result<()> {
+        self.system.remove(socket.inner())
     }
 
     /// A way for other threads to end a wait.

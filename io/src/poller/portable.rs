@@ -2,7 +2,7 @@
 //! with the number of sockets.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::{Events, Ready};
-use crate::socket::UdpSocket;
 
 #[derive(Debug)]
 struct Entry {
@@ -33,24 +32,24 @@ impl Poller {
         Ok(Self { entries: Mutex::new(Vec::new()), waker: Waker(Arc::new(socket)) })
     }
 
-    pub(super) fn add(&self, socket: &UdpSocket, key: u32) -> io::Result<()> {
-        self.entries().push(Entry { socket: socket.inner().clone(), key, writable: false });
+    pub(super) fn add(&self, socket: &Arc<UdpSocket>, key: u32) -> io::Result<()> {
+        self.entries().push(Entry { socket: socket.clone(), key, writable: false });
         // A wait under way does not know of it yet.
         self.waker.wake();
         Ok(())
     }
 
-    pub(super) fn modify(&self, socket: &UdpSocket, key: u32, writable: bool) -> io::Result<()> {
+    pub(super) fn modify(&self, socket: &Arc<UdpSocket>, key: u32, writable: bool) -> io::Result<()> {
         let mut entries = self.entries();
-        let known = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.socket, socket.inner()));
+        let known = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.socket, socket));
         let entry = known.ok_or(io::ErrorKind::NotFound)?;
         (entry.key, entry.writable) = (key, writable);
         self.waker.wake();
         Ok(())
     }
 
-    pub(super) fn remove(&self, socket: &UdpSocket) -> io::Result<()> {
-        self.entries().retain(|entry| !Arc::ptr_eq(&entry.socket, socket.inner()));
+    pub(super) fn remove(&self, socket: &Arc<UdpSocket>) -> io::Result<()> {
+        self.entries().retain(|entry| !Arc::ptr_eq(&entry.socket, socket));
         self.waker.wake();
         Ok(())
     }
@@ -118,7 +117,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::{ReceiveBatch, SocketOptions};
+    use crate::poller::sealed::Sealed;
+    use crate::{ReceiveBatch, SocketOptions, UdpSocket};
 
     fn socket() -> UdpSocket {
         UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap()
@@ -128,8 +128,8 @@ mod tests {
     fn tells_of_sockets_time_and_threads() {
         let (poller, mut events) = (Poller::new().unwrap(), Events::default());
         let (one, two) = (socket(), socket());
-        poller.add(&one, 1).unwrap();
-        poller.add(&two, 2).unwrap();
+        poller.add(one.inner(), 1).unwrap();
+        poller.add(two.inner(), 2).unwrap();
         poller.wait(&mut events, None).unwrap();
         assert!(events.is_empty(), "adding a socket ends a wait");
 
@@ -143,11 +143,11 @@ mod tests {
         assert_eq!(events.iter().collect::<Vec<_>>(), [readable]);
         assert_eq!(two.receive(&mut ReceiveBatch::new(1)).unwrap(), 1);
 
-        poller.modify(&one, 1, true).unwrap();
+        poller.modify(one.inner(), 1, true).unwrap();
         events.list.clear();
         poller.wait(&mut events, None).unwrap();
         assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: false, writable: true }]);
-        poller.remove(&one).unwrap();
+        poller.remove(one.inner()).unwrap();
 
         let waker = poller.waker();
         let thread = std::thread::spawn(move || waker.wake());

@@ -1,0 +1,124 @@
+//! The network interfaces of this machine, as its network namespace has them.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
+
+/// A network interface that is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, such as `eth0`.
+    pub name: String,
+    /// Its number, the scope of link-local IPv6 addresses.
+    pub index: u32,
+    /// Its first IPv4 address.
+    pub v4: Option<Ipv4Addr>,
+    /// Its first IPv6 address, a link-local one where there is one.
+    pub v6: Option<Ipv6Addr>,
+    /// Whether it leads to this machine alone.
+    pub is_loopback: bool,
+    /// Whether the system says that it carries multicast. Loopback does so without saying it.
+    pub is_multicast: bool,
+}
+
+/// There is no such interface.
+#[derive(Debug)]
+pub struct InterfaceError {
+    asked: String,
+    known: String,
+}
+
+impl std::fmt::Display for InterfaceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no interface {} that is up; there are: {}", self.asked, self.known)
+    }
+}
+
+impl std::error::Error for InterfaceError {}
+
+impl Interface {
+    /// Those that are up, in the order of their numbers.
+    pub fn list() -> io::Result<Vec<Self>> {
+        let mut all: Vec<Self> = Vec::new();
+        for entry in getifaddrs()? {
+            if !entry.flags.contains(InterfaceFlags::IFF_UP) {
+                continue;
+            }
+            let at = match all.iter().position(|known| known.name == entry.interface_name) {
+                Some(at) => at,
+                None => {
+                    // One that went meanwhile is none.
+                    let Ok(index) = if_nametoindex(entry.interface_name.as_str()) else { continue };
+                    all.push(Self {
+                        name: entry.interface_name.clone(),
+                        index,
+                        v4: None,
+                        v6: None,
+                        is_loopback: entry.flags.contains(InterfaceFlags::IFF_LOOPBACK),
+                        is_multicast: entry.flags.contains(InterfaceFlags::IFF_MULTICAST),
+                    });
+                    all.len() - 1
+                }
+            };
+            let Some(address) = entry.address else { continue };
+            if let Some(v4) = address.as_sockaddr_in() {
+                all[at].v4.get_or_insert(v4.ip());
+            } else if let Some(v6) = address.as_sockaddr_in6() {
+                let is_closer = v6.ip().is_unicast_link_local();
+                if all[at].v6.is_none_or(|known| is_closer && !known.is_unicast_link_local()) {
+                    all[at].v6 = Some(v6.ip());
+                }
+            }
+        }
+        all.sort_by_key(|interface| interface.index);
+        Ok(all)
+    }
+
+    /// The one of this name, or that has this address.
+    ///
+    /// # Errors
+    ///
+    /// There is none: the error, of kind `NotFound`, names those that there are.
+    pub fn find(name_or_address: &str) -> io::Result<Self> {
+        let (all, address) = (Self::list()?, name_or_address.parse::<IpAddr>().ok());
+        let found = match address {
+            None => all.iter().find(|one| one.name == name_or_address).cloned(),
+            Some(address) => Self::with_address(&all, address)?,
+        };
+        found.ok_or_else(|| {
+            let known: Vec<_> = all.iter().map(ToString::to_string).collect();
+            let error = InterfaceError { asked: name_or_address.to_owned(), known: known.join(", ") };
+            io::Error::new(io::ErrorKind::NotFound, error)
+        })
+    }
+
+    fn with_address(all: &[Self], address: IpAddr) -> io::Result<Option<Self>> {
+        let of = getifaddrs()?.find(|entry| {
+            entry.address.as_ref().is_some_and(|known| match address {
+                IpAddr::V4(v4) => known.as_sockaddr_in().is_some_and(|known| known.ip() == v4),
+                IpAddr::V6(v6) => known.as_sockaddr_in6().is_some_and(|known| known.ip() == v6),
+            })
+        });
+        let one = of.and_then(|entry| all.iter().find(|one| one.name == entry.interface_name).cloned());
+        Ok(one.map(|mut one| {
+            match address {
+                IpAddr::V4(v4) => one.v4 = Some(v4),
+                IpAddr::V6(v6) => one.v6 = Some(v6),
+            }
+            one
+        }))
+    }
+}
+
+impl std::fmt::Display for Interface {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)?;
+        match (self.v4, self.v6) {
+            (Some(v4), _) => write!(f, " ({v4})"),
+            (None, Some(v6)) => write!(f, " ({v6})"),
+            (None, None) => f.write_str(" (no address)"),
+        }
+    }
+}

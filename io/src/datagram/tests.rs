@@ -1,0 +1,113 @@
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use super::{DatagramOptions, DatagramSocket, Interface};
+use crate::{ReceiveBatch, SocketOptions, UdpSocket};
+
+/// A group of the range for documentation (RFC 6676).
+const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 18);
+
+fn waiting() -> DatagramOptions {
+    DatagramOptions { wait: Some(Duration::from_secs(60)), reuse_address: true, ..DatagramOptions::default() }
+}
+
+fn loopback() -> Interface {
+    Interface::list().unwrap().into_iter().find(|one| one.is_loopback).expect("there is a loopback interface")
+}
+
+#[test]
+fn each_datagram_comes_to_the_socket_that_it_is_for() {
+    let (lo, mut buffer) = (loopback(), [0; 64]);
+    let unicast = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    let port = unicast.local_address().port();
+    let all = DatagramSocket::bind((Ipv4Addr::UNSPECIFIED, port).into(), &waiting()).unwrap();
+    let group: SocketAddr = (GROUP, port).into();
+    let joined: Vec<_> = (0..2).map(|_| DatagramSocket::join(group, &lo, &waiting()).unwrap()).collect();
+
+    joined[0].send(group, b"to the group").unwrap();
+    for socket in &joined {
+        let (length, sender) = socket.receive(&mut buffer).unwrap().unwrap();
+        assert_eq!((&buffer[..length], sender.port()), (&b"to the group"[..], port));
+        assert!(!sender.ip().is_multicast(), "{sender}");
+        assert_eq!(socket.receive_now(&mut buffer).unwrap(), None, "once");
+    }
+    for socket in [&unicast, &all] {
+        assert_eq!(socket.receive_now(&mut buffer).unwrap(), None, "no multicast without joining");
+    }
+
+    // The one that is bound most closely has it.
+    joined[1].send(unicast.local_address(), b"to one").unwrap();
+    assert_eq!(unicast.receive(&mut buffer).unwrap().unwrap().0, 6);
+    unicast.send((Ipv4Addr::new(127, 0, 0, 2), port).into(), b"to another").unwrap();
+    let received = all.receive(&mut buffer).unwrap().unwrap();
+    assert_eq!(received, (10, unicast.local_address()));
+    for socket in [&unicast, &all, &joined[0], &joined[1]] {
+        assert_eq!(socket.receive_now(&mut buffer).unwrap(), None);
+    }
+}
+
+#[test]
+fn what_is_sent_to_a_group_stays_away_from_this_machine_on_request() {
+    let (lo, mut buffer) = (loopback(), [0; 8]);
+    let listener = DatagramSocket::join((GROUP, 0).into(), &lo, &waiting()).unwrap();
+    let quiet = DatagramOptions { multicast_loop: false, ..waiting() };
+    let sender = DatagramSocket::join((GROUP, 0).into(), &lo, &quiet).unwrap();
+    sender.send(listener.local_address(), b"quiet").unwrap();
+    let loud = DatagramSocket::join((GROUP, 0).into(), &lo, &waiting()).unwrap();
+    loud.send(listener.local_address(), b"loud").unwrap();
+    let mut received = Vec::new();
+    while !received.contains(&b"loud".to_vec()) {
+        let (length, _) = listener.receive(&mut buffer).unwrap().unwrap();
+        received.push(buffer[..length].to_vec());
+    }
+    // On loopback there is nobody but this machine, and the kernel sends what it would not loop back on others.
+    assert!(received.len() <= 2, "{received:?}");
+}
+
+#[test]
+fn a_receive_ends_in_time_and_takes_no_notice_of_a_port_that_nobody_has() {
+    let wait = Duration::from_millis(20);
+    let options = DatagramOptions { wait: Some(wait), ..DatagramOptions::default() };
+    let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    let gone = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap().local_address();
+    let begin = Instant::now();
+    assert_eq!(socket.receive(&mut [0; 8]).unwrap(), None);
+    assert!(begin.elapsed() >= wait);
+    for _ in 0..3 {
+        socket.send(gone, b"anybody?").unwrap();
+        assert_eq!(socket.receive(&mut [0; 8]).unwrap(), None);
+    }
+}
+
+#[test]
+fn one_socket_answers_from_many_addresses() {
+    let options = SocketOptions { reuse_address: true, only_unicast: true, ..SocketOptions::default() };
+    let many = UdpSocket::bind("0.0.0.0:0".parse().unwrap(), &options).unwrap();
+    let port = many.local_address().port();
+    let asking = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    let (mut batch, mut buffer) = (ReceiveBatch::new(1), [0; 8]);
+    for last in 1..=20 {
+        let node: SocketAddr = ([127, 9, 9, last], port).into();
+        asking.send(node, b"ask").unwrap();
+        while many.receive(&mut batch).unwrap() == 0 {
+            std::thread::yield_now();
+        }
+        let local = batch.iter().next().unwrap().local;
+        assert_eq!(local, node);
+        many.send(local, asking.local_address(), b"answer", 6);
+        assert_eq!(asking.receive(&mut buffer).unwrap(), Some((6, node)));
+    }
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_told_with_those_that_are() {
+    let lo = loopback();
+    for known in [lo.name.as_str(), "127.0.0.1"] {
+        assert_eq!(Interface::find(known).unwrap().index, lo.index);
+    }
+    for unknown in ["nothing0", "192.0.2.77"] {
+        let error = Interface::find(unknown).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(unknown) && text.contains("lo (127.0.0.1)"), "{text}");
+    }
+}

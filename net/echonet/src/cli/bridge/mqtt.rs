@@ -1,0 +1,175 @@
+//! The broker's side: one thread, and a queue in each direction.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use netdyno_echonet::Waker;
+use rumqttc::{Client, Connection, Event, LastWill, MqttOptions, Outgoing, Packet, QoS};
+
+use crate::cli::Failure;
+
+/// Messages that may wait for the broker; states are published anew once it is back.
+const OUTBOX: usize = 65_536;
+/// Messages of the broker that may wait for us.
+const INBOX: usize = 4096;
+/// Between two attempts to reach the broker.
+const RETRY: Duration = Duration::from_secs(2);
+/// For the last messages, at the end.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What the broker says.
+#[derive(Debug)]
+pub(super) enum FromBroker {
+    Connected,
+    /// The connection is lost, or cannot be made: why.
+    Away(String),
+    Message {
+        topic: String,
+        payload: Vec<u8>,
+    },
+}
+
+/// Where the broker is, and who we are to it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    host: String,
+    port: u16,
+    login: Option<(String, String)>,
+}
+
+impl Address {
+    /// `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`.
+    pub(super) fn parse(url: &str) -> Result<Self, Failure> {
+        let wrong = |why: &str| {
+            Failure::told(format!("--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost"))
+        };
+        let rest = match url.split_once("://") {
+            Some(("mqtt" | "tcp", rest)) => rest,
+            Some(("mqtts" | "ssl", _)) => return Err(wrong("TLS is not spoken")),
+            _ => return Err(wrong("no such URL")),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
+        let login = login.map(|login| {
+            let (user, password) = login.split_once(':').unwrap_or((login, ""));
+            let secret = if password.is_empty() { std::env::var("MQTT_PASSWORD").unwrap_or_default() } else { password.to_owned() };
+            (user.to_owned(), secret)
+        });
+        let (host, port) = match place.rsplit_once(':') {
+            Some((host, port)) if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) => {
+                (host, port.parse().map_err(|_| wrong("the port is no number"))?)
+            }
+            _ => (place, 1883),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || host.contains('/') {
+            return Err(wrong("no host"));
+        }
+        Ok(Self { host: host.to_owned(), port, login })
+    }
+}
+
+/// A connection that is made again and again.
+pub(super) struct Broker {
+    client: Client,
+    inbox: Receiver<FromBroker>,
+    thread: Option<JoinHandle<()>>,
+    /// Messages that found no room.
+    pub(super) dropped: u64,
+}
+
+impl Broker {
+    /// Begins to connect. `will` is published retained, with this topic, when we are gone.
+    pub(super) fn connect(address: &Address, will: (&str, &str), waker: Waker) -> Result<Self, Failure> {
+        let id = format!("netdyno-echonet-{}", std::process::id());
+        let mut options = MqttOptions::new(id, &address.host, address.port);
+        options.set_keep_alive(Duration::from_secs(15));
+        options.set_last_will(LastWill::new(will.0, will.1, QoS::AtLeastOnce, true));
+        if let Some((user, password)) = &address.login {
+            options.set_credentials(user, password);
+        }
+        let (client, connection) = Client::new(options, OUTBOX);
+        let (tell, inbox) = sync_channel(INBOX);
+        let thread = std::thread::Builder::new()
+            .name("mqtt".to_owned())
+            .spawn(move || listen(connection, &tell, &waker))?;
+        Ok(Self { client, inbox, thread: Some(thread), dropped: 0 })
+    }
+
+    /// What it said, if anything.
+    pub(super) fn next(&self) -> Option<FromBroker> {
+        match self.inbox.try_recv() {
+            Ok(message) => Some(message),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// Publishes, retained, as soon as the broker takes it. Never waits.
+    pub(super) fn publish(&mut self, topic: &str, payload: &str) {
+        if self.client.try_publish(topic, QoS::AtLeastOnce, true, payload.as_bytes()).is_err() {
+            self.dropped += 1;
+        }
+    }
+
+    pub(super) fn subscribe(&mut self, topic: &str) {
+        if self.client.try_subscribe(topic, QoS::AtLeastOnce).is_err() {
+            self.dropped += 1;
+        }
+    }
+
+    /// Sends what is left, and goes.
+    pub(super) fn close(mut self) {
+        let _ = self.client.try_disconnect();
+        let until = std::time::Instant::now() + FAREWELL;
+        let Some(thread) = self.thread.take() else { return };
+        while !thread.is_finished() && std::time::Instant::now() < until {
+            while self.next().is_some() {}
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Waker) {
+    for event in connection.iter() {
+        let (message, pause) = match event {
+            Ok(Event::Incoming(Packet::ConnAck(_))) => (FromBroker::Connected, false),
+            Ok(Event::Incoming(Packet::Publish(publish))) => {
+                (FromBroker::Message { topic: publish.topic, payload: publish.payload.to_vec() }, false)
+            }
+            Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
+            Ok(_) => continue,
+            Err(error) => (FromBroker::Away(error.to_string()), true),
+        };
+        if tell.send(message).is_err() {
+            return;
+        }
+        waker.wake();
+        if pause {
+            std::thread::sleep(RETRY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        for (url, host, port, login) in [
+            ("mqtt://localhost", "localhost", 1883, None),
+            ("mqtt://10.0.0.1:1884/", "10.0.0.1", 1884, None),
+            ("tcp://me:a:b@broker", "broker", 1883, Some(("me", "a:b"))),
+            ("mqtt://[::1]:99", "::1", 99, None),
+            ("mqtt://[::1]", "::1", 1883, None),
+        ] {
+            let login = login.map(|(user, password): (&str, &str)| (user.to_owned(), password.to_owned()));
+            assert_eq!(Address::parse(url).unwrap(), Address { host: host.to_owned(), port, login }, "{url}");
+        }
+        for wrong in ["localhost", "http://x", "mqtts://x", "mqtt://", "mqtt://x:y", "mqtt://a/b"] {
+            let told = Address::parse(wrong).unwrap_err().to_string();
+            assert!(told.contains("mqtt://localhost"), "{wrong}: {told}");
+        }
+    }
+}

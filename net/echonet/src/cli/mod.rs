@@ -1,0 +1,70 @@
+//! The tool: one file a verb.
+
+mod args;
+mod bridge;
+mod get;
+mod home_file;
+mod names;
+mod output;
+mod parse;
+mod scan;
+mod session;
+mod set;
+mod simulate;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Verb};
+use output::Printer;
+
+/// Why a verb ended early: what is told, with the cause and what helps.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Anything that has its own words.
+    #[error("{0}")]
+    Told(String),
+    #[error(transparent)]
+    Open(#[from] netdyno_echonet::Error),
+    #[error(transparent)]
+    Call(#[from] netdyno_echonet::CallError),
+    #[error("nothing more can be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Failure {
+    pub(crate) fn told(text: impl Into<String>) -> Self {
+        Self::Told(text.into())
+    }
+}
+
+/// Runs what was typed.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let printer = Printer::new(cli.output.json);
+    let result = match &cli.verb {
+        Verb::Scan { wait } => scan::run(&cli.network, &printer, *wait),
+        Verb::Get { node, object, properties } => {
+            get::run(&cli.network, &printer, node, object.as_deref(), properties)
+        }
+        Verb::Set { node, object, values } => set::run(&cli.network, &printer, node, object, values),
+        Verb::Watch { nodes, poll } => watch::run(&cli.network, &printer, nodes, *poll),
+        Verb::Simulate { file, spread } => simulate::run(&cli.network, &printer, file, *spread),
+        Verb::Bridge { mqtt, topic, discovery, poll, search } => {
+            let settings = bridge::BridgeSettings { mqtt, topic, discovery, poll: *poll, search: *search };
+            bridge::run(&cli.network, &printer, &settings)
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Whoever reads has had enough.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            anstream::eprintln!("netdyno-echonet: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Nodes, objects, properties and values as people type them.
+
+use std::net::IpAddr;
+
+use netdyno_echonet::Interface;
+use netdyno_echonet::core::{ClassCode, Eoj, Epc, NodeAddress};
+
+use super::{Failure, names};
+
+/// An address; a link-local one of IPv6 may be followed by % and its interface.
+pub(crate) fn node(text: &str) -> Result<NodeAddress, Failure> {
+    let wrong = || Failure::told(format!("{text}: a node is an address, such as 192.168.1.20 or fe80::1%eth0"));
+    let (address, scope) = text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
+    let ip: IpAddr = address.parse().map_err(|_| wrong())?;
+    let scope_id = match scope {
+        None => 0,
+        Some(scope) => match scope.parse() {
+            Ok(number) => number,
+            Err(_) => Interface::find(scope).map_err(|error| Failure::told(error.to_string()))?.index,
+        },
+    };
+    Ok(NodeAddress { scope_id, ..ip.into() })
+}
+
+/// Six digits, or the name of a class, with `:` and an instance behind it if it is not the first.
+pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
+    if let Ok(eoj) = text.parse() {
+        return Ok(eoj);
+    }
+    let (name, instance) = text.split_once(':').unwrap_or((text, "1"));
+    let class = name.parse::<ClassCode>().ok().or_else(|| names::find_class(name));
+    match (class, instance.parse()) {
+        (Some(class), Ok(instance @ 1..=0x7F)) => Ok(class.instance(instance)),
+        _ => Err(Failure::told(format!(
+            "{text}: an object is six hexadecimal digits, such as 029101, or a class and an instance, such as 0291:1"
+        ))),
+    }
+}
+
+/// Two digits, or a name that the class has.
+pub(crate) fn property(class: ClassCode, text: &str) -> Result<Epc, Failure> {
+    text.parse().ok().or_else(|| names::find_property(class, text)).ok_or_else(|| {
+        let known = names::properties(class).join(", ");
+        let hint = if known.is_empty() { String::new() } else { format!(", or one of: {known}") };
+        Failure::told(format!("{text}: a property is two hexadecimal digits, such as 80{hint}"))
+    })
+}
+
+/// `PROPERTY=VALUE`.
+pub(crate) fn assignment(class: ClassCode, text: &str) -> Result<(Epc, Vec<u8>), Failure> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| Failure::told(format!("{text}: must be PROPERTY=VALUE, such as 80=30")))?;
+    let epc = property(class, name)?;
+    Ok((epc, names::parse(class, epc, value).map_err(|why| Failure::told(format!("{text}: {why}")))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_type() {
+        assert_eq!(object("029101").unwrap(), Eoj([2, 0x91, 1]));
+        assert_eq!(object("0291:3").unwrap(), Eoj([2, 0x91, 3]));
+        for wrong in ["", "lamp of mine", "0291:0", "0291:128", "02910"] {
+            let text = object(wrong).unwrap_err().to_string();
+            assert!(text.contains("six hexadecimal digits"), "{text}");
+        }
+        assert_eq!(node("192.0.2.1").unwrap().ip.to_string(), "192.0.2.1");
+        assert_eq!(node("fe80::1%7").unwrap().scope_id, 7);
+        assert!(node("lamp").is_err());
+        let light = ClassCode(0x0291);
+        assert_eq!(assignment(light, "80=30").unwrap(), (Epc(0x80), vec![0x30]));
+        assert_eq!(assignment(light, "B0=0x40").unwrap(), (Epc(0xB0), vec![0x40]));
+        for wrong in ["80", "8=30", "80=3", "80=", "=30"] {
+            assert!(assignment(light, wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A controller for one verb, and Ctrl-C.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use netdyno_echonet::core::{
+    Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Request,
+};
+use netdyno_echonet::{Controller, Settings, Waker};
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+use super::Failure;
+
+/// Property maps tell what there is, and are not told themselves.
+pub(crate) const MAPS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::GET_MAP];
+
+/// Of one object: what is asked, or answered.
+pub(crate) struct Question {
+    pub(crate) node: NodeAddress,
+    pub(crate) eoj: Eoj,
+    pub(crate) epcs: Vec<Epc>,
+}
+
+/// Set once somebody wants the program to end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct End(Arc<AtomicBool>);
+
+impl End {
+    /// The first signal sets it and wakes, the second ends the process.
+    pub(crate) fn on_signals(&self, waker: Waker) -> Result<(), Failure> {
+        let mut signals = Signals::new(TERM_SIGNALS)?;
+        let end = self.clone();
+        let obey = move || {
+            for (count, signal) in signals.forever().enumerate() {
+                if count > 0 {
+                    std::process::exit(128 + signal);
+                }
+                end.0.store(true, Ordering::Release);
+                waker.wake();
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(obey)?;
+        Ok(())
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+pub(crate) struct Session {
+    pub(crate) controller: Controller,
+    pub(crate) end: End,
+}
+
+impl Session {
+    pub(crate) fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Failure> {
+        let (controller, end) = (Controller::open(settings, config)?, End::default());
+        end.on_signals(controller.waker())?;
+        Ok(Self { controller, end })
+    }
+
+    /// Searches for so long.
+    pub(crate) fn search(&mut self, wait: Duration) -> Result<(), Failure> {
+        self.controller.search();
+        let until = Instant::now() + wait;
+        while !self.end.is_wanted() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            self.controller.poll(Some(left))?;
+        }
+        Ok(())
+    }
+
+    /// Asks all at once, each node one thing at a time, and gives the answers in the order of the questions.
+    pub(crate) fn ask(&mut self, questions: &[Question]) -> Result<Vec<Result<Answer, AnswerError>>, Failure> {
+        let mut places = HashMap::new();
+        let mut answers: Vec<_> = questions.iter().map(|_| Err(AnswerError::Cancelled)).collect();
+        for (place, Question { node, eoj, epcs }) in questions.iter().enumerate() {
+            if !epcs.is_empty() {
+                let request = Request::Get(epcs);
+                let id = self.controller.begin(*node, *eoj, request).map_err(netdyno_echonet::CallError::from)?;
+                places.insert(id, place);
+            }
+        }
+        while !places.is_empty() && !self.end.is_wanted() {
+            if let Some(ControllerEvent::Answer { id, result, .. }) = self.controller.poll(None)?
+                && let Some(place) = places.remove(&id)
+            {
+                answers[place] = result;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The device objects that a node says it has.
+    pub(crate) fn objects(&mut self, node: NodeAddress) -> Result<Vec<Eoj>, Failure> {
+        let answer = self.controller.get(node, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST])?;
+        let list = answer.get(Epc::INSTANCE_LIST).and_then(|list| list.split_first()).map_or(&[][..], |(_, list)| list);
+        Ok(list.chunks_exact(3).map(|eoj| Eoj([eoj[0], eoj[1], eoj[2]])).collect())
+    }
+
+    /// What can be read of each object, property maps left out.
+    pub(crate) fn readable(&mut self, objects: Vec<(NodeAddress, Eoj)>) -> Result<Vec<Question>, Failure> {
+        let ask_map = |&(node, eoj): &(NodeAddress, Eoj)| Question { node, eoj, epcs: vec![Epc::GET_MAP] };
+        let questions: Vec<_> = objects.iter().map(ask_map).collect();
+        let maps = self.ask(&questions)?;
+        let questions = objects.into_iter().zip(maps).map(|((node, eoj), answer)| {
+            let map = answer.ok().and_then(|answer| map_of(&answer, Epc::GET_MAP)).unwrap_or_default();
+            Question { node, eoj, epcs: map.into_iter().filter(|epc| !MAPS.contains(epc)).collect() }
+        });
+        Ok(questions.collect())
+    }
+}
+
+/// The codes of a property map in an answer.
+pub(crate) fn map_of(answer: &Answer, epc: Epc) -> Option<Vec<Epc>> {
+    let map = netdyno_echonet::core::PropertyMap::decode(answer.get(epc)?).ok()?;
+    Some(map.iter().collect())
+}
+

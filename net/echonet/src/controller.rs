@@ -1,0 +1,244 @@
+//! A controller that the application drives by itself: the fastest face.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_echonet_core as core;
+use netdyno_echonet_core::{
+    Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestError,
+    RequestId, Source,
+};
+use netdyno_io::{Events, Poller, Waker};
+
+use crate::error::{CallError, Error};
+use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, KEPT_EVENTS, SLACK, WAIT};
+use crate::links::Links;
+use crate::settings::Settings;
+
+/// Finds nodes, asks them, hears them, on the thread that calls. No locks, no other thread, no task.
+///
+/// A call that waits for its answer ([`get`](Self::get), [`set`](Self::set), [`call`](Self::call)) costs one system call to send
+/// and one to receive. Any number of requests at once, and what nodes tell by themselves, are for [`begin`](Self::begin)
+/// and [`poll`](Self::poll).
+#[derive(Debug)]
+pub struct Controller {
+    core: core::Controller,
+    links: Links,
+    poller: Arc<Poller>,
+    ready: Events,
+    /// What happened while a call waited for its own answer.
+    kept: VecDeque<ControllerEvent>,
+    dropped: u64,
+    input: Box<[u8]>,
+    out: Box<[u8]>,
+}
+
+impl Controller {
+    /// Opens the sockets.
+    pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
+        let links = Links::open(settings, Some(WAIT))?;
+        let mut core = core::Controller::new(config)?;
+        core.set_own_addresses(links.own_addresses());
+        let poller = Arc::new(Poller::new()?);
+        for (key, socket) in (0..).zip(links.all()) {
+            poller.add(socket, key)?;
+        }
+        Ok(Self {
+            core,
+            links,
+            poller,
+            ready: Events::default(),
+            kept: VecDeque::new(),
+            dropped: 0,
+            input: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+            out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+        })
+    }
+
+    /// What is known of nodes, and what was counted.
+    pub fn core(&self) -> &core::Controller {
+        &self.core
+    }
+
+    /// The core itself. What it has to send goes out with the next [`poll`](Self::poll).
+    pub fn core_mut(&mut self) -> &mut core::Controller {
+        &mut self.core
+    }
+
+    /// Events that were dropped since too many waited for [`poll`](Self::poll).
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Ends a [`poll`](Self::poll) from another thread.
+    pub fn waker(&self) -> Waker {
+        self.poller.waker()
+    }
+
+    /// Asks all nodes who they are. [`poll`](Self::poll) gives [`Found`](ControllerEvent::Found) for each that answers.
+    pub fn search(&mut self) {
+        let now = Instant::now();
+        self.core.search(now);
+        self.flush(now);
+    }
+
+    /// Reads properties.
+    pub fn get(&mut self, node: impl Into<NodeAddress>, eoj: Eoj, epcs: &[Epc]) -> Result<Answer, CallError> {
+        self.call(node, eoj, Request::Get(epcs))
+    }
+
+    /// Writes properties, and awaits that it was done.
+    pub fn set(
+        &mut self,
+        node: impl Into<NodeAddress>,
+        eoj: Eoj,
+        properties: &[Property<'_>],
+    ) -> Result<Answer, CallError> {
+        self.call(node, eoj, Request::Set(properties))
+    }
+
+    /// Asks a node, and waits for its answer. What happens meanwhile is kept for [`poll`](Self::poll).
+    pub fn call(
+        &mut self,
+        node: impl Into<NodeAddress>,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<Answer, CallError> {
+        let id = self.begin(node, eoj, request)?;
+        loop {
+            if let Some(result) = self.answer(id) {
+                return Ok(result?);
+            }
+            self.receive_one(None)?;
+        }
+    }
+
+    /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
+    /// costs one system call. What is sent to all is heard by `poll`.
+    pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
+        let mut deadline = None;
+        loop {
+            if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
+                return Ok(Some(event));
+            }
+            // The clock is read once there is nothing to give.
+            let limit = *deadline.get_or_insert_with(|| Instant::now() + timeout);
+            if !self.receive_one(Some(limit))? && limit <= Instant::now() + SLACK {
+                return Ok(self.core.poll_event());
+            }
+        }
+    }
+
+    /// Asks a node; [`poll`](Self::poll) gives the answer.
+    pub fn begin(
+        &mut self,
+        node: impl Into<NodeAddress>,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<RequestId, RequestError> {
+        let now = Instant::now();
+        let id = self.core.request(now, node.into(), eoj, request)?;
+        self.flush(now);
+        Ok(id)
+    }
+
+    /// What happened next; waits for it, `timeout` at the most (`None`: without end). `None`: nothing in that time, or
+    /// somebody used the [`waker`](Self::waker).
+    pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<ControllerEvent>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
+                return Ok(Some(event));
+            }
+            let now = Instant::now();
+            self.flush(now);
+            let due = [deadline, self.core.next_deadline()].into_iter().flatten().min();
+            self.poller.wait(&mut self.ready, due.map(|due| due.saturating_duration_since(now)))?;
+            if self.ready.is_empty() && deadline.is_none() && due.is_none() {
+                return Ok(None);
+            }
+            self.turn();
+            if self.ready.is_empty() && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(self.core.poll_event());
+            }
+        }
+    }
+
+    /// Takes what is there, of all sockets, and lets time pass.
+    fn turn(&mut self) {
+        let ready = std::mem::take(&mut self.ready);
+        for socket in ready.iter() {
+            let number = socket.key as usize;
+            for _ in 0..DATAGRAMS_PER_TURN {
+                let Some(from) = self.links.all().nth(number) else { break };
+                // Nothing more; an error comes again, if it lasts.
+                let Ok(Some((bytes, address))) = from.receive_now(&mut self.input) else { break };
+                self.take(Instant::now(), bytes, self.links.source(number, address));
+            }
+        }
+        self.ready = ready;
+        let now = Instant::now();
+        self.pass(now);
+        self.flush(now);
+    }
+
+    /// Waits for one datagram to us alone, until `limit` or as long as a receive does; false if there was none.
+    fn receive_one(&mut self, limit: Option<Instant>) -> Result<bool, CallError> {
+        let due = self.core.next_deadline().into_iter().chain(limit).min();
+        let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
+        let received = if let [socket] = &self.links.unicast[..] {
+            // Waiting is a part of receiving, unless time is short.
+            let is_there = left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
+            let received = if is_there { socket.receive(&mut self.input) } else { Ok(None) };
+            received.map_err(|_| CallError::Closed)?.map(|received| (0, received))
+        } else {
+            self.receive_any(left)
+        };
+        let now = Instant::now();
+        if let Some((number, (bytes, address))) = received {
+            self.take(now, bytes, self.links.source(number, address));
+        }
+        self.pass(now);
+        self.flush(now);
+        Ok(received.is_some())
+    }
+
+    fn receive_any(&mut self, left: Duration) -> Option<(usize, (usize, SocketAddr))> {
+        self.poller.wait(&mut self.ready, Some(left)).ok()?;
+        let number = self.ready.iter().next()?.key as usize;
+        let received = self.links.all().nth(number)?.receive_now(&mut self.input).ok()??;
+        Some((number, received))
+    }
+
+    fn take(&mut self, now: Instant, bytes: usize, source: Source) {
+        if let Some(transmit) = self.core.handle(now, &self.input[..bytes], source, &mut self.out) {
+            self.links.send(transmit, &self.out);
+        }
+    }
+
+    fn pass(&mut self, now: Instant) {
+        if self.core.next_deadline().is_some_and(|due| due <= now) {
+            self.core.handle_timeout(now);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        while let Some(transmit) = self.core.poll_transmit(now, &mut self.out) {
+            self.links.send(transmit, &self.out);
+        }
+    }
+
+    /// The answer to this request, if it is there; other events are kept.
+    fn answer(&mut self, wanted: RequestId) -> Option<Result<Answer, AnswerError>> {
+        while let Some(event) = self.core.poll_event() {
+            match event {
+                ControllerEvent::Answer { id, result, .. } if id == wanted => return Some(result),
+                other if self.kept.len() < KEPT_EVENTS => self.kept.push_back(other),
+                _ => self.dropped += 1,
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,136 @@
+//! Events for those who listen, in bounded queues.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use crate::limits::FEED_EVENTS;
+
+/// One listener's queue.
+#[derive(Debug)]
+pub(crate) struct Feed<T> {
+    inner: Mutex<Inner<T>>,
+}
+
+#[derive(Debug)]
+struct Inner<T> {
+    events: VecDeque<T>,
+    missed: u64,
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+impl<T> Feed<T> {
+    fn new() -> Self {
+        Self { inner: Mutex::new(Inner { events: VecDeque::new(), missed: 0, is_over: false, waker: None }) }
+    }
+
+    /// The next event; `None`: there will be no more.
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut inner = self.lock();
+        match inner.events.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if inner.is_over => Poll::Ready(None),
+            None => {
+                match &mut inner.waker {
+                    Some(known) => known.clone_from(context.waker()),
+                    none => *none = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Events that were dropped since nobody took those before them.
+    pub(crate) fn missed(&self) -> u64 {
+        self.lock().missed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+        // No code that can panic runs under the lock.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Those who listen. One that is dropped is forgotten.
+#[derive(Debug)]
+pub(crate) struct Feeds<T>(Vec<Weak<Feed<T>>>);
+
+impl<T> Default for Feeds<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Clone> Feeds<T> {
+    /// One more listener, who hears all that comes from now on.
+    pub(crate) fn listen(&mut self) -> Arc<Feed<T>> {
+        self.0.retain(|feed| feed.strong_count() > 0);
+        let feed = Arc::new(Feed::new());
+        self.0.push(Arc::downgrade(&feed));
+        feed
+    }
+
+    /// Tells all; whom to wake is added to `woken`.
+    pub(crate) fn tell(&mut self, event: &T, woken: &mut Vec<Waker>) {
+        self.each(woken, |inner| {
+            if inner.events.len() < FEED_EVENTS {
+                inner.events.push_back(event.clone());
+            } else {
+                inner.missed += 1;
+            }
+        });
+    }
+
+    /// There will be no more.
+    pub(crate) fn end(&mut self, woken: &mut Vec<Waker>) {
+        self.each(woken, |inner| inner.is_over = true);
+    }
+
+    fn each(&mut self, woken: &mut Vec<Waker>, mut change: impl FnMut(&mut Inner<T>)) {
+        for feed in self.0.iter().filter_map(Weak::upgrade) {
+            let mut inner = feed.lock();
+            change(&mut inner);
+            woken.extend(inner.waker.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_that_does_not_listen_misses_what_is_too_much() {
+        let (mut feeds, mut woken) = (Feeds::default(), Vec::new());
+        let feed = feeds.listen();
+        for event in 0..FEED_EVENTS + 3 {
+            feeds.tell(&event, &mut woken);
+        }
+        feeds.end(&mut woken);
+        assert_eq!(feed.missed(), 3);
+        let mut context = Context::from_waker(Waker::noop());
+        for event in 0..FEED_EVENTS {
+            assert_eq!(feed.poll(&mut context), Poll::Ready(Some(event)));
+        }
+        assert_eq!(feed.poll(&mut context), Poll::Ready(None));
+    }
+
+    #[test]
+    fn each_listener_hears_what_comes_while_it_is_there() {
+        let (mut feeds, mut woken) = (Feeds::default(), Vec::new());
+        let early = feeds.listen();
+        feeds.tell(&1, &mut woken);
+        let late = feeds.listen();
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(late.poll(&mut context), Poll::Pending);
+        feeds.tell(&2, &mut woken);
+        assert_eq!(woken.len(), 1, "who waits is woken");
+        assert_eq!(early.poll(&mut context), Poll::Ready(Some(1)));
+        assert_eq!(early.poll(&mut context), Poll::Ready(Some(2)));
+        assert_eq!(late.poll(&mut context), Poll::Ready(Some(2)));
+        drop(late);
+        feeds.listen();
+        assert_eq!(feeds.0.iter().filter(|feed| feed.strong_count() > 0).count(), 1);
+    }
+}

@@ -1,0 +1,335 @@
+//! A virtual home: one node or thousands in one process, each with an address of its own, driven by the application.
+
+mod queue;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use netdyno_echonet_core::{
+    Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source, Transmit,
+};
+use netdyno_io::{DatagramSocket, Events, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
+
+use crate::error::Error;
+use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, HOME_NODES_MAX};
+use crate::links::{groups, interfaces, options, probe, unicast_addresses};
+use crate::settings::Settings;
+use queue::Queue;
+
+pub use queue::Spread;
+
+/// What happened at a node of a home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeEvent {
+    /// The node's number, in the order in which they were given.
+    pub node: usize,
+    /// What happened.
+    pub event: DeviceEvent,
+}
+
+/// Nodes that others read, write and hear, driven by the thread that calls [`poll`](Self::poll). One socket serves all
+/// addresses.
+///
+/// When all are asked at once, as by a search, their answers are spread over a short time ([`Spread`]), since nobody's
+/// buffers hold thousands of datagrams.
+#[derive(Debug)]
+pub struct Home {
+    nodes: Vec<Place>,
+    by_address: HashMap<IpAddr, usize>,
+    /// The node that has whatever is sent to none of the addresses.
+    anywhere: Option<usize>,
+    sockets: Sockets,
+    queue: Queue,
+    /// Nodes that wait for a time.
+    timed: Vec<usize>,
+    /// Away while it is looked through.
+    batch: Option<ReceiveBatch>,
+    out: Box<[u8]>,
+    /// Nodes whose events have not been given.
+    eventful: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Place {
+    device: Device,
+    /// Where it sends from; `None`: whatever the system chooses.
+    address: Option<IpAddr>,
+}
+
+#[derive(Debug)]
+struct Sockets {
+    unicast: Vec<UdpSocket>,
+    groups: Vec<DatagramSocket>,
+    poller: Poller,
+    ready: Events,
+}
+
+impl Home {
+    /// Opens the sockets, for these nodes, and has them announce themselves. A node without an address has all that is sent
+    /// to no other's: there can be one such. Addresses must be this machine's own (those of 127.0.0.0/8 are).
+    pub fn open(
+        settings: &Settings,
+        nodes: Vec<(Option<IpAddr>, Description)>,
+        spread: Spread,
+    ) -> Result<Self, Error> {
+        let mut home = Self {
+            nodes: Vec::with_capacity(nodes.len()),
+            by_address: HashMap::with_capacity(nodes.len()),
+            anywhere: None,
+            sockets: Sockets::open(settings)?,
+            queue: Queue::new(spread, nodes.len()),
+            timed: Vec::new(),
+            batch: Some(ReceiveBatch::new(32)),
+            out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+            eventful: Vec::new(),
+        };
+        for (address, description) in nodes.into_iter().take(HOME_NODES_MAX) {
+            let number = home.nodes.len();
+            let is_new = match address {
+                Some(address) => home.by_address.insert(address, number).is_none(),
+                None => home.anywhere.replace(number).is_none(),
+            };
+            if !is_new {
+                let what = address.map_or("no address".to_owned(), |address| format!("the address {address}"));
+                let text = format!("two nodes have {what}: give each an address of its own");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
+            }
+            home.nodes.push(Place { device: Device::new(&description)?, address });
+        }
+        let now = Instant::now();
+        for number in 0..home.nodes.len() {
+            home.nodes[number].device.announce();
+            home.flush(now, number);
+        }
+        Ok(home)
+    }
+
+    /// Nodes that there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A node.
+    pub fn node(&self, number: usize) -> Option<&Device> {
+        self.nodes.get(number).map(|place| &place.device)
+    }
+
+    /// Does something with a node, such as giving a property a value, and sends what comes of it.
+    pub fn with<T>(&mut self, number: usize, act: impl FnOnce(&mut Device) -> T) -> Option<T> {
+        let result = act(&mut self.nodes.get_mut(number)?.device);
+        self.after(Instant::now(), number);
+        Some(result)
+    }
+
+    /// Ends a [`poll`](Self::poll) from another thread.
+    pub fn waker(&self) -> Waker {
+        self.sockets.poller.waker()
+    }
+
+    /// SO_RCVBUF of the socket that all nodes share.
+    pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        self.sockets.unicast[0].receive_buffer_bytes()
+    }
+
+    /// What happened next; serves all nodes until then, for `timeout` at the most (`None`: without end). `None`: nothing that the
+    /// application need know in that time, or somebody used the [`waker`](Self::waker).
+    pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<HomeEvent>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if let Some(event) = self.next_event() {
+                return Ok(Some(event));
+            }
+            let now = Instant::now();
+            self.send_due(now);
+            let timed = self.timed.iter().filter_map(|&number| self.nodes[number].device.next_deadline()).min();
+            let own = [self.queue.due(), timed].into_iter().flatten().min();
+            let due = own.into_iter().chain(deadline).min();
+            let left = due.map(|due| due.saturating_duration_since(now));
+            self.sockets.poller.wait(&mut self.sockets.ready, left)?;
+            let was_woken = self.sockets.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
+            self.receive();
+            self.pass(Instant::now());
+            if was_woken || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(self.next_event());
+            }
+        }
+    }
+
+    fn next_event(&mut self) -> Option<HomeEvent> {
+        while let Some(&node) = self.eventful.last() {
+            if let Some(event) = self.nodes[node].device.poll_event() {
+                return Some(HomeEvent { node, event });
+            }
+            self.eventful.pop();
+        }
+        None
+    }
+
+    /// Takes what has come to any socket.
+    fn receive(&mut self) {
+        let ready = std::mem::take(&mut self.sockets.ready);
+        for socket in ready.iter() {
+            let number = socket.key as usize;
+            if let Some(socket) = number.checked_sub(self.sockets.unicast.len()) {
+                self.receive_group(socket);
+            } else {
+                self.receive_unicast(number);
+            }
+        }
+        self.sockets.ready = ready;
+    }
+
+    fn receive_unicast(&mut self, socket: usize) {
+        let Some(mut batch) = self.batch.take() else { return };
+        // Errors come again, if they last.
+        if self.sockets.unicast[socket].receive(&mut batch).is_ok() {
+            let now = Instant::now();
+            for received in batch.iter() {
+                let Some(node) = self.by_address.get(&received.local.ip()).copied().or(self.anywhere) else {
+                    continue;
+                };
+                for datagram in received.datagrams.chunks(received.segment_bytes) {
+                    self.take(now, node, datagram, Source::unicast(received.remote));
+                }
+            }
+        }
+        self.batch = Some(batch);
+    }
+
+    /// Each node hears what is sent to all.
+    fn receive_group(&mut self, socket: usize) {
+        let mut buffer = [0; 2048];
+        for _ in 0..DATAGRAMS_PER_TURN {
+            let Ok(Some((bytes, sender))) = self.sockets.groups[socket].receive(&mut buffer) else { break };
+            let now = Instant::now();
+            for node in 0..self.nodes.len() {
+                // It has no answer for itself.
+                if self.nodes[node].address != Some(sender.ip()) {
+                    self.take(now, node, &buffer[..bytes], Source::multicast(sender));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
+        let Place { device, address } = &mut self.nodes[node];
+        if let Some(transmit) = device.handle(now, datagram, source, &mut self.out) {
+            let datagram = &self.out[..transmit.bytes];
+            if source.multicast {
+                self.queue.push(now, *address, transmit.to, datagram);
+            } else {
+                self.sockets.send(*address, transmit.to, datagram);
+            }
+        }
+        self.after(now, node);
+    }
+
+    fn after(&mut self, now: Instant, node: usize) {
+        self.flush(now, node);
+        if self.nodes[node].device.next_deadline().is_some() && !self.timed.contains(&node) {
+            self.timed.push(node);
+        }
+        // Asking for the event is what tells whether there is one; most often there is none.
+        if self.eventful.last() != Some(&node) {
+            self.eventful.push(node);
+        }
+    }
+
+    fn flush(&mut self, now: Instant, node: usize) {
+        let Place { device, address } = &mut self.nodes[node];
+        while let Some(Transmit { to, bytes }) = device.poll_transmit(now, &mut self.out) {
+            self.queue.push(now, *address, to, &self.out[..bytes]);
+        }
+    }
+
+    /// Sends what has waited for its time.
+    fn send_due(&mut self, now: Instant) {
+        while let Some(waiting) = self.queue.pop(now) {
+            self.sockets.send(waiting.from, waiting.to, &waiting.datagram);
+        }
+    }
+
+    /// Lets time pass for those that wait for it.
+    fn pass(&mut self, now: Instant) {
+        let timed = std::mem::take(&mut self.timed);
+        for node in timed {
+            if self.nodes[node].device.next_deadline().is_some_and(|due| due <= now) {
+                self.nodes[node].device.handle_timeout(now);
+                self.after(now, node);
+            } else if self.nodes[node].device.next_deadline().is_some() {
+                self.timed.push(node);
+            }
+        }
+    }
+}
+
+impl Sockets {
+    fn open(settings: &Settings) -> Result<Self, Error> {
+        if !settings.share_port {
+            probe(settings)?;
+        }
+        let interfaces = interfaces(settings)?;
+        let mut asked = SocketOptions::default();
+        asked.receive_buffer_bytes = settings.receive_buffer_bytes;
+        (asked.reuse_address, asked.only_unicast) = (true, true);
+        let mut sockets = Self {
+            unicast: Vec::new(),
+            groups: Vec::new(),
+            poller: Poller::new()?,
+            ready: Events::default(),
+        };
+        for address in unicast_addresses(settings) {
+            let address = SocketAddr::new(address, PORT);
+            let socket = UdpSocket::bind(address, &asked).map_err(|error| Error::bind(address, error))?;
+            if let Some(first) = interfaces.first() {
+                socket.set_multicast_interface(first)?;
+            }
+            sockets.unicast.push(socket);
+        }
+        for interface in &interfaces {
+            for group in groups(settings) {
+                let has_address = if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
+                if has_address {
+                    let to = SocketAddr::new(group, PORT);
+                    let socket = DatagramSocket::join(to, interface, &options(settings, None))
+                        .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
+                    sockets.groups.push(socket);
+                }
+            }
+        }
+        if sockets.groups.is_empty() {
+            return Err(Error::no_interface(&interfaces));
+        }
+        for (key, socket) in (0..).zip(&sockets.unicast) {
+            sockets.poller.add(socket, key)?;
+        }
+        for (key, socket) in (sockets.unicast.len() as u32..).zip(&sockets.groups) {
+            sockets.poller.add(socket, key)?;
+        }
+        Ok(sockets)
+    }
+
+    /// A datagram that could not be sent is one that was lost.
+    fn send(&self, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+        for socket in &self.unicast {
+            let is_v4 = socket.local_address().is_ipv4();
+            let remote = match to {
+                Destination::Node(node) => node.socket_address(),
+                Destination::Multicast if is_v4 => SocketAddr::new(MULTICAST_V4.into(), PORT),
+                Destination::Multicast => SocketAddr::new(MULTICAST_V6.into(), PORT),
+            };
+            let is_of_family = from.is_none_or(|from| from.is_ipv4() == is_v4);
+            if remote.is_ipv4() == is_v4 && is_of_family {
+                let local = SocketAddr::new(from.unwrap_or(socket.local_address().ip()), PORT);
+                socket.send(local, remote, datagram, datagram.len());
+            }
+        }
+    }
+}

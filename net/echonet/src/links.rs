@@ -1,0 +1,191 @@
+//! The sockets of a controller or a device: one for each IP version, and one for the group on each interface.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use netdyno_echonet_core::{Destination, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source, Transmit};
+use netdyno_io::{DatagramOptions, DatagramSocket, Interface};
+
+use crate::error::Error;
+use crate::limits::INTERFACES_MAX;
+use crate::settings::Settings;
+
+/// Sockets that are bound and joined.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// What is sent to an address of ours: at least one.
+    pub(crate) unicast: Vec<DatagramSocket>,
+    /// What is sent to all, an interface each.
+    pub(crate) groups: Vec<DatagramSocket>,
+    /// The interface of link-local addresses that come without one.
+    scope: u32,
+    own: Vec<NodeAddress>,
+    /// Whether what is sent to all leaves from the one address.
+    from_one: bool,
+}
+
+impl Links {
+    /// Opens them. `wait`: how long a receive waits; `None`: not at all.
+    pub(crate) fn open(settings: &Settings, wait: Option<Duration>) -> Result<Self, Error> {
+        let interfaces = interfaces(settings)?;
+        if !settings.share_port && settings.address.is_none() {
+            probe(settings)?;
+        }
+        let options = options(settings, wait);
+        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0, own: Vec::new(), from_one: settings.address.is_some() };
+        for address in unicast_addresses(settings) {
+            let address = SocketAddr::new(address, PORT);
+            let socket = DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
+            if let (Some(_), Some(first)) = (settings.address, interfaces.first()) {
+                socket.set_multicast_interface(first, &options)?;
+            }
+            links.unicast.push(socket);
+        }
+        for interface in &interfaces {
+            for group in groups(settings) {
+                let has_address = if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
+                if !has_address {
+                    continue;
+                }
+                if group.is_ipv6() && links.scope == 0 {
+                    links.scope = interface.index;
+                }
+                let socket = DatagramSocket::join(SocketAddr::new(group, PORT), interface, &options)
+                    .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
+                links.groups.push(socket);
+            }
+        }
+        links.own = match settings.address {
+            Some(address) => vec![address.into()],
+            None => interfaces.iter().flat_map(own_addresses).collect(),
+        };
+        if links.groups.is_empty() {
+            return Err(Error::no_interface(&interfaces));
+        }
+        Ok(links)
+    }
+
+    /// Sends what stands at the start of `buffer`. A datagram that could not be sent is one that was lost.
+    pub(crate) fn send(&self, transmit: Transmit, buffer: &[u8]) {
+        let datagram = &buffer[..transmit.bytes];
+        match transmit.to {
+            Destination::Multicast if self.from_one => {
+                for (from, to) in self.unicast.iter().zip(&self.groups) {
+                    let _ = from.send(to.local_address(), datagram);
+                }
+            }
+            Destination::Multicast => {
+                for socket in &self.groups {
+                    let _ = socket.send(socket.local_address(), datagram);
+                }
+            }
+            Destination::Node(node) => {
+                let of_family = |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
+                if let Some(socket) = self.unicast.iter().find(of_family) {
+                    let _ = socket.send(self.destination(node), datagram);
+                }
+            }
+        }
+    }
+
+    /// Who sent a datagram that the socket of this number took.
+    pub(crate) fn source(&self, number: usize, address: SocketAddr) -> Source {
+        let multicast = number >= self.unicast.len();
+        Source { address: address.into(), multicast }
+    }
+
+    /// What our own datagrams come from when they are heard here too.
+    pub(crate) fn own_addresses(&self) -> Vec<NodeAddress> {
+        self.own.clone()
+    }
+
+    /// All sockets, those for unicast first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &DatagramSocket> {
+        self.unicast.iter().chain(&self.groups)
+    }
+
+    /// Where a node listens. A link-local address that was typed without an interface is one of the first.
+    fn destination(&self, node: NodeAddress) -> SocketAddr {
+        match node.ip {
+            IpAddr::V6(v6) if node.scope_id == 0 && v6.is_unicast_link_local() => {
+                NodeAddress { scope_id: self.scope, ..node }.socket_address()
+            }
+            _ => node.socket_address(),
+        }
+    }
+}
+
+fn own_addresses(interface: &Interface) -> impl Iterator<Item = NodeAddress> {
+    let v6 = interface.v6.map(|ip| {
+        let scope_id = if ip.is_unicast_link_local() { interface.index } else { 0 };
+        NodeAddress { ip: ip.into(), scope_id }
+    });
+    interface.v4.map(|ip| NodeAddress::from(IpAddr::V4(ip))).into_iter().chain(v6)
+}
+
+/// What the kernel is asked for.
+pub(crate) fn options(settings: &Settings, wait: Option<Duration>) -> DatagramOptions {
+    let mut options = DatagramOptions::default();
+    options.receive_buffer_bytes = settings.receive_buffer_bytes;
+    // The sockets of one program share the port too.
+    options.reuse_address = true;
+    options.multicast_loop = settings.multicast_loop;
+    options.wait = wait;
+    options
+}
+
+/// The addresses that unicast sockets are bound to.
+pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
+    match settings.address {
+        Some(address) => vec![address],
+        None => {
+            let v4 = settings.family.has_v4().then_some(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+            let v6 = settings.family.has_v6().then_some(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+            v4.into_iter().chain(v6).collect()
+        }
+    }
+}
+
+/// The groups to join.
+pub(crate) fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
+    let has = |is_v4: bool| match settings.address {
+        Some(address) => address.is_ipv4() == is_v4,
+        None => if is_v4 { settings.family.has_v4() } else { settings.family.has_v6() },
+    };
+    let v4 = has(true).then_some(IpAddr::V4(MULTICAST_V4));
+    v4.into_iter().chain(has(false).then_some(IpAddr::V6(MULTICAST_V6)))
+}
+
+/// Those that are asked for, or all that carry multicast; loopback where there is no other.
+pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
+    let mut found = if settings.interfaces.is_empty() {
+        let all = Interface::list()?;
+        let usable = |one: &&Interface| {
+            let v4 = settings.family.has_v4() && one.v4.is_some();
+            one.is_multicast && !one.is_loopback && (v4 || settings.family.has_v6() && one.v6.is_some())
+        };
+        let real: Vec<_> = all.iter().filter(usable).cloned().collect();
+        if real.is_empty() { all.into_iter().filter(|one| one.is_loopback).collect() } else { real }
+    } else {
+        let found: io::Result<_> = settings.interfaces.iter().map(|name| Interface::find(name)).collect();
+        found.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Error::Interface(source.to_string()),
+            _ => Error::Io(source),
+        })?
+    };
+    found.dedup_by_key(|one: &mut Interface| one.index);
+    found.truncate(INTERFACES_MAX);
+    Ok(found)
+}
+
+/// Whether another program has the port already: sockets that share it would not say so, and take each other's datagrams.
+pub(crate) fn probe(settings: &Settings) -> Result<(), Error> {
+    for address in unicast_addresses(settings) {
+        let address = SocketAddr::new(address, PORT);
+        let mut options = DatagramOptions::default();
+        (options.receive_buffer_bytes, options.send_buffer_bytes) = (1 << 12, 1 << 12);
+        DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Controllers and devices whose calls are awaited, for Tokio (feature `tokio`, on Linux). The names are those of
+//! [`blocking`](crate::blocking).
+//!
+//! A task of the runtime receives. Any runtime will do to await the handles. Dropping the future of a request gives it up.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_echonet_core as core;
+use netdyno_echonet_core::{
+    Answer, ControllerConfig, ControllerEvent, ControllerStats, Decision, Description, DeviceEvent,
+    DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, RequestId,
+    SetError, WriteId,
+};
+use netdyno_io::tokio::AsyncPoller;
+use netdyno_io::{Events as Ready, Poller};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::blocking::{controller, device};
+use crate::error::{CallError, Error};
+use crate::face::controller::{Hub, Kick};
+use crate::face::device::Hub as DeviceHub;
+use crate::face::{EndOnDrop, Feed, Receiver, drain};
+use crate::limits::WAIT;
+use crate::links::Links;
+use crate::settings::Settings;
+
+/// Finds nodes, asks them, hears them.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    driver: Arc<Driver<Hub>>,
+}
+
+impl Controller {
+    /// Opens the sockets and starts the task, on the runtime that this is called in. It needs its I/O and time drivers.
+    pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
+        let mut core = core::Controller::new(config)?;
+        let make = |links: Links, kick| {
+            core.set_own_addresses(links.own_addresses());
+            Hub::new(core, links, kick)
+        };
+        Ok(Self { driver: Driver::start(settings, make)? })
+    }
+
+    /// Asks a node, and awaits its answer.
+    pub async fn request(
+        &self,
+        node: impl Into<NodeAddress>,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<Answer, CallError> {
+        let hub = &self.driver.hub;
+        let call = Call { hub, id: hub.begin(node.into(), eoj, request)? };
+        std::future::poll_fn(|context| hub.poll_answer(call.id, context)).await
+    }
+
+    /// Searches, waits for so long, and gives all nodes that were heard by then.
+    pub async fn find(&self, timeout: Duration) -> Result<Vec<(NodeAddress, Node)>, Error> {
+        self.search();
+        tokio::time::sleep(timeout).await;
+        Ok(self.nodes())
+    }
+
+    controller!(async);
+}
+
+/// Gives the request up when it is dropped.
+struct Call<'a> {
+    hub: &'a Hub,
+    id: RequestId,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.hub.forget(self.id);
+    }
+}
+
+/// What nodes tell, and which are found and lost. 65,536 events may wait to be taken.
+#[derive(Debug)]
+pub struct Updates {
+    feed: Arc<Feed<ControllerEvent>>,
+}
+
+impl Updates {
+    /// Awaits the next event; `None`: there will be no more. Dropping the future loses none.
+    pub async fn recv(&self) -> Option<ControllerEvent> {
+        std::future::poll_fn(|context| self.feed.poll(context)).await
+    }
+
+    /// Events that were dropped since too many waited.
+    pub fn missed(&self) -> u64 {
+        self.feed.missed()
+    }
+}
+
+/// What a device is told by others. 65,536 events may wait to be taken.
+#[derive(Debug)]
+pub struct Events {
+    feed: Arc<Feed<DeviceEvent>>,
+}
+
+impl Events {
+    /// Awaits the next event; `None`: there will be no more. Dropping the future loses none.
+    pub async fn recv(&self) -> Option<DeviceEvent> {
+        std::future::poll_fn(|context| self.feed.poll(context)).await
+    }
+
+    /// Events that were dropped since too many waited.
+    pub fn missed(&self) -> u64 {
+        self.feed.missed()
+    }
+}
+
+/// A node that others read, write and hear.
+#[derive(Debug, Clone)]
+pub struct Device {
+    driver: Arc<Driver<DeviceHub>>,
+}
+
+impl Device {
+    /// Opens the sockets, starts the task, and announces the node to all.
+    pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
+        let core = core::Device::new(&description)?;
+        let device = Self { driver: Driver::start(settings, |links, kick| DeviceHub::new(core, links, kick))? };
+        device.announce();
+        Ok(device)
+    }
+
+    /// Hears what others write, from now on.
+    pub fn events(&self) -> Result<Events, Error> {
+        Ok(Events { feed: self.driver.hub.listen()? })
+    }
+
+    device!();
+}
+
+/// A hub and the task that turns it. Dropping it ends both.
+#[derive(Debug)]
+struct Driver<R: Receiver> {
+    hub: Arc<R>,
+    task: AbortHandle,
+}
+
+impl<R: Receiver + 'static> Driver<R> {
+    fn start(settings: &Settings, make: impl FnOnce(Links, Kick) -> R) -> Result<Arc<Self>, Error> {
+        let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        let links = Links::open(settings, None)?;
+        let poller = Arc::new(Poller::new()?);
+        for (key, socket) in (0..).zip(links.all()) {
+            poller.add(socket, key)?;
+        }
+        let notify = Arc::new(Notify::new());
+        let kick = notify.clone();
+        let hub = Arc::new(make(links, Box::new(move || kick.notify_one())));
+        let poller = AsyncPoller::new(poller)?;
+        let end = EndOnDrop(hub.clone());
+        let task = runtime.spawn(async move {
+            // Nobody is left to tell of an error; who waits is told that it is over.
+            let _ = drive(&*end.0, &poller, &notify).await;
+        });
+        Ok(Arc::new(Self { hub, task: task.abort_handle() }))
+    }
+}
+
+impl<R: Receiver> Drop for Driver<R> {
+    fn drop(&mut self) {
+        self.hub.end();
+        self.task.abort();
+    }
+}
+
+/// Receives until it is over, or the system fails.
+async fn drive(hub: &impl Receiver, poller: &AsyncPoller, notify: &Notify) -> io::Result<()> {
+    let mut ready = Ready::default();
+    while !hub.is_over() {
+        let until = tokio::time::Instant::from_std(Instant::now() + hub.rest(WAIT));
+        ready.clear();
+        tokio::select! {
+            found = poller.wait(&mut ready) => found?,
+            () = notify.notified() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+        for socket in ready.iter() {
+            let number = socket.key as usize;
+            hub.with_lead(&mut |buffer| drain(hub, number, buffer));
+        }
+        hub.tick();
+    }
+    Ok(())
+}

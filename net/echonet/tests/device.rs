@@ -1,0 +1,175 @@
+//! Devices, asked by a plain socket.
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use netdyno_echonet::blocking::Device;
+use netdyno_echonet::core::{Epc, Eoj};
+use netdyno_echonet::{Error, Home, Settings, Spread};
+use support::{LIGHT, alone, alone_with, at, light, light_of};
+
+/// Port 3610 of one address of loopback.
+fn plain(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind((address.parse::<Ipv4Addr>().unwrap(), 3610)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket
+}
+
+fn ask(socket: &UdpSocket, node: &str, frame: &[u8]) -> Vec<u8> {
+    socket.send_to(frame, (node.parse::<Ipv4Addr>().unwrap(), 3610)).unwrap();
+    let mut answer = [0; 1500];
+    let (bytes, from) = socket.recv_from(&mut answer).unwrap();
+    assert_eq!(from, SocketAddr::new(node.parse().unwrap(), 3610));
+    answer[..bytes].to_vec()
+}
+
+const GET_80: &[u8] = b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00";
+const GOT_80: &[u8] = b"\x10\x81\x12\x34\x02\x91\x01\x05\xFF\x01\x72\x01\x80\x01\x30";
+
+#[test]
+fn a_device_answers_tells_and_ends() {
+    alone("a_device_answers_tells_and_ends", || {
+        let device = Device::open(&at("127.0.0.1"), light()).unwrap();
+        let events = device.events().unwrap();
+        let socket = plain("127.0.0.2");
+        assert_eq!(ask(&socket, "127.0.0.1", GET_80), GOT_80);
+
+        // SetC of 80 to off.
+        let set = b"\x10\x81\x00\x02\x05\xFF\x01\x02\x91\x01\x61\x01\x80\x01\x31";
+        assert_eq!(ask(&socket, "127.0.0.1", set)[10], 0x71);
+        assert!(events.recv().is_some());
+        assert_eq!(device.get(LIGHT, Epc(0x80)), Some(vec![0x31]));
+        assert!(device.set(LIGHT, Epc(0xB0), &[1, 2]).is_err(), "of another length");
+
+        let other = device.clone();
+        let waiting = std::thread::spawn(move || events.recv());
+        other.close();
+        assert_eq!(waiting.join().unwrap(), None);
+        assert!(matches!(device.events(), Err(Error::Closed)));
+        drop((device, other));
+        // The port is free again.
+        drop(plain("127.0.0.1"));
+    });
+}
+
+#[test]
+fn nonsense_costs_no_answer() {
+    alone("nonsense_costs_no_answer", || {
+        let device = Device::open(&at("127.0.0.1"), light()).unwrap();
+        let socket = plain("127.0.0.2");
+        let mut random = 1_u32;
+        for round in 0..200 {
+            for _ in 0..20 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let bytes = (random >> 8) as usize % 40;
+                let mut frame = GET_80.repeat(3)[..bytes].to_vec();
+                for byte in &mut frame {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    if random >> 30 == 0 {
+                        *byte = (random >> 16) as u8;
+                    }
+                }
+                // Not the header of a request that may be answered.
+                if let Some(first) = frame.first_mut() {
+                    *first = 0x11;
+                }
+                socket.send_to(&frame, "127.0.0.1:3610").unwrap();
+            }
+            assert_eq!(ask(&socket, "127.0.0.1", GET_80), GOT_80, "round {round}");
+        }
+        assert!(device.stats().malformed > 3000, "{:?}", device.stats());
+    });
+}
+
+#[test]
+fn a_group_is_heard_on_the_interface_that_was_chosen_and_once() {
+    let name = "a_group_is_heard_on_the_interface_that_was_chosen_and_once";
+    let setup = "ip link add a0 type veth peer name a1 && ip link add b0 type veth peer name b1 && \
+        for link in a0 a1 b0 b1; do ip link set $link up; done && \
+        ip addr add 198.18.1.1/24 dev a0 && ip addr add 198.18.2.1/24 dev b0";
+    alone_with(name, setup, || {
+        let settings = Settings::on("a0");
+        let device = Device::open(&settings, light()).unwrap();
+        let before = device.stats().requests;
+        // Two more that hear all interfaces, as addresses of their own.
+        let group: SocketAddr = "224.0.23.0:3610".parse().unwrap();
+        for (interface, heard) in [("198.18.1.1", true), ("198.18.2.1", false)] {
+            let before = device.stats().requests;
+            let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+            let address = interface.parse().unwrap();
+            netdyno_io_multicast_if(&socket, address);
+            let search = b"\x10\x81\x00\x01\x05\xFF\x01\x0E\xF0\x01\x62\x01\xD6\x00";
+            socket.send_to(search, group).unwrap();
+            if heard {
+                support::until("a request", || device.stats().requests > before);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(device.stats().requests, before + u64::from(heard), "{interface}");
+        }
+        assert_eq!(device.stats().requests, before + 1);
+    });
+}
+
+/// IP_MULTICAST_IF by socket2, which the standard library has not.
+fn netdyno_io_multicast_if(socket: &UdpSocket, address: Ipv4Addr) {
+    socket2::SockRef::from(socket).set_multicast_if_v4(&address).unwrap();
+}
+
+#[test]
+fn two_programs_on_one_port_are_told_of_it() {
+    alone("two_programs_on_one_port_are_told_of_it", || {
+        let mut settings = Settings::on("lo");
+        let _first = Device::open(&settings, light()).unwrap();
+        let error = Device::open(&settings, light()).unwrap_err().to_string();
+        assert!(error.contains("3610") && error.contains("another program"), "{error}");
+        settings.share_port = true;
+        drop(Device::open(&settings, light()).unwrap());
+        for wrong in ["nothing0", "192.0.2.1"] {
+            let error = Device::open(&Settings::on(wrong), light()).unwrap_err().to_string();
+            assert!(error.contains(wrong) && error.contains("lo (127.0.0.1)"), "{error}");
+        }
+        let error = Device::open(&at("192.0.2.1"), light()).unwrap_err().to_string();
+        assert!(error.contains("an address of this machine"), "{error}");
+    });
+}
+
+#[test]
+fn each_node_of_a_home_answers_from_its_own_address() {
+    alone("each_node_of_a_home_answers_from_its_own_address", || {
+        let nodes = (0..20_u8).map(|n| (Some(Ipv4Addr::new(127, 1, 0, n + 1).into()), light_of(n.into())));
+        let mut home = Home::open(&Settings::on("lo"), nodes.collect(), Spread::default()).unwrap();
+        home.with(3, |device| device.set(LIGHT, Epc(0x80), &[0x31])).unwrap().unwrap();
+        let waker = home.waker();
+        let served = std::thread::spawn(move || {
+            while home.poll(None).unwrap().is_some() {}
+            home
+        });
+        // One that is bound more closely than the home has what is for it.
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        socket.set_reuse_address(true).unwrap();
+        socket.bind(&"127.0.0.1:3610".parse::<SocketAddr>().unwrap().into()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let socket: UdpSocket = socket.into();
+        for n in 0..20 {
+            let answer = ask(&socket, &format!("127.1.0.{}", n + 1), GET_80);
+            assert_eq!(answer[..14], GOT_80[..14]);
+            assert_eq!(answer[14], if n == 3 { 0x31 } else { 0x30 });
+        }
+        socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+        let search = b"\x10\x81\x00\x01\x05\xFF\x01\x0E\xF0\x01\x62\x01\xD6\x00";
+        socket.send_to(search, "224.0.23.0:3610").unwrap();
+        let mut heard = std::collections::BTreeSet::new();
+        while heard.len() < 20 {
+            let mut answer = [0; 100];
+            let (bytes, from) = socket.recv_from(&mut answer).unwrap();
+            assert_eq!(answer[10..bytes], [0x72, 1, 0xD6, 4, 1, 2, 0x91, 1]);
+            assert!(heard.insert(from), "{from} twice");
+        }
+        waker.wake();
+        let home = served.join().unwrap();
+        assert_eq!(home.len(), 20);
+        assert!(home.node(0).unwrap().get(Eoj::NODE_PROFILE, Epc(0xD6)).is_some());
+    });
+}
