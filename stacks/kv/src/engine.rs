@@ -32,7 +32,7 @@ use crate::world::{Pause, Totals, World};
 pub struct Engine {
     pub(crate) keys: Keyspace,
     pub(crate) world: World,
-    commands: Commands,
+    pub(crate) commands: Commands,
 }
 
 impl Engine {

@@ -190,6 +190,18 @@ impl<V: Content> Entry<V> {
         }
     }
 
+    /// Sets the string where key and value stand in the entry itself, before and after: that has no deadline, and nothing on the
+    /// heap.
+    #[inline]
+    pub(crate) fn overwrite_short(&mut self, value: &[u8]) -> bool {
+        let Body::Inline { value_len, bytes } = &mut self.body else { return false };
+        let start = usize::from(self.key_len);
+        let Some(room) = bytes.get_mut(start..start + value.len()) else { return false };
+        room.copy_from_slice(value);
+        *value_len = value.len() as u8;
+        true
+    }
+
     /// Whatever the value was, it is this string now. The deadline stays.
     pub(crate) fn set_string(&mut self, value: &[u8]) {
         match &mut self.body {

@@ -296,6 +296,12 @@ impl Keyspace {
             database.table.insert(entry);
             return self.event(Class::NEW, "new", key);
         };
+        if !matches!(deadline, Deadline::At(_)) {
+            let entry = database.table.at_mut(position);
+            if entry.overwrite_short(value) {
+                return policy.used(entry, now, &mut self.random);
+            }
+        }
         let old = database.table.at(position).deadline();
         // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
         let new = match deadline {
@@ -374,22 +380,6 @@ impl Keyspace {
         database.table.change(position, |entry| entry.set_deadline(deadline));
         database.move_deadline(old, deadline, hash);
         true
-    }
-
-    /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
-    pub(crate) fn changed(&mut self, key: &[u8]) {
-        self.dirty += 1;
-        self.watch.touch(self.db, key);
-    }
-
-    /// A key has something now that blocked sessions may wait for.
-    pub(crate) fn signal(&mut self, key: &[u8]) {
-        if !self.awaited.is_empty() {
-            let key: (usize, Box<[u8]>) = (self.db, key.into());
-            if self.awaited.contains_key(&key) {
-                self.ready.push(key);
-            }
-        }
     }
 
     /// Removes a key whose time is over.
