@@ -126,14 +126,17 @@ impl<V: Content> Entry<V> {
         entry
     }
 
+    #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         matches!(self.body, Body::Vacant)
     }
 
+    #[inline]
     pub(crate) fn hash(&self) -> u32 {
         self.hash
     }
 
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         match &self.body {
             Body::Vacant => &[],
@@ -147,6 +150,7 @@ impl<V: Content> Entry<V> {
     }
 
     /// The value, if it is a string.
+    #[inline]
     pub(crate) fn string(&self) -> Option<&[u8]> {
         match &self.body {
             Body::Vacant => None,
@@ -249,6 +253,7 @@ impl<V: Content> Entry<V> {
         self.string_mut()
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<u64> {
         match &self.body {
             Body::Packed(blob) => packed(blob).2,

@@ -175,6 +175,7 @@ impl Keyspace {
     }
 
     /// Where a key stands, unless its time is over: then it is gone.
+    #[inline]
     fn position(&mut self, key: &[u8]) -> Option<Position> {
         let database = &self.databases[self.db];
         let position = database.table.find(database.table.hash(key), key)?;
@@ -200,6 +201,7 @@ impl Keyspace {
     }
 
     /// An entry that a command reads: counted, and its use noted.
+    #[inline]
     pub(crate) fn read(&mut self, key: &[u8]) -> Option<&Entry> {
         let Some(position) = self.position(key) else {
             self.counters.misses += 1;
@@ -216,6 +218,7 @@ impl Keyspace {
     }
 
     /// A string that a command reads.
+    #[inline]
     pub(crate) fn string(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         self.read(key).map(|entry| entry.string().ok_or(Error::WRONG_TYPE)).transpose()
     }

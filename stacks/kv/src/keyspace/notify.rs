@@ -75,6 +75,7 @@ impl Keyspace {
     }
 
     /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
+    #[inline]
     pub(crate) fn changed(&mut self, key: &[u8]) {
         self.dirty += 1;
         self.watch.touch(self.db, key);
@@ -91,6 +92,7 @@ impl Keyspace {
     }
 
     /// Notes an event, if anybody wants its kind.
+    #[inline]
     pub(crate) fn event(&mut self, class: Class, name: &'static str, key: &[u8]) {
         if self.notify.contains(class) {
             self.events.push(Event { db: self.db, name, key: key.into() });
@@ -98,6 +100,7 @@ impl Keyspace {
     }
 
     /// A key was changed, and this is the event of it.
+    #[inline]
     pub(crate) fn changed_by(&mut self, class: Class, name: &'static str, key: &[u8]) {
         self.changed(key);
         self.event(class, name, key);
