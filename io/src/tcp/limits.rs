@@ -29,6 +29,10 @@ pub(super) const POOL_BYTES: usize = 16 << 20;
 pub(super) const LISTENERS: usize = 64;
 /// How long no connection is accepted after the process ran out of descriptors or memory.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often a silent peer is asked before it is given up.
+pub(super) const KEEPALIVE_PROBES: u32 = 3;
+/// The longest silence after which one can be asked (tcp(7)).
+pub(super) const KEEPALIVE_MAX: Duration = Duration::from_secs(32_767);
 /// Connections that are refused at once when the process ran out of descriptors.
 pub(super) const REFUSED_AT_ONCE: usize = 16;
 /// io_uring: requests handed over in one call; more take another one.

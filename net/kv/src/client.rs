@@ -26,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) ended: bool,
     /// It was sent something that it did not ask for: it listens, and may well be silent.
     pub(crate) told: bool,
+    /// It was noted that it has not taken its answers.
+    pub(crate) noted: bool,
     authenticated: bool,
 }
 
@@ -56,8 +58,21 @@ pub(crate) enum End {
 impl Client {
     pub(crate) fn new(key: Key, session: SessionId, parser: RequestParser, active_ms: u64) -> Self {
         let (queued, stalled, paused, blocked, ended, told) = (false, false, false, false, false, false);
-        let authenticated = false;
-        Self { key, session, parser, active_ms, queued, stalled, paused, blocked, ended, told, authenticated }
+        let (noted, authenticated) = (false, false);
+        Self {
+            key,
+            session,
+            parser,
+            active_ms,
+            queued,
+            stalled,
+            paused,
+            blocked,
+            ended,
+            told,
+            noted,
+            authenticated,
+        }
     }
 
     /// Until it has said who it is its commands are held to be short.

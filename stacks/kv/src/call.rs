@@ -38,6 +38,10 @@ impl Context<'_> {
     /// Runs one command: what it changes is logged, its calls are counted, its error becomes the reply.
     pub(crate) fn run(&mut self, index: usize, args: &[&[u8]]) {
         let command = self.commands.get(index);
+        if !self.world.monitors.is_empty() && self.waiting != Waiting::Again {
+            let (now, who) = (self.keys.now, (self.id, self.keys.db));
+            self.world.monitors.tell(&mut self.world.sessions, now, who, &command.spec, args);
+        }
         if self.keys.dump.is_some() && command.spec.flags.contains(Flags::WRITE) {
             command.spec.keys.positions(args).for_each(|at| self.keys.dump_early(args[at]));
         }

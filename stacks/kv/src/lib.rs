@@ -57,6 +57,7 @@ mod glob;
 mod host;
 mod keyspace;
 mod limits;
+mod monitors;
 mod now;
 mod number;
 mod primary;

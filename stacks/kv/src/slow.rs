@@ -139,7 +139,7 @@ impl Event {
 }
 
 /// Without what may be a password, or the name of a user: of AUTH, of HELLO, of ACL, and of the parameters that are one.
-fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+pub(crate) fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let says =
         |at: usize, words: &[&str]| args.get(at).is_some_and(|arg| words.iter().any(|word| is(arg, word)));
     let secret = |at: usize| match name {

@@ -52,6 +52,7 @@ impl Engine {
             && world.saves.refusal(&world.config).is_none()
             && world.pause.until_ms <= keys.now.unix_ms
             && !world.slow.times_all()
+            && world.monitors.is_empty()
             && keys.memory_max == 0
             && keys.notify == Class::NONE
             && keys.is_unheard();
