@@ -3,7 +3,12 @@
 use std::mem::take;
 use std::os::fd::OwnedFd;
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
 use super::Listener;
+use super::limits::{LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, SHORT_READS};
 use super::pool::Pool;
 
 /// How far a connection is.
@@ -47,8 +52,12 @@ pub(super) struct Connection {
     pub(super) receiving: bool,
     /// epoll: the socket is full; the kernel tells when it no longer is.
     pub(super) blocked: bool,
-    /// io_uring: waits for the connection to be made.
+    /// io_uring: waits for the connection to be made, or for something to read by ourselves.
     pub(super) polling: bool,
+    /// What it sends is long: it is read into its own buffer, not copied there from the turn's memory.
+    pub(super) long: bool,
+    /// Reads since that took little, in a row.
+    short_reads: u8,
 }
 
 impl Connection {
@@ -69,6 +78,34 @@ impl Connection {
             receiving: false,
             blocked: false,
             polling: false,
+            long: false,
+            short_reads: 0,
+        }
+    }
+
+    /// Reads once into its own buffer. What it sends is long, or has been of late.
+    pub(super) fn read_own(&mut self, pool: &mut Pool, flags: RecvFlags) -> Result<Read, Errno> {
+        let buffer = self.input.own_mut(pool);
+        // As much again as has arrived, so that a length that somebody claims costs nothing.
+        let least = if self.long { LONG_FIRST_BYTES } else { OWN_READ_BYTES };
+        buffer.reserve(buffer.len().clamp(least, LONG_READ_BYTES));
+        let room = buffer.capacity() - buffer.len();
+        let got = recv(&self.socket, spare_capacity(buffer), flags).map(|(_, got)| got);
+        if buffer.is_empty() {
+            self.input.give_back(pool);
+        }
+        let got = got?;
+        self.note_length(got);
+        Ok(Read { got, filled: got == room })
+    }
+
+    /// Notes what one read took, or that so much is not consumed.
+    pub(super) fn note_length(&mut self, got: usize) {
+        if got.max(self.input.own.len()) >= LONG_BYTES {
+            (self.long, self.short_reads) = (true, 0);
+        } else if self.long {
+            self.short_reads += 1;
+            self.long = self.short_reads < SHORT_READS;
         }
     }
 
@@ -86,6 +123,14 @@ impl Connection {
     pub(super) fn is_public(&self) -> bool {
         matches!(self.phase, Phase::Connecting | Phase::Open)
     }
+}
+
+/// What one read took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Read {
+    pub(super) got: usize,
+    /// There was no room for more: there may be more.
+    pub(super) filled: bool,
 }
 
 /// A part of the memory that all connections of a turn share.

@@ -8,12 +8,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt};
 
-use super::connection::{Phase, Window};
+use super::connection::{Phase, Read, Window};
 use super::limits::{ARENA_BYTES, READ_BYTES, TURN_ACCEPTS, TURN_CONNECTIONS, TURN_EVENTS};
 use super::listener::{Accepted, Listener, accept};
 use super::shared::Shared;
@@ -23,8 +22,6 @@ use crate::poller::SystemWaker;
 /// Added to the number of a listener. No key's generation is this high.
 const LISTENER_DATA: u64 = 0xffff_ffff_0000_0000;
 const WAKER_DATA: u64 = u64::MAX;
-/// Room that is made in a connection's own buffer, at the least.
-const OWN_READ_BYTES: usize = 4 << 10;
 
 #[derive(Debug)]
 pub(super) struct Epoll {
@@ -204,34 +201,35 @@ impl Epoll {
             return;
         }
         let discard = !connection.is_public();
-        let own = connection.input.has_own();
-        let (room, got) = if own {
-            let buffer = connection.input.own_mut(&mut shared.pool);
-            buffer.reserve(buffer.len().clamp(OWN_READ_BYTES, READ_BYTES));
-            let room = buffer.capacity() - buffer.len();
-            (room, recv(&connection.socket, spare_capacity(buffer), RecvFlags::empty()).map(|(_, got)| got))
+        let own = connection.long || connection.input.has_own();
+        let read = if own {
+            connection.read_own(&mut shared.pool, RecvFlags::empty())
         } else {
             let buffer = &mut self.arena[self.used..][..READ_BYTES];
-            (READ_BYTES, recv(&connection.socket, buffer, RecvFlags::empty()).map(|(_, got)| got))
+            let got = recv(&connection.socket, buffer, RecvFlags::empty()).map(|(_, got)| got);
+            got.map(|got| Read { got, filled: got == READ_BYTES })
         };
-        let got = match got {
-            Ok(0) => {
+        let Read { got, filled } = match read {
+            Ok(Read { got: 0, .. }) => {
                 connection.readable = false;
                 return shared.ended(key);
             }
-            Ok(got) => got,
+            Ok(read) => read,
             Err(Errno::AGAIN) => {
                 connection.readable = false;
                 return;
             }
-            Err(Errno::INTR) => 0,
+            Err(Errno::INTR) => Read { got: 0, filled: false },
             Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         };
         // A read that left room emptied the socket, unless the end of the stream is still to be read.
-        connection.readable = got == room || got == 0 || connection.hung_up;
+        connection.readable = filled || got == 0 || connection.hung_up;
         if connection.readable {
             connection.queued = true;
             self.readable.push_back(key);
+        }
+        if discard {
+            connection.input.give_back(&mut shared.pool);
         }
         if got == 0 || discard {
             return;

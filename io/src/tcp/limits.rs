@@ -4,6 +4,15 @@ use std::time::Duration;
 
 /// What one read takes at the most: more than this and others come first.
 pub(super) const READ_BYTES: usize = 64 << 10;
+/// Room that is made in a connection's own buffer, at the least.
+pub(super) const OWN_READ_BYTES: usize = 4 << 10;
+/// A connection with so much that is not consumed sends something long: from then on it is read into a buffer of its own.
+pub(super) const LONG_BYTES: usize = 8 << 10;
+/// After so many reads in a row that took little, it no longer is.
+pub(super) const SHORT_READS: u8 = 32;
+/// Room for such a read: at first, so that what is just as long fits with what stands around it, and at the most.
+pub(super) const LONG_FIRST_BYTES: usize = 68 << 10;
+pub(super) const LONG_READ_BYTES: usize = 256 << 10;
 /// Memory that the reads of one turn share.
 pub(super) const ARENA_BYTES: usize = 1 << 20;
 /// Connections that one turn reads; the others come in the next.
@@ -20,6 +29,10 @@ pub(super) const POOL_BYTES: usize = 16 << 20;
 pub(super) const LISTENERS: usize = 64;
 /// How long no connection is accepted after the process ran out of descriptors or memory.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often a silent peer is asked before it is given up.
+pub(super) const KEEPALIVE_PROBES: u32 = 3;
+/// The longest silence after which one can be asked (tcp(7)).
+pub(super) const KEEPALIVE_MAX: Duration = Duration::from_secs(32_767);
 /// Connections that are refused at once when the process ran out of descriptors.
 pub(super) const REFUSED_AT_ONCE: usize = 16;
 /// io_uring: requests handed over in one call; more take another one.

@@ -3,13 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
-use super::limits::{ACCEPT_PAUSE, REFUSED_AT_ONCE};
+use super::limits::{ACCEPT_PAUSE, KEEPALIVE_MAX, KEEPALIVE_PROBES, REFUSED_AT_ONCE};
 use crate::batch::plain;
 
 /// How a reactor listens.
@@ -61,6 +61,8 @@ pub(super) struct Listeners {
     reserve: Option<OwnedFd>,
     /// Whether the sockets block, as io_uring wants them.
     blocking: bool,
+    /// After how long a silence it is asked whether a peer is still there.
+    keepalive: Option<Duration>,
 }
 
 impl Listeners {
@@ -72,10 +74,16 @@ impl Listeners {
     ) -> io::Result<()> {
         let socket = listening(address, options, flags)?;
         self.blocking = !flags.contains(SocketFlags::NONBLOCK);
+        keep_alive(&socket, self.keepalive)?;
         let local = net::getsockname(&socket)?.try_into()?;
         self.refill();
         self.sockets.push(ListenSocket { socket, local, active: false, not_before: None });
         Ok(())
+    }
+
+    pub(super) fn set_keepalive(&mut self, silence: Option<Duration>) -> io::Result<()> {
+        self.keepalive = silence;
+        self.sockets.iter().try_for_each(|listener| keep_alive(&listener.socket, silence))
     }
 
     /// Whether a pause is over, or there is none.
@@ -138,6 +146,17 @@ fn listening(address: SocketAddr, options: &ListenOptions, flags: SocketFlags) -
     net::bind(&socket, &address)?;
     net::listen(&socket, i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
     Ok(socket)
+}
+
+/// Connections inherit it. A peer that does not answer three times, a third of the silence apart, is gone.
+fn keep_alive(socket: &OwnedFd, silence: Option<Duration>) -> io::Result<()> {
+    if let Some(silence) = silence {
+        let seconds = |time: Duration| time.clamp(Duration::from_secs(1), KEEPALIVE_MAX);
+        sockopt::set_tcp_keepidle(socket, seconds(silence))?;
+        sockopt::set_tcp_keepintvl(socket, seconds(silence / KEEPALIVE_PROBES))?;
+        sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
+    }
+    Ok(sockopt::set_socket_keepalive(socket, silence.is_some())?)
 }
 
 pub(super) fn accept(socket: &OwnedFd, flags: SocketFlags) -> Accepted {

@@ -17,6 +17,7 @@ use super::listener::{self, ListenOptions, Listener};
 use super::shared::Shared;
 use super::uring::Uring;
 use super::{Backend, CloseReason, Event, Key, Limits};
+use crate::batch::plain;
 use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Waker};
 
 /// Calls one method of whichever backend it is.
@@ -92,6 +93,18 @@ impl TcpReactor {
     /// The address that it listens at, with the port that it got.
     pub fn local_address(&self, listener: Listener) -> SocketAddr {
         self.shared.listeners.sockets[usize::from(listener.0)].local
+    }
+
+    /// Our own address of a connection.
+    pub fn connection_address(&self, key: Key) -> Option<SocketAddr> {
+        let name = net::getsockname(&self.shared.open(key)?.socket).ok()?;
+        name.try_into().ok().map(plain)
+    }
+
+    /// Has the kernel ask a peer that was silent for so long whether it is still there (SO_KEEPALIVE), for connections that are
+    /// accepted from now on; `None`: never, as at first.
+    pub fn set_keepalive(&mut self, silence: Option<Duration>) -> io::Result<()> {
+        self.shared.listeners.set_keepalive(silence)
     }
 
     /// What accepted a connection: none for one that we made.

@@ -2,7 +2,7 @@
 
 use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Now, Outcome, SessionId};
-use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser};
+use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_ARGUMENTS};
 
 use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
 
@@ -26,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) ended: bool,
     /// It was sent something that it did not ask for: it listens, and may well be silent.
     pub(crate) told: bool,
+    /// It was noted that it has not taken its answers.
+    pub(crate) noted: bool,
     authenticated: bool,
 }
 
@@ -56,8 +58,21 @@ pub(crate) enum End {
 impl Client {
     pub(crate) fn new(key: Key, session: SessionId, parser: RequestParser, active_ms: u64) -> Self {
         let (queued, stalled, paused, blocked, ended, told) = (false, false, false, false, false, false);
-        let authenticated = false;
-        Self { key, session, parser, active_ms, queued, stalled, paused, blocked, ended, told, authenticated }
+        let (noted, authenticated) = (false, false);
+        Self {
+            key,
+            session,
+            parser,
+            active_ms,
+            queued,
+            stalled,
+            paused,
+            blocked,
+            ended,
+            told,
+            noted,
+            authenticated,
+        }
     }
 
     /// Until it has said who it is its commands are held to be short.
@@ -79,42 +94,51 @@ impl Client {
         scratch: &mut Scratch,
     ) -> (usize, End) {
         let mut words = recycle(std::mem::take(&mut scratch.words));
+        let mut short = [&b""[..]; SHORT_ARGUMENTS];
         let (mut at, start, mut end) = (0, output.len(), End::More);
-        for turn in 0..TURN_COMMANDS {
+        self.look_who_it_is(engine);
+        let ahead = engine.wants_warmth(self.session);
+        let mut turn = engine.turn(now, self.session);
+        for command in 0..TURN_COMMANDS {
             if output.len() - start > TURN_ANSWER_BYTES {
                 break;
             }
             let rest = &input[at..];
-            if turn % AHEAD_COMMANDS == 0 && !self.parser.is_partial() && engine.wants_warmth(self.session) {
-                announce(engine, self.session, rest, &mut scratch.ahead);
+            if ahead && command % AHEAD_COMMANDS == 0 && !self.parser.is_partial() {
+                announce(turn.engine(), self.session, rest, &mut scratch.ahead);
             }
-            self.look_who_it_is(engine);
-            match self.parser.parse(rest, &mut scratch.args) {
-                Ok(Progress::Complete(bytes)) => at += bytes,
-                Ok(Progress::Partial(_)) => {
-                    end = End::Hungry;
-                    break;
-                }
-                Err(error) => {
-                    Reply::new(output, engine.protocol(self.session)).error_display(error);
-                    end = End::Close;
-                    break;
-                }
-            }
-            if scratch.args.is_empty() {
-                continue;
-            }
-            let outcome = if let Some(args) = scratch.args.in_input(rest) {
-                words.clear();
-                words.extend(args);
-                engine.execute(now, self.session, &words, output)
+            let outcome = if let Some((bytes, count)) = self.parser.parse_short(rest, &mut short) {
+                at += bytes;
+                turn.execute(&short[..count], output)
             } else {
-                let words: Vec<_> = scratch.args.iter(rest).collect();
-                if is_http(words[0]) {
-                    end = End::Abort;
-                    break;
+                self.look_who_it_is(turn.engine());
+                match self.parser.parse(rest, &mut scratch.args) {
+                    Ok(Progress::Complete(bytes)) => at += bytes,
+                    Ok(Progress::Partial(_)) => {
+                        end = End::Hungry;
+                        break;
+                    }
+                    Err(error) => {
+                        Reply::new(output, turn.engine().protocol(self.session)).error_display(error);
+                        end = End::Close;
+                        break;
+                    }
                 }
-                engine.execute(now, self.session, &words, output)
+                if scratch.args.is_empty() {
+                    continue;
+                }
+                if let Some(args) = scratch.args.in_input(rest) {
+                    words.clear();
+                    words.extend(args);
+                    turn.execute(&words, output)
+                } else {
+                    let words: Vec<_> = scratch.args.iter(rest).collect();
+                    if is_http(words[0]) {
+                        end = End::Abort;
+                        break;
+                    }
+                    turn.execute(&words, output)
+                }
             };
             match outcome {
                 Outcome::Continue => {}

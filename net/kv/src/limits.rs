@@ -60,6 +60,9 @@ pub(crate) const WAITING_INPUT_BYTES: usize = 1 << 20;
 /// Clients that do not take their answers, looked at in one turn.
 pub(crate) const STALLED_LOOKED_AT: usize = 64;
 
+/// Clients in one turn of which it is looked whether they have taken their answers since, for CLIENT LIST.
+pub(crate) const NOTED_LOOKED_AT: usize = 16;
+
 /// How often they are looked at, if nothing else happens.
 pub(crate) const STALLED_INTERVAL: Duration = Duration::from_millis(100);
 

@@ -24,6 +24,7 @@ pub(crate) struct Shared {
     /// Refuse clients from other machines while there is no password.
     pub(crate) protected: bool,
     idle_timeout_ms: AtomicU64,
+    keepalive_s: AtomicU64,
     pub(crate) journal: Option<Journal>,
     pub(crate) snapshots: Option<Snapshots>,
     clients_most: AtomicUsize,
@@ -61,6 +62,8 @@ impl Shared {
     pub(crate) fn new(settings: SharedSettings, engine: Engine, wakers: Vec<Waker>) -> Self {
         let posts = wakers.into_iter().map(|waker| Post { letters: Mutex::default(), waker }).collect();
         let SharedSettings { clock, limits, protected, idle_timeout_ms, journal, snapshots } = settings;
+        let keepalive_s =
+            AtomicU64::new(engine.config("tcp-keepalive").and_then(|text| text.parse().ok()).unwrap_or(0));
         let core = Mutex::new(Core { engine, owners: HashMap::new(), feed: Feed::default() });
         let (clients, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (clients_most, idle_timeout_ms) =
@@ -72,6 +75,7 @@ impl Shared {
             limits,
             protected,
             idle_timeout_ms,
+            keepalive_s,
             journal,
             snapshots,
             clients_most,
@@ -92,12 +96,18 @@ impl Shared {
                 ("timeout", Ok(seconds)) => {
                     self.idle_timeout_ms.store(seconds.saturating_mul(1000), Ordering::Relaxed);
                 }
+                ("tcp-keepalive", Ok(seconds)) => self.keepalive_s.store(seconds, Ordering::Relaxed),
                 ("appendfsync", _) => self.journal.iter().for_each(|journal| journal.set(name, text)),
                 _ => {}
             }
         }
         // Each has its own time to wait until.
         self.posts.iter().for_each(Post::wake);
+    }
+
+    /// After which silence a client is asked whether it is there; 0: never.
+    pub(crate) fn keepalive_s(&self) -> u64 {
+        self.keepalive_s.load(Ordering::Relaxed)
     }
 
     /// After which time a silent client is closed; 0: never.

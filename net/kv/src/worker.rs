@@ -4,8 +4,10 @@
 //! what is to be told to others and what is to be kept; without the lock, have that kept;
 //! then send.
 
+mod figures;
 mod lead;
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +50,10 @@ pub(crate) struct Worker {
     deadline_ms: Option<u64>,
     /// The link to the primary: the thread's that leads.
     replica: Replica,
+    /// Clients of which it was noted that they have not taken their answers: it is looked at again.
+    noted: VecDeque<Key>,
+    /// For how long a client may be silent before it is asked whether it is there, as the listeners have it.
+    keepalive_s: Option<u64>,
     /// When there is something to do for servers that follow, on the clock that never goes back.
     feed_us: Option<u64>,
     /// Where the search for idle clients goes on.
@@ -83,6 +89,8 @@ impl Worker {
             deadline_ms: Some(0),
             replica: Replica::default(),
             feed_us: None,
+            noted: VecDeque::new(),
+            keepalive_s: None,
             idle_at: 0,
         }
     }
@@ -188,6 +196,8 @@ impl Worker {
             journal.tell(&mut core.engine);
         }
         self.take_letters(core);
+        self.look_at_settings();
+        self.look_at_noted(core);
         self.open_and_close(core, now);
         let mut queued = std::mem::take(&mut self.queued);
         self.clients.take_queued(&mut queued);
@@ -244,6 +254,7 @@ impl Worker {
             return self.wire.close(key, true);
         }
         let session = core.engine.open(now, &peer.to_string());
+        core.engine.set_local(session, self.wire.connection_address(key));
         core.owners.insert(session, Owner { thread: self.index, key });
         let parser = RequestParser::new(self.shared.limits.request);
         self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
@@ -252,7 +263,13 @@ impl Worker {
     /// A client's turn.
     fn serve(&mut self, core: &mut Core, now: Now, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
-        if self.wire.pending_output(key) > self.shared.limits.unread_answer_bytes {
+        let unsent = self.wire.pending_output(key);
+        core.engine.note_waiting(client.session, self.wire.input(key).len(), unsent);
+        if unsent > 0 {
+            self.note(key);
+        }
+        let Some(client) = self.clients.get_mut(key) else { return };
+        if unsent > self.shared.limits.unread_answer_bytes {
             return self.stall(key);
         }
         let logged = core.engine.take_log().len();
@@ -398,6 +415,7 @@ impl Worker {
                 }
                 self.wire.output(key).extend_from_slice(&bytes);
                 client.told = true;
+                self.note(key);
             }
             Output::Resume(bytes) => {
                 client.blocked = false;

@@ -2,7 +2,8 @@
 
 use netdyno_resp::Reply;
 
-use crate::command::{Commands, Context, Waiting};
+use crate::command::{Commands, Context, Run, Waiting};
+use crate::error::Error;
 use crate::keyspace::Keyspace;
 use crate::session::{Outcome, SessionId, borrowed};
 use crate::spec::{Flags, Group};
@@ -37,13 +38,23 @@ impl Context<'_> {
     /// Runs one command: what it changes is logged, its calls are counted, its error becomes the reply.
     pub(crate) fn run(&mut self, index: usize, args: &[&[u8]]) {
         let command = self.commands.get(index);
-        let start = self.reply.out().len();
-        let (db, dirty) = (self.keys.db, self.keys.dirty);
+        if !self.world.monitors.is_empty() && self.waiting != Waiting::Again {
+            let (now, who) = (self.keys.now, (self.id, self.keys.db));
+            self.world.monitors.tell(&mut self.world.sessions, now, who, &command.spec, args);
+        }
         if self.keys.dump.is_some() && command.spec.flags.contains(Flags::WRITE) {
             command.spec.keys.positions(args).for_each(|at| self.keys.dump_early(args[at]));
         }
+        self.run_with(command.run, index, args);
+    }
+
+    /// The same while there is no dump.
+    #[inline]
+    pub(crate) fn run_with(&mut self, run: Run, index: usize, args: &[&[u8]]) {
+        let start = self.reply.out().len();
+        let (db, dirty) = (self.keys.db, self.keys.dirty);
         self.keys.log.begin();
-        let result = (command.run)(self, args);
+        let result = run(self, args);
         if self.keys.dirty != dirty {
             self.keys.log.end(db, args);
         }
@@ -53,11 +64,17 @@ impl Context<'_> {
         }
         totals.calls[index].0 += 1;
         if let Err(error) = result {
-            totals.calls[index].1 += 1;
-            totals.errors += 1;
-            self.reply.out().truncate(start);
-            self.reply.error(error.text());
+            self.fail(index, start, &error);
         }
+    }
+
+    #[cold]
+    fn fail(&mut self, index: usize, start: usize, error: &Error) {
+        let totals = &mut self.world.totals;
+        totals.calls[index].1 += 1;
+        totals.errors += 1;
+        self.reply.out().truncate(start);
+        self.reply.error(error.text());
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::keyspace::{Class, Deadline, Keyspace};
 use crate::limits::{COMMAND_NAME_MAX, STRING_BYTES_MAX};
 use crate::number;
+use crate::quick::Quick;
 use crate::session::{Blocked, OnTimeout, Session, SessionId, owned};
 use crate::spec::{Flags, Group, Keys, Spec};
 use crate::world::World;
@@ -203,6 +204,7 @@ pub(crate) struct Commands {
     list: Vec<Command>,
     /// Open addressing; 0 is empty, else one more than the command's place.
     places: Vec<u16>,
+    quick: Quick,
 }
 
 impl std::fmt::Debug for Commands {
@@ -222,7 +224,7 @@ fn hash(name: &[u8]) -> usize {
 impl Commands {
     /// All of these.
     pub(crate) fn new(tables: &[&[Command]]) -> Self {
-        let mut commands = Self { list: Vec::new(), places: vec![0; 1024] };
+        let mut commands = Self { list: Vec::new(), places: vec![0; 1024], quick: Quick::default() };
         for table in tables {
             table.iter().for_each(|command| commands.add(*command));
         }
@@ -233,7 +235,7 @@ impl Commands {
     pub(crate) fn add(&mut self, command: Command) {
         if let Some(index) = self.find(command.spec.name.as_bytes()) {
             self.list[index] = command;
-            return;
+            return self.quick.add(&command, index);
         }
         if self.list.len() * 2 >= self.places.len() {
             self.places = vec![0; self.places.len() * 2];
@@ -243,6 +245,7 @@ impl Commands {
         }
         self.list.push(command);
         self.enter(self.list.len() - 1);
+        self.quick.add(&command, self.list.len() - 1);
     }
 
     fn enter(&mut self, index: usize) {
@@ -267,6 +270,12 @@ impl Commands {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// A command with a short name that is quick and only concerns keys, if it takes so many arguments.
+    #[inline]
+    pub(crate) fn find_quick(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
+        self.quick.find(name, args)
     }
 
     pub(crate) fn get(&self, index: usize) -> &Command {

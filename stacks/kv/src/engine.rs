@@ -15,6 +15,7 @@ use crate::followers::Followers;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
+use crate::monitors::Monitors;
 use crate::now::Now;
 use crate::pubsub::PubSub;
 use crate::random::Random;
@@ -32,7 +33,7 @@ use crate::world::{Pause, Totals, World};
 pub struct Engine {
     pub(crate) keys: Keyspace,
     pub(crate) world: World,
-    commands: Commands,
+    pub(crate) commands: Commands,
 }
 
 impl Engine {
@@ -54,6 +55,7 @@ impl Engine {
             config,
             totals: Totals::default(),
             pause: Pause::default(),
+            monitors: Monitors::default(),
             host: Host::default(),
             saves: Saves::default(),
             replication: Replication::default(),

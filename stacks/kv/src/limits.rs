@@ -16,12 +16,9 @@ pub(crate) const DIRECTORY_BITS_MAX: u32 = 22;
 pub(crate) const RANDOM_TRIES: usize = 256;
 /// Elements of a sequence's chunk, and chunks of its block.
 pub(crate) const CHUNK_MAX: usize = 128;
-/// Members of a sorted set without a table of its own, and bytes of the longest of them.
-pub(crate) const ZSET_SMALL_MEMBERS: usize = 128;
-pub(crate) const ZSET_SMALL_BYTES: usize = 64;
 /// Bytes of a chunk of strings: what is moved to insert at its front.
 pub(crate) const CHUNK_BYTES: usize = 4 << 10;
-/// Entries of a small hash or set, whatever the configuration says: they are looked through one after the other.
+/// Entries of a small hash, set or sorted set, whatever the configuration says: they are looked through one after the other.
 pub(crate) const SMALL_ENTRIES_MAX: usize = 4096;
 /// Members of a set, not all integers, that keep their order, and bytes of the longest of them.
 pub(crate) const SET_SMALL_MEMBERS: usize = 128;

@@ -1,12 +1,30 @@
 //! The engine and the program that it is part of: what one asks of the other beside commands.
 
+use std::net::SocketAddr;
+
 use crate::engine::Engine;
 use crate::host::Wish;
+use crate::session::SessionId;
 
 impl Engine {
     /// A parameter of the configuration.
     pub fn config(&self, name: &str) -> Option<&str> {
         self.world.config.get(name)
+    }
+
+    /// Tells the address that a session was accepted at.
+    pub fn set_local(&mut self, id: SessionId, local: Option<SocketAddr>) {
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            session.local = local;
+        }
+    }
+
+    /// Tells how many bytes of a session arrived and wait, and how many of its answers it has not taken: for CLIENT LIST.
+    #[inline]
+    pub fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            (session.unread, session.unsent) = (unread, unsent);
+        }
     }
 
     /// Lines that INFO shows in a section of its own or of the core's: what only the server knows. Each ends with CR and LF.

@@ -1,6 +1,7 @@
 //! Sessions: what an engine knows about each connection.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
 
 use netdyno_resp::{Protocol, Reply};
 
@@ -114,6 +115,11 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     pub(crate) id: SessionId,
     pub(crate) peer: Box<str>,
+    /// The address that it was accepted at.
+    pub(crate) local: Option<SocketAddr>,
+    /// Bytes that arrived and are not executed, and answers that it did not take, when the program last told.
+    pub(crate) unread: usize,
+    pub(crate) unsent: usize,
     pub(crate) name: Box<[u8]>,
     pub(crate) library: Box<[u8]>,
     pub(crate) library_version: Box<[u8]>,
@@ -151,6 +157,11 @@ impl Session {
         self.channels.len() + self.patterns.len()
     }
 
+    /// Bytes for it from others, that the program did not take yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Whether RESP2 leaves it only the commands of a subscriber.
     pub(crate) fn only_listens(&self) -> bool {
         self.protocol == Protocol::Resp2 && self.subscriptions() + self.shard_channels.len() > 0
@@ -182,6 +193,9 @@ impl Sessions {
             number: self.opened,
             id,
             peer: peer.into(),
+            local: None,
+            unread: 0,
+            unsent: 0,
             name: Box::default(),
             library: Box::default(),
             library_version: Box::default(),

@@ -77,12 +77,17 @@ impl Slow {
         self.log.truncate(self.log_most);
     }
 
+    /// Whether quick commands are timed, too.
+    pub(crate) fn times_all(&self) -> bool {
+        self.timed == Timed::All
+    }
+
     /// The time, where this command is to be timed.
     #[inline]
     pub(crate) fn begin(&self, command: &Spec) -> Option<u64> {
         let is_timed = match self.timed {
             Timed::None => false,
-            Timed::Long => !command.flags.contains(Flags::FAST) && command.name != "set",
+            Timed::Long => !command.is_quick(),
             Timed::All => true,
         };
         if is_timed { self.stopwatch.map(|now_us| now_us()) } else { None }
@@ -134,7 +139,7 @@ impl Event {
 }
 
 /// Without what may be a password, or the name of a user: of AUTH, of HELLO, of ACL, and of the parameters that are one.
-fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+pub(crate) fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let says =
         |at: usize, words: &[&str]| args.get(at).is_some_and(|arg| words.iter().any(|word| is(arg, word)));
     let secret = |at: usize| match name {

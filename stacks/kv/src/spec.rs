@@ -157,6 +157,18 @@ impl Spec {
         if self.arity < 0 { args >= arity } else { args == arity }
     }
 
+    /// Its time depends on little but its arguments.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.flags.contains(Flags::FAST) || self.name == "set"
+    }
+
+    /// It only reads or writes keys: it changes nothing that another command's admission depends on.
+    pub(crate) fn concerns_keys(&self) -> bool {
+        use Group::{Bitmap, Generic, Hash, List, Set, SortedSet, String};
+        let group = matches!(self.group, Generic | String | List | Hash | Set | SortedSet | Bitmap);
+        group && !self.flags.contains(Flags::BLOCKING.with(Flags::ADMIN))
+    }
+
     /// Runs at once although a transaction is open.
     pub(crate) fn ends_transaction(&self) -> bool {
         matches!(self.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")

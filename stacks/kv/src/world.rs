@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::followers::Followers;
 use crate::host::Wish;
 use crate::keyspace::{Class, Expiry, Keyspace};
+use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
 use crate::replication::Replication;
 use crate::saves::Saves;
@@ -40,6 +41,7 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) totals: Totals,
     pub(crate) pause: Pause,
+    pub(crate) monitors: Monitors,
     pub(crate) host: crate::host::Host,
     pub(crate) saves: Saves,
     pub(crate) replication: Replication,
@@ -77,6 +79,7 @@ impl World {
         self.blocking.remove(keys, &mut self.sessions, id);
         self.pubsub.forget(&mut self.sessions, id);
         self.followers.forget(id);
+        self.monitors.forget(id);
         if let Some(session) = self.sessions.close(id) {
             keys.watch.forget(id, &session.watched);
         }

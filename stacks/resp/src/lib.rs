@@ -39,6 +39,7 @@ mod number;
 mod reply;
 mod reply_parser;
 mod request;
+mod short;
 
 pub use args::Args;
 pub use command::write_command;
@@ -49,6 +50,7 @@ pub use number::parse_integer;
 pub use reply::{Later, Reply};
 pub use reply_parser::{ReplyParser, Value};
 pub use request::{Progress, RequestParser};
+pub use short::SHORT_ARGUMENTS;
 
 /// Which of the two protocols a connection speaks. It begins with the second; `HELLO 3` changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]

@@ -37,6 +37,7 @@ impl<'a> Reply<'a> {
     }
 
     /// `+OK`.
+    #[inline]
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");
     }
@@ -63,6 +64,7 @@ impl<'a> Reply<'a> {
     }
 
     /// An integer.
+    #[inline]
     pub fn integer(&mut self, value: i64) {
         if let digit @ 0..=9 = value {
             self.out.extend_from_slice(&[b':', b'0' + digit as u8, b'\r', b'\n']);
@@ -72,6 +74,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Any bytes.
+    #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.out.reserve(bytes.len() + HEAD_BYTES);
         self.head(b'$', bytes.len());
@@ -217,6 +220,7 @@ impl<'a> Reply<'a> {
         }
     }
 
+    #[inline]
     fn head(&mut self, kind: u8, length: usize) {
         if length < 10 {
             self.out.extend_from_slice(&[kind, b'0' + length as u8, b'\r', b'\n']);

@@ -2,7 +2,7 @@
 
 use crate::args::Span;
 use crate::number::parse_integer;
-use crate::{Args, RequestError, RequestLimits, inline};
+use crate::{Args, RequestError, RequestLimits, inline, short};
 
 /// What the input holds of its first command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct RequestParser {
     limits: RequestLimits,
+    /// Of a command that [`parse_short`](Self::parse_short) takes.
+    pub(crate) short_arguments: usize,
     authenticated: bool,
     /// Of the command that is not complete.
     state: State,
@@ -50,7 +52,8 @@ enum Line {
 impl RequestParser {
     /// For a client that need not say who it is. Of one that must, see [`set_authenticated`](Self::set_authenticated).
     pub fn new(limits: RequestLimits) -> Self {
-        Self { limits, authenticated: true, state: State::default(), spans: Vec::new() }
+        let short_arguments = short::arguments_within(&limits);
+        Self { limits, short_arguments, authenticated: true, state: State::default(), spans: Vec::new() }
     }
 
     /// Whether the client has said who it is, or need not. Until then its commands are kept small.

@@ -43,6 +43,29 @@ fn tells_who_came_and_where() {
             assert_eq!(reactor.listener(key), Some(listener));
             let connection = reactor.shared.table.get(key).unwrap();
             assert!(rustix::net::sockopt::tcp_nodelay(&connection.socket).unwrap(), "inherited");
+            assert_eq!(reactor.connection_address(key), Some(address));
+        }
+    });
+}
+
+#[test]
+fn silent_peers_are_asked_whether_they_are_there() {
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle, tcp_keepintvl};
+    on_each(&Limits::default(), |mut reactor| {
+        let minute = Duration::from_secs(60);
+        reactor.set_keepalive(Some(minute)).unwrap();
+        let address = listen(&mut reactor);
+        // One that listens already takes it, too.
+        for silence in [Some(minute), None, Some(Duration::ZERO), Some(Duration::from_secs(1 << 40))] {
+            reactor.set_keepalive(silence).unwrap();
+            let _client = dial(address);
+            let key = next(&mut reactor, accepted);
+            let socket = &reactor.shared.table.get(key).unwrap().socket;
+            assert_eq!(socket_keepalive(socket).unwrap(), silence.is_some());
+            if silence == Some(minute) {
+                assert_eq!(tcp_keepidle(socket).unwrap(), minute);
+                assert_eq!(tcp_keepintvl(socket).unwrap(), minute / 3);
+            }
         }
     });
 }

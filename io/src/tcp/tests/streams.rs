@@ -292,3 +292,44 @@ fn a_wait_ends_when_a_paused_connection_has_taken_its_output() {
         assert_eq!(reading.join().unwrap(), 16 << 20);
     });
 }
+
+/// Who sends long lines is read in another way than who sends short ones, and may change at any time.
+#[test]
+fn long_and_short_in_turn() {
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let client = thread::spawn(move || {
+            let (mut random, mut stream) = (Random(7), dial(address));
+            for round in 0..6 {
+                for _ in 0..if round % 2 == 0 { 8 } else { 60 } {
+                    let longest = if round % 2 == 0 { 300_000 } else { 300 };
+                    let mut line = vec![b'a' + round as u8; 1 + random.below(longest) as usize];
+                    line.push(b'\n');
+                    assert!(ask(&mut stream, &line) == line);
+                }
+            }
+        });
+        let (mut was_long, mut was_short, mut paused) = (false, false, None);
+        let handle = |reactor: &mut TcpReactor, event: Event| {
+            if let Event::Received(key) = event {
+                let long = reactor.shared.table.get(key).unwrap().long;
+                (was_long, was_short) = (was_long || long, was_short || was_long && !long);
+                // Some are not read for a moment.
+                if let Some(key) = paused.take() {
+                    reactor.resume(key);
+                } else if long && reactor.input(key).len() % 3 == 0 {
+                    reactor.pause(key);
+                    paused = Some(key);
+                }
+                echo_lines(reactor, event);
+                if let Some(key) = paused.take() {
+                    reactor.resume(key);
+                }
+            } else {
+                echo_lines(reactor, event);
+            }
+        };
+        join(&mut reactor, client, handle);
+        assert!(was_long && was_short, "both ways were gone");
+    });
+}

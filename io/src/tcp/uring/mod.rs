@@ -8,12 +8,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, sockopt};
+use rustix::net::{RecvFlags, SocketFlags, sockopt};
 
 use self::sys::{Answer, Chunk, Ring, Sent};
-use super::connection::{Phase, Window};
+use super::connection::{Phase, Read, Window};
 use super::limits::{TURN_EVENTS, URING_ACCEPT_ROOM};
 use super::listener::{Accepted, Listener, failed, peer_of};
 use super::shared::Shared;
@@ -67,7 +67,7 @@ impl Uring {
         let Some(connection) = shared.table.get_mut(key) else { return Ok(()) };
         if connection.phase == Phase::Connecting {
             connection.polling = true;
-            self.ring.poll(connection.socket.as_fd(), key.index() as u32);
+            self.ring.poll(connection.socket.as_fd(), key.index() as u32, PollFlags::OUT);
         } else {
             self.resume(shared, key);
         }
@@ -115,7 +115,10 @@ impl Uring {
             let Some(connection) = shared.table.get_mut(key) else { continue };
             connection.queued = false;
             let wanted = !connection.paused && !connection.ended && connection.phase != Phase::Dead;
-            if wanted && !connection.receiving {
+            if wanted && connection.long && !connection.receiving && !connection.polling {
+                connection.polling = true;
+                self.ring.poll(connection.socket.as_fd(), key.index() as u32, PollFlags::IN);
+            } else if wanted && !connection.receiving && !connection.polling {
                 connection.receiving = true;
                 self.ring.receive(connection.socket.as_fd(), key.index() as u32);
             }
@@ -157,7 +160,7 @@ impl Uring {
             }
             Answer::Polled { index } => {
                 if let Some(key) = shared.table.key_at(index) {
-                    self.connected(shared, key);
+                    self.polled(shared, key);
                     shared.reap(key);
                 }
             }
@@ -206,6 +209,7 @@ impl Uring {
                     let slice = |window: Window| ring.slice(window.at, window.length);
                     shared.append(key, slice(window), slice);
                     self.ring.give_back(chunk.buffer);
+                    self.look_at_length(shared, key);
                 }
             }
             Ok(None) => return shared.ended(key),
@@ -240,12 +244,40 @@ impl Uring {
         }
     }
 
+    /// Who sends something long is read by ourselves from now on: the kernel's buffers are not where it is to stay.
+    fn look_at_length(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        connection.note_length(0);
+        if connection.long && connection.receiving {
+            self.ring.cancel_receive(key.index() as u32);
+        }
+    }
+
+    fn polled(&mut self, shared: &mut Shared, key: Key) {
+        let Some(connection) = shared.table.get_mut(key) else { return };
+        if connection.phase == Phase::Connecting {
+            return self.connected(shared, key);
+        }
+        connection.polling = false;
+        if connection.paused || connection.ended || connection.phase == Phase::Dead {
+            return;
+        }
+        if connection.is_public() {
+            match connection.read_own(&mut shared.pool, RecvFlags::DONTWAIT) {
+                Ok(Read { got: 0, .. }) => return shared.ended(key),
+                Ok(_) => shared.received_own(key),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
+            }
+        } else {
+            connection.long = false;
+        }
+        self.resume(shared, key);
+    }
+
     fn connected(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         connection.polling = false;
-        if connection.phase != Phase::Connecting {
-            return;
-        }
         let result = match sockopt::socket_error(&connection.socket) {
             Ok(Ok(())) => rustix::io::ioctl_fionbio(&connection.socket, false),
             Ok(Err(error)) | Err(error) => Err(error),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use io_uring::types::{BufRingEntry, CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -210,16 +211,15 @@ impl Ring {
         self.push(entry.user_data(SEND | u64::from(index)));
     }
 
-    /// Tells once when a socket is writable.
-    pub(super) fn poll(&mut self, socket: BorrowedFd<'_>, index: u32) {
-        let flags = rustix::event::PollFlags::OUT.bits();
-        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), flags.into()).build();
+    /// Tells once when a socket is writable, or readable.
+    pub(super) fn poll(&mut self, socket: BorrowedFd<'_>, index: u32, flags: PollFlags) {
+        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), flags.bits().into()).build();
         self.push(entry.user_data(POLL | u64::from(index)));
     }
 
     /// Tells whenever somebody writes to an eventfd.
     pub(super) fn watch(&mut self, eventfd: BorrowedFd<'_>) {
-        let flags = rustix::event::PollFlags::IN.bits();
+        let flags = PollFlags::IN.bits();
         let entry = opcode::PollAdd::new(Fd(eventfd.as_raw_fd()), flags.into()).multi(true).build();
         self.push(entry.user_data(WAKE));
     }

@@ -119,6 +119,14 @@ impl Wire {
         self.reactor.pending_output(key) + clear
     }
 
+    pub(crate) fn connection_address(&self, key: Key) -> Option<SocketAddr> {
+        self.reactor.connection_address(key)
+    }
+
+    pub(crate) fn set_keepalive(&mut self, silence: Option<Duration>) -> io::Result<()> {
+        self.reactor.set_keepalive(silence)
+    }
+
     pub(crate) fn pause(&mut self, key: Key) {
         self.reactor.pause(key);
     }

@@ -374,3 +374,40 @@ fn slow_commands_and_used_time_are_told() {
     }
     server.stop().unwrap();
 }
+
+#[test]
+fn connections_are_told_as_they_are() {
+    for backend in backends() {
+        let server = start(with(backend));
+        let (mut idle, mut peer) = (Peer::connect(&server), Peer::connect(&server));
+        let info = |peer: &mut Peer, command: &str| {
+            peer.send(format!("{command}\r\n").as_bytes());
+            assert!(peer.line().starts_with('$'));
+            let line = peer.line();
+            peer.line();
+            line
+        };
+        let line = info(&mut peer, "CLIENT INFO");
+        let local = format!(" laddr={} ", server.addresses()[0]);
+        assert!(line.contains(&local) && line.contains(" qbuf=13 ") && line.contains(" omem=0 "), "{line}");
+        // It asks for much, and does not read.
+        idle.send(b"SET k v\r\nSETRANGE k 8000000 v\r\n");
+        idle.expect(b"+OK\r\n:8000001\r\n");
+        (0..4).for_each(|_| idle.send(b"GET k\r\n"));
+        let omem = |line: &str| {
+            let text = line.split(" omem=").nth(1).unwrap().split(' ').next().unwrap();
+            text.parse::<usize>().unwrap()
+        };
+        let begin = std::time::Instant::now();
+        while omem(&info(&mut peer, "CLIENT LIST ID 1")) < 1_000_000 {
+            assert!(begin.elapsed().as_secs() < 60, "what is not taken is told");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let mut taken = vec![0; 4 * (10 + 8_000_001 + 2)];
+        idle.stream.read_exact(&mut taken).unwrap();
+        while omem(&info(&mut peer, "CLIENT LIST ID 1")) > 0 {
+            assert!(begin.elapsed().as_secs() < 60, "and that it was taken");
+        }
+        server.stop().unwrap();
+    }
+}

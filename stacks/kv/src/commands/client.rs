@@ -7,10 +7,11 @@ use netdyno_resp::Protocol;
 use crate::args::{integer, is};
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
+use crate::monitors::Monitors;
 use crate::number;
 use crate::session::{ReplyMode, Session};
 use crate::spec::{Flags, Group, Keys};
-use crate::world::Pause;
+use crate::world::{Pause, World};
 
 pub(super) const COMMANDS: &[Command] =
     &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client)
@@ -66,7 +67,7 @@ fn set_info(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// One connection, as CLIENT LIST prints it.
-fn line(session: &Session, now_ms: u64) -> String {
+fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
     let mut flags = String::new();
     if session.blocked.is_some() {
         flags.push('b');
@@ -77,6 +78,9 @@ fn line(session: &Session, now_ms: u64) -> String {
     if session.subscriptions() + session.shard_channels.len() > 0 {
         flags.push('P');
     }
+    if monitors.has(session.id) {
+        flags.push('O');
+    }
     if session.no_evict {
         flags.push('e');
     }
@@ -84,29 +88,40 @@ fn line(session: &Session, now_ms: u64) -> String {
         flags.push('N');
     }
     let mut line = format!(
-        "id={} addr={} laddr=127.0.0.1:0 fd=0 name={} age={} idle={} flags={flags}",
+        "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={flags}",
         session.number,
         session.peer,
+        local(session),
         String::from_utf8_lossy(&session.name),
         now_ms.saturating_sub(session.opened_ms) / 1000,
         now_ms.saturating_sub(session.active_ms) / 1000,
     );
     let queued = session.transaction.as_ref().map_or(-1, |t| t.commands.len() as i64);
     let bytes = session.transaction.as_ref().map_or(0, |t| t.bytes);
+    let unsent = session.unsent + session.pending();
     let _ = write!(
         line,
-        " db={} sub={} psub={} ssub={} multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={bytes} rbs=0 rbp=0 obl=0 oll=0 omem=0 \
-         tot-mem=0 events=r cmd={} user={} redir=-1 resp={}",
+        " db={} sub={} psub={} ssub={} multi={queued} qbuf={} qbuf-free=0 argv-mem=0 multi-mem={bytes} rbs=0 rbp=0 obl=0 oll={} omem={} \
+         tot-mem={} events=r cmd={} user={} redir=-1 resp={}",
         session.db,
         session.channels.len(),
         session.patterns.len(),
         session.shard_channels.len(),
+        session.unread,
+        u8::from(unsent > 0),
+        unsent,
+        session.unread + unsent + bytes,
         session.last_command.0.to_owned()
             + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
         session.user,
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
     );
     line
+}
+
+/// Where it was accepted; of a session without a connection, as Redis prints none.
+fn local(session: &Session) -> String {
+    session.local.map_or_else(|| "?:0".to_owned(), |local| local.to_string())
 }
 
 fn kind_of(session: &Session) -> &'static str {
@@ -143,7 +158,7 @@ fn list(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let wanted = kind.is_none_or(|kind| is(kind, kind_of(session)))
             && numbers.as_ref().is_none_or(|numbers| numbers.contains(&(session.number as i64)));
         if wanted {
-            text += &line(session, now);
+            text += &line(session, &context.world.monitors, now);
             text.push('\n');
         }
     }
@@ -158,13 +173,13 @@ struct Filter<'a> {
     peer: Option<&'a [u8]>,
     kind: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
-    nobody: bool,
+    local: Option<&'a [u8]>,
     own: bool,
 }
 
 impl Filter<'_> {
     fn means(&self, session: &Session) -> bool {
-        !self.nobody
+        self.local.is_none_or(|address| local(session).as_bytes() == address)
             && self.number.is_none_or(|number| session.number as i64 == number)
             && self.peer.is_none_or(|peer| session.peer.as_bytes() == peer)
             && self.kind.is_none_or(|kind| is(kind, kind_of(session)))
@@ -195,7 +210,7 @@ fn kill(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
                 filter.user = Some(user);
             }
             [word, peer] if is(word, "addr") => filter.peer = Some(peer),
-            [word, _] if is(word, "laddr") => filter.nobody = true,
+            [word, local] if is(word, "laddr") => filter.local = Some(local),
             [word, answer] if is(word, "skipme") => {
                 filter.own = match () {
                     () if is(answer, "yes") => false,
@@ -293,9 +308,9 @@ const CLIENT_TABLE: &[Subcommand] = &[
     }),
     ("setinfo", 4, set_info),
     ("info", 2, |c, _| {
-        let now = c.keys.now.unix_ms;
-        let text = line(c.session()?, now) + "\n";
-        c.reply.verbatim("txt", text.as_bytes());
+        let World { sessions, monitors, .. } = &*c.world;
+        let text = sessions.get(c.id).map(|session| line(session, monitors, c.keys.now.unix_ms) + "\n");
+        c.reply.verbatim("txt", text.unwrap_or_default().as_bytes());
         Ok(())
     }),
     ("list", -2, list),

@@ -155,6 +155,7 @@ fn reset(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     context.forget_watches()?;
     let id = context.id;
     context.world.pubsub.forget(&mut context.world.sessions, id);
+    context.world.monitors.forget(id);
     let open = context.world.acl.is_open();
     let unrestricted = context.world.acl.is_unrestricted("default");
     let session = context.session()?;

@@ -15,11 +15,11 @@ fn debug(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let (now, small) = (context.keys.now, context.keys.small);
+    let now = context.keys.now;
     let entry = context.keys.peek(args[2]).ok_or(Error::NO_SUCH_KEY)?;
     let text = format!(
         "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-        super::key::encoding(entry, small),
+        super::key::encoding(entry),
         entry.heap_bytes(),
         entry.access(),
         crate::keyspace::Policy::idle_seconds(entry, now),

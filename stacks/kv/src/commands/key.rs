@@ -4,7 +4,7 @@ use super::connection::database;
 use crate::args::is;
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
-use crate::keyspace::{Class, Entry, Policy, Small};
+use crate::keyspace::{Class, Entry, Policy};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -144,9 +144,9 @@ fn arrives(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static 
 }
 
 /// The encoding that Redis would have.
-pub(super) fn encoding(entry: &Entry, small: Small) -> &'static str {
+pub(super) fn encoding(entry: &Entry) -> &'static str {
     match (entry.value(), entry.string()) {
-        (Some(value), _) => value.encoding(small),
+        (Some(value), _) => value.encoding(),
         (None, Some(text)) if number::integer(text).is_some() => "int",
         (None, Some(text)) if text.len() <= 44 => "embstr",
         _ => "raw",
@@ -191,10 +191,7 @@ fn frequency(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 const OBJECT_TABLE: &[Subcommand] = &[
-    ("encoding", 3, |c, a| {
-        let small = c.keys.small;
-        about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry, small).as_bytes()))
-    }),
+    ("encoding", 3, |c, a| about(c, a, |reply, entry, _, _| reply.bulk(encoding(entry).as_bytes()))),
     ("refcount", 3, |c, a| about(c, a, |reply, _, _, _| reply.integer(1))),
     ("idletime", 3, idle_time),
     ("freq", 3, frequency),

@@ -19,6 +19,7 @@ mod key_scan;
 mod lcs;
 mod list;
 mod list_move;
+mod monitor;
 mod pubsub;
 mod replica;
 mod save;
@@ -57,6 +58,7 @@ const BUILT_IN: &[&[Command]] = &[
     lcs::COMMANDS,
     list::COMMANDS,
     list_move::COMMANDS,
+    monitor::COMMANDS,
     pubsub::COMMANDS,
     replica::COMMANDS,
     save::COMMANDS,

@@ -6,7 +6,7 @@ use super::hash_scan::{draw, draw_count};
 use crate::args::{float, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Zset};
+use crate::keyspace::{Class, Small, Zset};
 use crate::random::Random;
 use crate::spec::{Flags, Group, Keys};
 
@@ -47,12 +47,12 @@ enum Done {
     Refused,
 }
 
-fn put(zset: &mut Zset, options: Options, member: &[u8], score: f64) -> Result<Done, Error> {
+fn put(zset: &mut Zset, options: Options, member: &[u8], score: f64, small: Small) -> Result<Done, Error> {
     let Some(old) = zset.score(member) else {
         if options.present {
             return Ok(Done::Refused);
         }
-        zset.insert(member, score);
+        zset.insert(member, score, small);
         return Ok(Done::Added(score));
     };
     if options.absent {
@@ -68,7 +68,7 @@ fn put(zset: &mut Zset, options: Options, member: &[u8], score: f64) -> Result<D
     if new == old {
         return Ok(Done::Same(new));
     }
-    zset.insert(member, new);
+    zset.insert(member, new, small);
     Ok(Done::Updated(new))
 }
 
@@ -109,11 +109,12 @@ fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn put_all(context: &mut Context<'_>, key: &[u8], options: Options, pairs: &[&[u8]]) -> Result<(), Error> {
     let scores: Vec<f64> = pairs.chunks_exact(2).map(|pair| float(pair[0])).collect::<Result<_, _>>()?;
+    let small = context.keys.small;
     let done = context.keys.edit(key, !options.present, |zset: &mut Zset| {
         let members = pairs.chunks_exact(2).map(|pair| pair[1]);
         members
             .zip(&scores)
-            .map(|(member, score)| put(zset, options, member, *score))
+            .map(|(member, score)| put(zset, options, member, *score, small))
             .collect::<Result<Vec<_>, _>>()
     });
     let done = done?.transpose()?.unwrap_or_default();

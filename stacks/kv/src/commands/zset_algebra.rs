@@ -6,7 +6,7 @@ use super::zset_range::save;
 use crate::args::{Split, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Set, Value, Zset};
+use crate::keyspace::{Set, Small, Value, Zset};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -116,8 +116,8 @@ fn compute(
     result: &mut Zset,
     sources: &[Source<'_>],
     weights: &[f64],
-    aggregate: Aggregate,
-    operation: Operation,
+    (aggregate, operation): (Aggregate, Operation),
+    small: Small,
 ) {
     match operation {
         Operation::Union => {
@@ -125,7 +125,7 @@ fn compute(
                 source.each(|member, score| {
                     let score = weighted(score, *weight);
                     let new = result.score(member).map_or(score, |old| aggregate.of(old, score));
-                    result.insert(member, new);
+                    result.insert(member, new, small);
                 });
             }
         }
@@ -135,7 +135,7 @@ fn compute(
                 let scores = sources.iter().zip(weights).map(|(s, w)| Some(weighted(s.score(member)?, *w)));
                 let Some(scores) = scores.collect::<Option<Vec<_>>>() else { return };
                 if let Some(score) = scores.into_iter().reduce(|a, b| aggregate.of(a, b)) {
-                    result.insert(member, score);
+                    result.insert(member, score, small);
                 }
             });
         }
@@ -143,7 +143,7 @@ fn compute(
             let Some((first, others)) = sources.split_first() else { return };
             first.each(|member, score| {
                 if others.iter().all(|other| other.score(member).is_none()) {
-                    result.insert(member, score);
+                    result.insert(member, score, small);
                 }
             });
         }
@@ -188,7 +188,8 @@ fn run(
         at += 1;
     }
     let mut result = Zset::new(context.keys.hasher());
-    compute(&mut result, &sources(context, keys)?, &weights, aggregate, operation);
+    let small = context.keys.small;
+    compute(&mut result, &sources(context, keys)?, &weights, (aggregate, operation), small);
     if let Some(event) = store {
         return save(context, args[0], result, event);
     }

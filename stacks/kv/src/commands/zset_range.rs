@@ -174,7 +174,7 @@ fn answer(
     asked: Request<'_>,
     store: Option<&[u8]>,
 ) -> Result<(), Error> {
-    let hasher = context.keys.hasher();
+    let (hasher, small) = (context.keys.hasher(), context.keys.small);
     let zset = context.keys.get::<Zset>(key)?;
     let (skip, most) = asked.limit.map_or((0, usize::MAX), |(offset, count)| {
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -198,7 +198,7 @@ fn answer(
     };
     let mut result = Zset::new(hasher);
     members.iter().for_each(|scored| {
-        result.insert(scored.member, scored.score);
+        result.insert(scored.member, scored.score, small);
     });
     save(context, to, result, "zrangestore")
 }

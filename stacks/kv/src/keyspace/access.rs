@@ -78,6 +78,7 @@ impl Policy {
         entry.set_access(if self.counts_uses() { minutes(now) << 8 | LFU_INITIAL } else { seconds(now) });
     }
 
+    #[inline]
     pub(crate) fn used(self, entry: &mut Entry, now: Now, random: &mut Random) {
         if !self.counts_uses() {
             return entry.set_access(seconds(now));

@@ -32,6 +32,7 @@ impl Database {
 
 impl Keyspace {
     /// The time that deadlines are held against.
+    #[inline]
     pub(crate) fn judged_ms(&self) -> u64 {
         if self.expiry == Expiry::Ignore { 0 } else { self.now.unix_ms }
     }

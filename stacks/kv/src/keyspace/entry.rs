@@ -126,14 +126,17 @@ impl<V: Content> Entry<V> {
         entry
     }
 
+    #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         matches!(self.body, Body::Vacant)
     }
 
+    #[inline]
     pub(crate) fn hash(&self) -> u32 {
         self.hash
     }
 
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         match &self.body {
             Body::Vacant => &[],
@@ -147,6 +150,7 @@ impl<V: Content> Entry<V> {
     }
 
     /// The value, if it is a string.
+    #[inline]
     pub(crate) fn string(&self) -> Option<&[u8]> {
         match &self.body {
             Body::Vacant => None,
@@ -188,6 +192,18 @@ impl<V: Content> Entry<V> {
             Body::Object(object) => Some(&mut object.value),
             _ => None,
         }
+    }
+
+    /// Sets the string where key and value stand in the entry itself, before and after: that has no deadline, and nothing on the
+    /// heap.
+    #[inline]
+    pub(crate) fn overwrite_short(&mut self, value: &[u8]) -> bool {
+        let Body::Inline { value_len, bytes } = &mut self.body else { return false };
+        let start = usize::from(self.key_len);
+        let Some(room) = bytes.get_mut(start..start + value.len()) else { return false };
+        room.copy_from_slice(value);
+        *value_len = value.len() as u8;
+        true
     }
 
     /// Whatever the value was, it is this string now. The deadline stays.
@@ -237,6 +253,7 @@ impl<V: Content> Entry<V> {
         self.string_mut()
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<u64> {
         match &self.body {
             Body::Packed(blob) => packed(blob).2,

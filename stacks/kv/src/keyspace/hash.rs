@@ -7,7 +7,7 @@ use super::table::TextTable;
 use crate::limits::SMALL_ENTRIES_MAX;
 use crate::random::Random;
 
-/// Up to where hashes and sets keep an order, as the configuration has it. What has passed it once stays without.
+/// Up to where collections are kept as small ones, as the configuration has it. What has passed it once stays large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Small {
     /// Fields of a hash.
@@ -16,7 +16,7 @@ pub(crate) struct Small {
     pub(crate) hash_bytes: usize,
     /// Members of a set of integers.
     pub(crate) set_integers: usize,
-    /// Members of a sorted set, and bytes of one: as far as OBJECT ENCODING tells.
+    /// Members of a sorted set, and bytes of one.
     pub(crate) zset_entries: usize,
     pub(crate) zset_bytes: usize,
 }

@@ -175,6 +175,7 @@ impl Keyspace {
     }
 
     /// Where a key stands, unless its time is over: then it is gone.
+    #[inline]
     fn position(&mut self, key: &[u8]) -> Option<Position> {
         let database = &self.databases[self.db];
         let position = database.table.find(database.table.hash(key), key)?;
@@ -200,6 +201,7 @@ impl Keyspace {
     }
 
     /// An entry that a command reads: counted, and its use noted.
+    #[inline]
     pub(crate) fn read(&mut self, key: &[u8]) -> Option<&Entry> {
         let Some(position) = self.position(key) else {
             self.counters.misses += 1;
@@ -216,6 +218,7 @@ impl Keyspace {
     }
 
     /// A string that a command reads.
+    #[inline]
     pub(crate) fn string(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         self.read(key).map(|entry| entry.string().ok_or(Error::WRONG_TYPE)).transpose()
     }
@@ -296,6 +299,12 @@ impl Keyspace {
             database.table.insert(entry);
             return self.event(Class::NEW, "new", key);
         };
+        if !matches!(deadline, Deadline::At(_)) {
+            let entry = database.table.at_mut(position);
+            if entry.overwrite_short(value) {
+                return policy.used(entry, now, &mut self.random);
+            }
+        }
         let old = database.table.at(position).deadline();
         // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
         let new = match deadline {
@@ -374,22 +383,6 @@ impl Keyspace {
         database.table.change(position, |entry| entry.set_deadline(deadline));
         database.move_deadline(old, deadline, hash);
         true
-    }
-
-    /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
-    pub(crate) fn changed(&mut self, key: &[u8]) {
-        self.dirty += 1;
-        self.watch.touch(self.db, key);
-    }
-
-    /// A key has something now that blocked sessions may wait for.
-    pub(crate) fn signal(&mut self, key: &[u8]) {
-        if !self.awaited.is_empty() {
-            let key: (usize, Box<[u8]>) = (self.db, key.into());
-            if self.awaited.contains_key(&key) {
-                self.ready.push(key);
-            }
-        }
     }
 
     /// Removes a key whose time is over.

@@ -1,5 +1,4 @@
-//! Keyspace notifications: which kinds of event anybody wants, and those that happened.
-
+//! Who is told when a key changes: those who watch it, those who wait for it, and those who want to hear of events.
 use super::Keyspace;
 
 /// A set of kinds of event, as `notify-keyspace-events` spells them.
@@ -70,7 +69,30 @@ pub(crate) struct Event {
 }
 
 impl Keyspace {
+    /// Whether nobody waits for a key, or is to hear of one; and no copy is made that wants to know of changes before.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.awaited.is_empty() && self.ready.is_empty() && self.events.is_empty() && self.dump.is_none()
+    }
+
+    /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
+    #[inline]
+    pub(crate) fn changed(&mut self, key: &[u8]) {
+        self.dirty += 1;
+        self.watch.touch(self.db, key);
+    }
+
+    /// A key has something now that blocked sessions may wait for.
+    pub(crate) fn signal(&mut self, key: &[u8]) {
+        if !self.awaited.is_empty() {
+            let key: (usize, Box<[u8]>) = (self.db, key.into());
+            if self.awaited.contains_key(&key) {
+                self.ready.push(key);
+            }
+        }
+    }
+
     /// Notes an event, if anybody wants its kind.
+    #[inline]
     pub(crate) fn event(&mut self, class: Class, name: &'static str, key: &[u8]) {
         if self.notify.contains(class) {
             self.events.push(Event { db: self.db, name, key: key.into() });
@@ -78,6 +100,7 @@ impl Keyspace {
     }
 
     /// A key was changed, and this is the event of it.
+    #[inline]
     pub(crate) fn changed_by(&mut self, class: Class, name: &'static str, key: &[u8]) {
         self.changed(key);
         self.event(class, name, key);

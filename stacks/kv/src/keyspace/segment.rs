@@ -32,10 +32,12 @@ impl<V: Content> Segment<V> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn slots(&self) -> &[Entry<V>] {
         &self.slots
     }
 
+    #[inline]
     pub(crate) fn slot_mut(&mut self, slot: usize) -> &mut Entry<V> {
         &mut self.slots[slot]
     }
@@ -46,6 +48,7 @@ impl<V: Content> Segment<V> {
         (self.len as usize) < max
     }
 
+    #[inline]
     pub(crate) fn find(&self, hash: u32, key: &[u8]) -> Option<usize> {
         if self.slots.is_empty() {
             return None;
@@ -166,6 +169,7 @@ impl<V: Content> Segment<V> {
         self.slots.resize_with(slots, Entry::default);
     }
 
+    #[inline]
     fn home(&self, hash: u32) -> usize {
         home(hash, self.depth, self.slots.len())
     }

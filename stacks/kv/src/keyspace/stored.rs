@@ -94,7 +94,7 @@ impl Growing {
             (Self::Value(Value::Set(set)), Part::Element(member)) => set.add(member, small),
             (Self::Value(Value::Hash(hash)), Part::Field(field, value)) => hash.set(field, value, small),
             (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => {
-                zset.insert(member, score).is_none()
+                zset.insert(member, score, small).is_none()
             }
             _ => return Err(RdbFault::Damaged("a part of another type of value")),
         };

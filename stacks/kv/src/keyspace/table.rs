@@ -59,6 +59,7 @@ impl<V: Content> Table<V> {
         self.len
     }
 
+    #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u32 {
         self.hasher.hash(key)
     }
@@ -69,6 +70,7 @@ impl<V: Content> Table<V> {
         self.heap + self.slots * size_of::<Entry<V>>() + segments + self.directory.len() * size_of::<u32>()
     }
 
+    #[inline]
     pub(crate) fn find(&self, hash: u32, key: &[u8]) -> Option<Position> {
         let segment = self.segment_of(hash);
         self.segments[segment].find(hash, key).map(|slot| Position { segment, slot })
@@ -86,11 +88,13 @@ impl<V: Content> Table<V> {
         self.segments[segment].find_where(hash, is_it).map(|slot| Position { segment, slot })
     }
 
+    #[inline]
     pub(crate) fn at(&self, position: Position) -> &Entry<V> {
         &self.segments[position.segment].slots()[position.slot]
     }
 
     /// For what does not change the entry's size; else [`change`](Self::change).
+    #[inline]
     pub(crate) fn at_mut(&mut self, position: Position) -> &mut Entry<V> {
         self.segments[position.segment].slot_mut(position.slot)
     }
@@ -249,6 +253,7 @@ impl<V: Content> Table<V> {
         }
     }
 
+    #[inline]
     fn segment_of(&self, hash: u32) -> usize {
         if self.bits == 0 { 0 } else { self.directory[(hash >> (32 - self.bits)) as usize] as usize }
     }

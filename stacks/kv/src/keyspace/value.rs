@@ -1,7 +1,7 @@
 //! What a key can hold beside a short string.
 
 use super::entry::Content;
-use super::hash::{Hash, Small};
+use super::hash::Hash;
 use super::hasher::Hasher;
 use super::list::List;
 use super::set::Set;
@@ -37,14 +37,14 @@ impl Value {
     }
 
     /// As `OBJECT ENCODING` of Redis 7.0 names it.
-    pub(crate) fn encoding(&self, small: Small) -> &'static str {
+    pub(crate) fn encoding(&self) -> &'static str {
         match self {
             Self::Text(_) => "raw",
             Self::List(_) => "quicklist",
             Self::Hash(hash) if hash.is_small() => "listpack",
             Self::Set(set) if set.is_integers() => "intset",
             Self::Hash(_) | Self::Set(_) => "hashtable",
-            Self::Zset(zset) if zset.is_within(small.zset_entries, small.zset_bytes) => "listpack",
+            Self::Zset(zset) if zset.is_small() => "listpack",
             Self::Zset(_) => "skiplist",
         }
     }

@@ -33,6 +33,7 @@ impl Watch {
         }
     }
 
+    #[inline]
     pub(crate) fn touch(&mut self, db: usize, key: &[u8]) {
         if self.keys.is_empty() {
             return;

@@ -4,13 +4,14 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+use super::hash::Small;
 use super::hasher::Hasher;
 use super::packed::Packed;
 use super::sequence::Sequence;
 use super::short::Short;
 use super::table::TextTable;
 use super::weight::Weigh;
-use crate::limits::{ZSET_SMALL_BYTES, ZSET_SMALL_MEMBERS};
+use crate::limits::SMALL_ENTRIES_MAX;
 use crate::random::Random;
 
 const SCORE_BYTES: usize = size_of::<f64>();
@@ -92,9 +93,8 @@ impl Zset {
         }
     }
 
-    /// Whether there are no more members than this, none longer than so many bytes.
-    pub(crate) fn is_within(&self, members: usize, bytes: usize) -> bool {
-        self.len() <= members && self.iter().all(|scored| scored.member.len() <= bytes)
+    pub(crate) fn is_small(&self) -> bool {
+        matches!(self, Self::Small(..))
     }
 
     pub(crate) fn score(&self, member: &[u8]) -> Option<f64> {
@@ -105,19 +105,14 @@ impl Zset {
     }
 
     /// Sets a member's score, and tells the one that it had.
-    pub(crate) fn insert(&mut self, member: &[u8], score: f64) -> Option<f64> {
+    pub(crate) fn insert(&mut self, member: &[u8], score: f64, small: Small) -> Option<f64> {
         let old = self.rank(member);
         if let Some((_, same)) = old.filter(|(_, old)| *old == score) {
             return Some(same);
         }
-        if let Self::Small(members, hasher) = self
-            && (members.len() >= ZSET_SMALL_MEMBERS || member.len() > ZSET_SMALL_BYTES)
-        {
-            let mut large = Large { scores: TextTable::new(hasher), order: Sequence::new() };
-            for scored in members.iter().map(Scored::unpack) {
-                large.insert(large.order.len(), scored);
-            }
-            *self = Self::Large(Box::new(large));
+        let most = small.zset_entries.min(SMALL_ENTRIES_MAX);
+        if old.is_none() && (self.len() >= most || member.len() > small.zset_bytes) {
+            self.grow();
         }
         if let Some((rank, _)) = old {
             // Its score in a large set's table stays, to be overwritten.
@@ -221,6 +216,16 @@ impl Zset {
         }
     }
 
+    fn grow(&mut self) {
+        if let Self::Small(members, hasher) = self {
+            let mut large = Large { scores: TextTable::new(hasher), order: Sequence::new() };
+            for scored in members.iter().map(Scored::unpack) {
+                large.insert(large.order.len(), scored);
+            }
+            *self = Self::Large(Box::new(large));
+        }
+    }
+
     fn position(&self, score: f64, member: &[u8]) -> usize {
         self.partition_point(|scored| scored.is_before(score, member))
     }
@@ -247,7 +252,8 @@ mod tests {
     /// Small and large, by many changes, against a sorted vector.
     #[test]
     fn as_a_sorted_vector() {
-        for most in [20, ZSET_SMALL_MEMBERS, 10 * ZSET_SMALL_MEMBERS] {
+        let small = Small::default();
+        for most in [20, small.zset_entries, 10 * small.zset_entries] {
             let mut random = Random::new(most as u64);
             let mut zset = Zset::new(Hasher::new(&mut random));
             let mut model: Vec<(i64, Vec<u8>)> = Vec::new();
@@ -257,7 +263,7 @@ mod tests {
                 let old = old.map(|at| model.remove(at).0);
                 if random.below(3) > 0 {
                     let score = random.below(50) as i64 - 25;
-                    assert_eq!(zset.insert(&member, score as f64), old.map(|old| old as f64));
+                    assert_eq!(zset.insert(&member, score as f64, small), old.map(|old| old as f64));
                     model.push((score, member.clone()));
                     model.sort();
                 } else {
@@ -280,19 +286,32 @@ mod tests {
                     assert_eq!(low, model.partition_point(|(score, _)| *score < 3));
                 }
             }
-            assert_eq!(matches!(zset, Zset::Small(..)), most <= ZSET_SMALL_MEMBERS);
+            assert_eq!(zset.is_small(), most <= small.zset_entries);
             while zset.remove_at(zset.len() / 2).is_some() {}
             assert_eq!(zset.len(), 0);
         }
     }
 
     #[test]
-    fn a_long_member_is_for_large_ones() {
-        let mut zset = Zset::new(Hasher::new(&mut Random::new(1)));
-        zset.insert(&[b'a'; ZSET_SMALL_BYTES], 1.0);
-        assert!(matches!(zset, Zset::Small(..)));
-        zset.insert(&[b'b'; ZSET_SMALL_BYTES + 1], 1.0);
-        assert!(matches!(zset, Zset::Large(..)));
-        assert!(zset.iter().map(|scored| scored.member[0]).eq(*b"ab"));
+    fn what_is_small_is_what_the_configuration_says() {
+        let small = Small { zset_entries: 3, zset_bytes: 10, ..Small::default() };
+        let fresh = || Zset::new(Hasher::new(&mut Random::new(1)));
+        let mut zset = fresh();
+        zset.insert(&[b'a'; 10], 1.0, small);
+        assert!(zset.is_small());
+        zset.insert(&[b'b'; 11], 1.0, small);
+        assert!(!zset.is_small() && zset.iter().map(|scored| scored.member[0]).eq(*b"ab"));
+        zset.remove(&[b'b'; 11]);
+        assert!(!zset.is_small(), "it stays large");
+        let mut zset = fresh();
+        for (member, score) in [(b"a", 1.0), (b"b", 2.0), (b"c", 3.0), (b"a", 4.0)] {
+            zset.insert(member, score, small);
+            assert!(zset.is_small());
+        }
+        zset.insert(b"d", 0.0, small);
+        assert!(!zset.is_small() && zset.iter().map(|scored| scored.member[0]).eq(*b"dbca"));
+        let mut zset = fresh();
+        zset.insert(b"a", 0.0, Small { zset_entries: 0, ..small });
+        assert!(!zset.is_small());
     }
 }

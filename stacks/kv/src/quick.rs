@@ -1,0 +1,138 @@
+//! Names of quick commands, as clients write them: found by one comparison of words.
+
+use crate::command::{Command, Run};
+
+/// Names of up to so many bytes fit a word, with their length.
+const NAME_BYTES: usize = 7;
+/// Places at first, a power of two.
+const PLACES: usize = 512;
+
+/// Commands that are quick and concern keys alone, with short names, in capitals or in small letters. All others, and a name in
+/// both, are for [`Commands::find`](crate::command::Commands::find).
+pub(crate) struct Quick {
+    /// Open addressing; a word of 0 is empty.
+    places: Vec<Place>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
+    word: u64,
+    /// None: it was replaced by one that is not quick.
+    run: Option<Run>,
+    index: u16,
+    arity: i32,
+}
+
+impl Default for Quick {
+    fn default() -> Self {
+        Self { places: vec![Place::default(); PLACES], len: 0 }
+    }
+}
+
+impl Quick {
+    pub(crate) fn add(&mut self, command: &Command, index: usize) {
+        let spec = &command.spec;
+        let fits = spec.is_quick() && spec.concerns_keys() && command.subcommands.is_empty();
+        let Ok(number) = u16::try_from(index) else { return };
+        for name in [spec.name.to_ascii_lowercase(), spec.name.to_ascii_uppercase()] {
+            let word = word(name.as_bytes());
+            let place = Place { word, run: fits.then_some(command.run), index: number, arity: spec.arity };
+            if word != 0 && (fits || self.places[self.at(word)].word == word) {
+                self.enter(place);
+            }
+        }
+    }
+
+    /// The command of this name, if it takes so many arguments.
+    #[inline]
+    pub(crate) fn find(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
+        let word = word(name);
+        let place = &self.places[self.at(word)];
+        let arity = place.arity.unsigned_abs() as usize;
+        let takes = args == arity || place.arity < 0 && args > arity;
+        // The word of a name that is too long is no command's.
+        if place.word != word || !takes {
+            return None;
+        }
+        place.run.map(|run| (usize::from(place.index), run))
+    }
+
+    /// Where this word stands, or would.
+    #[inline]
+    fn at(&self, word: u64) -> usize {
+        let mask = self.places.len() - 1;
+        let mut at = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & mask;
+        while self.places[at].word != word && self.places[at].word != 0 {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn enter(&mut self, place: Place) {
+        if (self.len + 1) * 2 > self.places.len() {
+            let larger = vec![Place::default(); self.places.len() * 2];
+            let old = std::mem::replace(&mut self.places, larger);
+            self.len = 0;
+            old.into_iter().filter(|place| place.word != 0).for_each(|place| self.enter(place));
+        }
+        let at = self.at(place.word);
+        self.len += usize::from(self.places[at].word == 0);
+        self.places[at] = place;
+    }
+}
+
+/// The bytes of a name and its length in one number, different for each; 0 if it is too long, or empty.
+#[inline]
+fn word(name: &[u8]) -> u64 {
+    let length = name.len();
+    let bytes = match name {
+        [first, .., last] if length <= 3 => {
+            u64::from(*first) | u64::from(name[length / 2]) << 8 | u64::from(*last) << 16
+        }
+        // Both halves of a longer one overlap where they say the same.
+        [a, b, c, d, ..] if length <= NAME_BYTES => {
+            let [e, f, g, h] = [name[length - 4], name[length - 3], name[length - 2], name[length - 1]];
+            let (low, high) = (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([e, f, g, h]));
+            u64::from(low) | u64::from(high) << (8 * (length - 4))
+        }
+        [only] => u64::from(*only),
+        _ => return 0,
+    };
+    bytes | (length as u64) << 56
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_word_for_each_short_name() {
+        let texts = ["", "g", "ge", "get", "gget", "gte", "gett", "setex", "expire", "hexists", "hexistss"];
+        let words: BTreeSet<u64> = texts.iter().map(|text| word(text.as_bytes())).collect();
+        // The first and the last have none.
+        assert_eq!(words.len(), texts.len() - 1);
+        assert_ne!(word(b"ab"), word(b"abb"));
+        assert_ne!(word(b"a\0"), word(b"a"));
+    }
+
+    #[test]
+    fn finds_what_the_table_of_all_commands_finds() {
+        let all = commands::all();
+        for command in all.iter() {
+            let spec = &command.spec;
+            let index = all.find(spec.name.as_bytes());
+            let quick = spec.is_quick() && spec.concerns_keys() && spec.name.len() <= NAME_BYTES;
+            for args in 0..6 {
+                let expected = index.filter(|_| quick && spec.takes(args));
+                for name in [spec.name.to_owned(), spec.name.to_uppercase()] {
+                    let found = all.find_quick(name.as_bytes(), args).map(|found| found.0);
+                    assert_eq!(found, expected, "{name} of {args}");
+                }
+            }
+        }
+        assert!(all.find_quick(b"gEt", 2).is_none());
+    }
+}
