@@ -9,7 +9,8 @@ pub struct Limits {
     /// Most that autotuning lets the receive window grow to.
     pub max_receive_window_bytes: usize,
     /// Most bytes that `send` takes before it says "not now", unsent and unacknowledged together. From 1 MiB on it says so as
-    /// soon as more is unsent than can be in flight: the rest would only wait.
+    /// soon as more is unsent than can be in flight. Who has been told so is faster than the path, and until nothing was to be sent for
+    /// a while it is taken as much as was in flight last, at least 128 KiB and one message beside another: the rest would only wait.
     pub send_buffer_bytes: usize,
     /// Largest message that is put together; a longer one ends the association.
     pub max_message_bytes: usize,

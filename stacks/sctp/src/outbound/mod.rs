@@ -46,6 +46,7 @@ use flight::Flight;
 use limited::{LimitId, LimitTable};
 use loss::Loss;
 use pacer::Pacer;
+use room::Room;
 use rtt::Rtt;
 use scheduler::Scheduler;
 use store::{Keep, Store};
@@ -134,6 +135,7 @@ pub(crate) struct Outbound {
     timers: Timers,
     untold: Untold,
     events: Events,
+    room: Room,
     stats: OutboundStats,
     sack_delay: Duration,
     /// Length of a packet.
@@ -207,6 +209,7 @@ impl Outbound {
             timers: Timers::new(),
             untold: Untold::nothing(),
             events: Events::default(),
+            room: Room::new(),
             stats: OutboundStats::default(),
             sack_delay: config.sack_delay,
             packet_bytes: config.packet_bytes,
@@ -247,11 +250,14 @@ impl Outbound {
         if self.streams.at(slot).closed {
             return Err(SendError::NoSuchStream(stream));
         }
+        let now = self.clock.read(now);
+        if self.unsent == 0 && self.flight.is_empty() {
+            self.room.on_nothing(now);
+        }
         if !self.has_room(message.len()) {
-            self.events.refuse(message.len());
+            self.refuse(message.len());
             return Err(SendError::WouldBlock);
         }
-        let now = self.clock.read(now);
         let limit = self.limit(now, slot, options.reliability);
         let keep = if limit.is_limited() { Keep::Limited } else { Keep::UntilAcked };
         let payload = self.store.store(message, keep);

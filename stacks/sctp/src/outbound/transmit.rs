@@ -71,6 +71,7 @@ impl Outbound {
             }
             self.congestion.on_sent(now, self.in_flight_bytes(), after_idle);
             self.credit = false;
+            self.room.on_sent(self.flight.bytes());
             if sent {
                 self.timers.probe = self.probe_deadline(now);
                 self.tell_writable();

@@ -40,7 +40,7 @@ fn the_buffer_is_bounded_and_says_when_there_is_room() {
         assert_eq!(send(&mut rig, 2, &message), Err(SendError::WouldBlock));
         assert_eq!(rig.out.poll_event(), None);
         while rig.out.poll_event() != Some(OutboundEvent::Writable) {
-            assert!(rig.out.held > 100_000);
+            assert!(rig.out.held > 100_000 || rig.out.unsent_bytes > 64 << 10);
             rig.deliver();
             rig.wait(ms(1));
             rig.answer();
@@ -51,6 +51,61 @@ fn the_buffer_is_bounded_and_says_when_there_is_room() {
         assert_eq!(rig.out.poll_event(), Some(OutboundEvent::BufferedAmountLow(StreamId(1))));
         assert_eq!(rig.out.poll_event(), None);
     }
+}
+
+/// Sends until there is no room. Gives how many messages were taken.
+fn fill(rig: &mut Rig, message: &[u8]) -> usize {
+    std::iter::repeat_with(|| send(rig, 1, message)).take_while(Result::is_ok).count()
+}
+
+/// A round trip of 20 ms. Gives whether there is room again.
+fn round(rig: &mut Rig) -> bool {
+    rig.deliver();
+    rig.wait(ms(20));
+    rig.answer();
+    std::iter::from_fn(|| rig.out.poll_event()).any(|event| event == OutboundEvent::Writable)
+}
+
+#[test]
+fn who_is_faster_than_the_path_has_as_much_waiting_as_was_in_flight() {
+    let mut rig = Rig::with(&newreno(), FIRST_TSN, peer());
+    let message = [7; 1000];
+    // At first a burst is taken, though nothing is in flight.
+    assert_eq!(fill(&mut rig, &message), (1 << 20) / 1000);
+    while !round(&mut rig) {}
+    let (mut fills, mut longest) = (0, 0);
+    for _ in 0..12 {
+        let most = rig.out.room.most_in_flight();
+        assert!(most >= longest, "the window grows");
+        longest = most;
+        fills += usize::from(fill(&mut rig, &message) > 0);
+        let (waits, may_wait) = (rig.out.unsent_bytes, most.max(128 << 10));
+        assert!(waits + 1000 > may_wait && waits <= may_wait, "{waits} of {may_wait}");
+        // What may be in flight is: nobody runs dry.
+        let is_writable = round(&mut rig);
+        assert!(rig.out.unsent > 0 || is_writable);
+    }
+    assert!(fills > 10 && longest > 256 << 10, "{fills} {longest}");
+    // An empty queue is no silence. A silence is.
+    for (waits, burst) in [(ms(9), false), (ms(10), true)] {
+        rig.drain();
+        while rig.out.poll_event().is_some() {}
+        rig.wait(waits);
+        rig.out.room.most = [0; 2];
+        assert_eq!(fill(&mut rig, &message) >= (1 << 20) / 1000, burst);
+    }
+}
+
+#[test]
+fn beside_a_long_message_another_waits() {
+    let mut rig = Rig::with(&newreno(), FIRST_TSN, peer());
+    let message = vec![7; 250_000];
+    assert_eq!(fill(&mut rig, &message), 4);
+    while !round(&mut rig) {}
+    let before = rig.out.unsent_bytes;
+    assert!(before <= 250_000);
+    assert!(fill(&mut rig, &message) > 0);
+    assert!((250_000..=500_000).contains(&rig.out.unsent_bytes), "{before} {}", rig.out.unsent_bytes);
 }
 
 #[test]
