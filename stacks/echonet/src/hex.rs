@@ -16,3 +16,12 @@ pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], CodeError> {
     }
     Ok(bytes)
 }
+
+/// Reads as many bytes as there are, without `0x`.
+#[cfg(feature = "std")]
+pub(crate) fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        digits.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}

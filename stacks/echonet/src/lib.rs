@@ -1,10 +1,61 @@
-//! ECHONET Lite as a core without I/O.
+//! ECHONET Lite as a core without I/O: frames, a device, a controller, and what common devices mean by their values.
+//!
+//! | does | does not |
+//! |---|---|
+//! | read and write frames and property maps without a copy or an allocation, also without an operating system | the arbitrary message format (EHD2 0x82): told apart, not read |
+//! | be a node ([`Device`]): all services, instance 0, property maps, announcements, writes that the application decides | open sockets, read clocks, draw randomness, spawn, lock |
+//! | find, read, write and hear other nodes ([`Controller`]): retries, pauses, splitting of what is refused | follow a node whose address changes: compare [`Node::identification`] |
+//! | values as text and back for the node profile, the super class and common classes ([`Database`]) | every class and every maker's own properties: load the consortium's files (feature `mra`), or a table |
+//! | UDP's datagrams, IPv4 and IPv6; messages of a TCP connection are the same | cut messages out of a TCP stream |
+//!
+//! A caller hands over datagrams and the time, and sends what it is given; here it is the network between two nodes:
+//!
+//! ```
+//! use std::{net::Ipv4Addr, time::Instant};
+//! use netdyno_echonet_core::{
+//!     Access, ClassCode, Controller, ControllerConfig, ControllerEvent, Description, Device, Epc, NodeAddress,
+//!     ObjectDescription, Request, Source,
+//! };
+//!
+//! let maker = [0x00, 0x00, 0x0B];
+//! let light = ClassCode(0x0291).instance(1);
+//! let description = Description::new(maker, *b"a unique numb")
+//!     .object(ObjectDescription::device(light, maker).property(Epc(0xB0), [80], Access::GET_SET));
+//! let mut device = Device::new(&description)?;
+//! let mut controller = Controller::new(ControllerConfig::new(maker, *b"another numbr"))?;
+//!
+//! let node: NodeAddress = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, 7)).into();
+//! let ours: NodeAddress = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, 1)).into();
+//! let (now, mut there, mut back) = (Instant::now(), [0; 1500], [0; 1500]);
+//! controller.request(now, node, light, Request::Get(&[Epc(0xB0)]))?;
+//! while let Some(sent) = controller.poll_transmit(now, &mut there) {
+//!     if let Some(answer) = device.handle(now, &there[..sent.bytes], Source::unicast(ours), &mut back) {
+//!         controller.handle(now, &back[..answer.bytes], Source::unicast(node), &mut there);
+//!     }
+//! }
+//! while let Some(event) = controller.poll_event() {
+//!     if let ControllerEvent::Answer { result, .. } = event {
+//!         assert_eq!(result?.get(Epc(0xB0)), Some(&[80][..]));
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Sections and chapters are those of the ECHONET Lite Specification, Part 2, version 1.13, unless another document is named.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `std` (default) | [`Device`], [`Controller`], [`Description`], [`Database`]; without it the codec alone, which needs no allocator |
+//! | `description` | descriptions of devices as TOML files |
+//! | `mra` | the consortium's Machine Readable Appendix |
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
 mod address;
 #[cfg(feature = "std")]
 mod controller;
+#[cfg(feature = "std")]
+mod database;
 #[cfg(feature = "std")]
 mod description;
 #[cfg(feature = "std")]
@@ -27,6 +78,15 @@ pub use controller::{
     Answer, AnswerError, Controller, ControllerConfig, ControllerEvent, ControllerLimits, ControllerStats,
     Instance, Node, NodeSettings, NodeState, Request, RequestError, RequestId, Search,
 };
+#[cfg(feature = "std")]
+pub use database::{
+    BitField, Class, Database, Definition, EncodeError, Format, Kind, Number, Quantity, Rule, TableError,
+    Value, manufacturer_name,
+};
+#[cfg(feature = "mra")]
+pub use database::{Mra, MraError};
+#[cfg(feature = "description")]
+pub use description::DescriptionFileError;
 #[cfg(feature = "std")]
 pub use description::{
     Access, Description, DescriptionError, ObjectDescription, PropertyDescription, WritePolicy,

@@ -45,3 +45,12 @@ pub(crate) const SEARCH_REPEATS_MAX: u8 = 16;
 /// Lost nodes that are looked at for one to forget, when there are too many nodes.
 #[cfg(feature = "std")]
 pub(crate) const FORGOTTEN_LOOKED_AT: usize = 16;
+/// Kinds of values within kinds: records of lists of records.
+#[cfg(feature = "std")]
+pub(crate) const KIND_DEPTH_MAX: usize = 8;
+/// Bytes of one file of the Machine Readable Appendix; the largest has about a tenth of it.
+#[cfg(feature = "mra")]
+pub(crate) const MRA_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a description that is text.
+#[cfg(feature = "description")]
+pub(crate) const DESCRIPTION_BYTES_MAX: usize = 1 << 20;

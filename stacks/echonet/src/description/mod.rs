@@ -1,7 +1,11 @@
 //! What a node is: its profile and its objects, as data.
 
 mod error;
+#[cfg(feature = "description")]
+mod file;
 mod types;
 
 pub use error::DescriptionError;
+#[cfg(feature = "description")]
+pub use file::DescriptionFileError;
 pub use types::{Access, Description, ObjectDescription, PropertyDescription, WritePolicy};
