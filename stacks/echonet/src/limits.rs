@@ -32,7 +32,7 @@ pub(crate) const INSTANCE_MAX: u8 = 0x7F;
 pub(crate) const REMEMBERED_MULTICASTS: usize = 8;
 /// Requests under way to one node, whatever its settings say: they are looked through for each answer.
 #[cfg(feature = "std")]
-pub(crate) const PARALLEL_MAX: usize = 16;
+pub(crate) const PARALLEL_MAX: usize = 128;
 /// Notifications that are remembered of each node, to know one that comes again by another interface.
 #[cfg(feature = "std")]
 pub(crate) const REMEMBERED_NOTIFICATIONS: usize = 4;

@@ -169,7 +169,7 @@ mod tests {
             set = ["80", "B0"]
             [node.object.values]
             80 = "31"
-            B0 = "64"
+            B0 = "0x64"
             [[node]]
             [[node.object]]
             class = "0130"

@@ -16,7 +16,7 @@ pub struct NodeSettings {
     pub retries: u8,
     /// The least time between two datagrams to the node; zero: none.
     pub gap: Duration,
-    /// Requests under way at a time, 1 to 16. Many devices lose the second.
+    /// Requests under way at a time, 1 to 128. Many devices lose the second.
     pub parallel: u8,
     /// Properties of one Get, 1 to 255; one with more is sent in parts.
     pub max_get_properties: u8,
