@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_resp::{Args, Progress, RequestError, RequestLimits, RequestParser, write_command};
+use netdyno_resp::{Args, Progress, RequestError, RequestLimits, RequestParser, SHORT_ARGUMENTS, write_command};
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
@@ -28,7 +28,14 @@ fn run(bytes: &[u8], authenticated: bool, step: usize) -> (Commands, Option<Requ
         there = there.saturating_add(step).min(bytes.len());
         loop {
             let input = &bytes[at..there];
-            match parser.parse(input, &mut args) {
+            let mut words = [&b""[..]; SHORT_ARGUMENTS];
+            let short = parser.parse_short(input, &mut words);
+            let whole = parser.parse(input, &mut args);
+            if let Some((done, count)) = short {
+                assert_eq!(whole, Ok(Progress::Complete(done)));
+                assert!(args.iter(input).eq(words[..count].iter().copied()));
+            }
+            match whole {
                 Ok(Progress::Complete(done)) => {
                     commands.push(args.iter(input).map(<[u8]>::to_vec).collect());
                     at += done;

@@ -166,6 +166,12 @@ fn announce(engine: &Engine, session: SessionId, mut rest: &[u8], args: &mut Arg
         if rest.first() != Some(&b'*') {
             return;
         }
+        let mut words = [&b""[..]; SHORT_ARGUMENTS];
+        if let Some((bytes, count)) = parser.parse_short(rest, &mut words) {
+            words[1..count].iter().take(1).for_each(|key| engine.warm(session, key));
+            rest = &rest[bytes..];
+            continue;
+        }
         let Ok(Progress::Complete(bytes)) = parser.parse(rest, args) else { return };
         if args.len() > 1 {
             engine.warm(session, args.get(rest, 1));

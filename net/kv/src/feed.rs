@@ -14,7 +14,7 @@ use crate::limits::{
     DUMPED_AT_ONCE_BYTES, FED_AT_ONCE_BYTES, FEED_TRIED_EACH_US, FOLLOWER_BEHIND_BYTES,
     FOLLOWER_PENDING_BYTES, FOLLOWERS_LOOKED_AT_EACH_US, PING_EACH_US, SNAPSHOT_QUEUE_BYTES,
 };
-use crate::worker::Wire;
+use crate::wire::Wire;
 
 const MARK_BYTES: usize = 40;
 

@@ -60,6 +60,7 @@ pub mod storage;
 #[cfg(feature = "tls")]
 mod tls;
 mod usage;
+mod wire;
 mod worker;
 
 pub use aof::{AofSettings, Fsync};

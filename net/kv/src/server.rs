@@ -13,7 +13,8 @@ use crate::limits::CONNECTIONS_TO_REFUSE;
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
 use crate::snapshots::{self, SnapshotSettings, Snapshots};
-use crate::worker::{Wire, Worker};
+use crate::wire::Wire;
+use crate::worker::Worker;
 use crate::{Replayed, RunError, StartError};
 
 /// A server that runs. It ends by [`stop`](Self::stop), or when it is dropped.

@@ -25,11 +25,7 @@ use crate::refusals;
 use crate::replica::Replica;
 use crate::shared::{Core, Owner, Shared};
 use crate::snapshots::Snapshots;
-#[cfg(feature = "tls")]
-pub(crate) use crate::tls::Wire;
-/// What clients are reached by: without TLS the sockets themselves.
-#[cfg(not(feature = "tls"))]
-pub(crate) use netdyno_io::tcp::TcpReactor as Wire;
+use crate::wire::Wire;
 
 pub(crate) struct Worker {
     shared: Arc<Shared>,

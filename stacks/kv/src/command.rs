@@ -204,7 +204,7 @@ pub(crate) struct Commands {
     list: Vec<Command>,
     /// Open addressing; 0 is empty, else one more than the command's place.
     places: Vec<u16>,
-    quick: Quick,
+    quick: Quick<Run>,
 }
 
 impl std::fmt::Debug for Commands {
@@ -235,7 +235,7 @@ impl Commands {
     pub(crate) fn add(&mut self, command: Command) {
         if let Some(index) = self.find(command.spec.name.as_bytes()) {
             self.list[index] = command;
-            return self.quick.add(&command, index);
+            return self.add_quick(&command, index);
         }
         if self.list.len() * 2 >= self.places.len() {
             self.places = vec![0; self.places.len() * 2];
@@ -245,7 +245,12 @@ impl Commands {
         }
         self.list.push(command);
         self.enter(self.list.len() - 1);
-        self.quick.add(&command, self.list.len() - 1);
+        self.add_quick(&command, self.list.len() - 1);
+    }
+
+    fn add_quick(&mut self, command: &Command, index: usize) {
+        let run = command.subcommands.is_empty().then_some(command.run);
+        self.quick.add(&command.spec, run, index);
     }
 
     fn enter(&mut self, index: usize) {

@@ -386,7 +386,7 @@ impl Engine {
     }
 
     /// Gives what keys have to the sessions that wait for it, first come first served.
-    fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         for _ in 0..SERVE_ROUNDS_MAX {
             if self.keys.ready.is_empty() {
                 return;

@@ -1,43 +1,48 @@
 //! Names of quick commands, as clients write them: found by one comparison of words.
 
-use crate::command::{Command, Run};
+use crate::spec::Spec;
 
 /// Names of up to so many bytes fit a word, with their length.
-const NAME_BYTES: usize = 7;
+pub(crate) const NAME_BYTES: usize = 7;
 /// Places at first, a power of two.
 const PLACES: usize = 512;
 
 /// Commands that are quick and concern keys alone, with short names, in capitals or in small letters. All others, and a name in
-/// both, are for [`Commands::find`](crate::command::Commands::find).
-pub(crate) struct Quick {
+/// both, are for the table of all commands. `R` is what runs one.
+pub(crate) struct Quick<R> {
     /// Open addressing; a word of 0 is empty.
-    places: Vec<Place>,
+    places: Vec<Place<R>>,
     len: usize,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Place {
+#[derive(Clone, Copy)]
+struct Place<R> {
     word: u64,
     /// None: it was replaced by one that is not quick.
-    run: Option<Run>,
+    run: Option<R>,
     index: u16,
     arity: i32,
 }
 
-impl Default for Quick {
+impl<R> Place<R> {
+    const EMPTY: Self = Self { word: 0, run: None, index: 0, arity: 0 };
+}
+
+impl<R: Copy> Default for Quick<R> {
     fn default() -> Self {
-        Self { places: vec![Place::default(); PLACES], len: 0 }
+        Self { places: vec![Place::EMPTY; PLACES], len: 0 }
     }
 }
 
-impl Quick {
-    pub(crate) fn add(&mut self, command: &Command, index: usize) {
-        let spec = &command.spec;
-        let fits = spec.is_quick() && spec.concerns_keys() && command.subcommands.is_empty();
+impl<R: Copy> Quick<R> {
+    /// What runs a command, if it runs by itself; else the name is taken out.
+    pub(crate) fn add(&mut self, spec: &Spec, run: Option<R>, index: usize) {
+        let run = run.filter(|_| spec.is_quick() && spec.concerns_keys());
+        let fits = run.is_some();
         let Ok(number) = u16::try_from(index) else { return };
         for name in [spec.name.to_ascii_lowercase(), spec.name.to_ascii_uppercase()] {
             let word = word(name.as_bytes());
-            let place = Place { word, run: fits.then_some(command.run), index: number, arity: spec.arity };
+            let place = Place { word, run, index: number, arity: spec.arity };
             if word != 0 && (fits || self.places[self.at(word)].word == word) {
                 self.enter(place);
             }
@@ -46,7 +51,7 @@ impl Quick {
 
     /// The command of this name, if it takes so many arguments.
     #[inline]
-    pub(crate) fn find(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
+    pub(crate) fn find(&self, name: &[u8], args: usize) -> Option<(usize, R)> {
         let word = word(name);
         let place = &self.places[self.at(word)];
         let arity = place.arity.unsigned_abs() as usize;
@@ -69,9 +74,9 @@ impl Quick {
         at
     }
 
-    fn enter(&mut self, place: Place) {
+    fn enter(&mut self, place: Place<R>) {
         if (self.len + 1) * 2 > self.places.len() {
-            let larger = vec![Place::default(); self.places.len() * 2];
+            let larger = vec![Place::EMPTY; self.places.len() * 2];
             let old = std::mem::replace(&mut self.places, larger);
             self.len = 0;
             old.into_iter().filter(|place| place.word != 0).for_each(|place| self.enter(place));
@@ -105,7 +110,6 @@ fn word(name: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands;
     use std::collections::BTreeSet;
 
     #[test]
@@ -116,23 +120,5 @@ mod tests {
         assert_eq!(words.len(), texts.len() - 1);
         assert_ne!(word(b"ab"), word(b"abb"));
         assert_ne!(word(b"a\0"), word(b"a"));
-    }
-
-    #[test]
-    fn finds_what_the_table_of_all_commands_finds() {
-        let all = commands::all();
-        for command in all.iter() {
-            let spec = &command.spec;
-            let index = all.find(spec.name.as_bytes());
-            let quick = spec.is_quick() && spec.concerns_keys() && spec.name.len() <= NAME_BYTES;
-            for args in 0..6 {
-                let expected = index.filter(|_| quick && spec.takes(args));
-                for name in [spec.name.to_owned(), spec.name.to_uppercase()] {
-                    let found = all.find_quick(name.as_bytes(), args).map(|found| found.0);
-                    assert_eq!(found, expected, "{name} of {args}");
-                }
-            }
-        }
-        assert!(all.find_quick(b"gEt", 2).is_none());
     }
 }

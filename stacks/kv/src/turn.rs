@@ -79,7 +79,7 @@ impl Turn<'_> {
             let mut context =
                 Context { keys, world, commands, reply, id, waiting, still_waits: false, close: false };
             context.run_with(run, index, args);
-            return Outcome::Continue;
+            return if keys.ready.is_empty() { Outcome::Continue } else { self.serve() };
         }
         self.execute_any(args, out)
     }
@@ -95,6 +95,16 @@ impl Turn<'_> {
         let outcome = self.engine.execute(self.now, self.id, args, out);
         self.calm = self.engine.calm(self.id);
         outcome
+    }
+
+    /// Somebody waits for what the last command gave to a key.
+    #[cold]
+    fn serve(&mut self) -> Outcome {
+        self.settle();
+        self.engine.serve();
+        self.calm = self.engine.calm(self.id);
+        let closing = self.engine.world.sessions.get(self.id).is_none_or(|session| session.closing);
+        if closing { Outcome::Close } else { Outcome::Continue }
     }
 
     /// Writes down what ran.
@@ -114,5 +124,120 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::random::Random;
+
+    /// What may change how the next command is taken, among such as run at once.
+    const LINES: [&str; 48] = [
+        "SET k v",
+        "set k w",
+        "Set a b",
+        "GET k",
+        "get a",
+        "GET",
+        "SET k",
+        "INCR n",
+        "APPEND k x",
+        "GETEX k PX 1",
+        "SET k v PX 2",
+        "PEXPIRE a 1",
+        "DEL k",
+        "LPUSH l a b",
+        "RPOP l",
+        "HSET h f v",
+        "HGET h f",
+        "ZADD z 1 m",
+        "SADD s m",
+        "TYPE k",
+        "EXISTS k a",
+        "PING",
+        "NONESUCH x",
+        "MULTI",
+        "EXEC",
+        "DISCARD",
+        "WATCH k",
+        "SELECT 1",
+        "SELECT 0",
+        "HELLO 3",
+        "HELLO 2",
+        "RESET",
+        "SUBSCRIBE c",
+        "UNSUBSCRIBE",
+        "CLIENT REPLY OFF",
+        "CLIENT REPLY ON",
+        "CLIENT REPLY SKIP",
+        "CLIENT NO-TOUCH ON",
+        "CLIENT PAUSE 1 WRITE",
+        "CONFIG SET maxmemory 1",
+        "CONFIG SET maxmemory 0",
+        "CONFIG SET notify-keyspace-events KEA",
+        "CONFIG SET notify-keyspace-events KEA",
+        "CONFIG SET slowlog-log-slower-than 0",
+        "CONFIG SET requirepass p",
+        "CONFIG RESETSTAT",
+        "MONITOR",
+        "BLPOP l m 0.001",
+    ];
+
+    /// Two engines with the same commands of the same sessions: one takes them in turns, the other one by one.
+    #[test]
+    fn a_turn_answers_as_commands_by_themselves() {
+        let mut answers = 0;
+        for seed in 0..400 {
+            let mut random = Random::new(seed);
+            let mut engines = [(); 2].map(|()| Engine::new(Config::default(), 9));
+            let mut now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+            let sessions = engines.each_mut().map(|engine| [(); 3].map(|()| engine.open(now, "s")));
+            engines.iter_mut().for_each(|engine| engine.record(true));
+            let [mut in_turns, mut by_themselves] = engines;
+            let mut blocked = [false; 3];
+            for _ in 0..80 {
+                let at = random.below(3);
+                let mut outs = [Vec::new(), Vec::new()];
+                let mut turn = in_turns.turn(now, sessions[0][at]);
+                for _ in 0..random.below(8) {
+                    // The first ones of the list oftener.
+                    let last = if random.below(8) == 0 { LINES.len() } else { 20 };
+                    let words: Vec<&[u8]> = LINES[random.below(last)].split(' ').map(str::as_bytes).collect();
+                    if blocked[at] {
+                        break;
+                    }
+                    let outcome = turn.execute(&words, &mut outs[0]);
+                    let expected = by_themselves.execute(now, sessions[1][at], &words, &mut outs[1]);
+                    assert_eq!((outcome, &outs[0]), (expected, &outs[1]), "{words:?}, seed {seed}");
+                    blocked[at] = outcome == Outcome::Blocked;
+                    answers += 1;
+                }
+                drop(turn);
+                now.unix_ms += random.below(2) as u64;
+                let [told, expected] = [&mut in_turns, &mut by_themselves].map(|engine| {
+                    engine.tick(now);
+                    let told: Vec<_> = std::iter::from_fn(|| engine.poll_output()).collect();
+                    (told, std::mem::take(engine.take_log()), engine.keys(), engine.memory_bytes())
+                });
+                assert_eq!(told, expected, "seed {seed}");
+                for (id, output) in &told.0 {
+                    if matches!(output, crate::Output::Resume(_)) {
+                        blocked[sessions[0].iter().position(|session| session == id).unwrap()] = false;
+                    }
+                }
+            }
+            for line in ["INFO commandstats", "INFO stats", "CLIENT LIST"] {
+                let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+                let [told, expected] = [&mut in_turns, &mut by_themselves].map(|engine| {
+                    let (id, mut out) = (engine.open_trusted(now), Vec::new());
+                    engine.execute(now, id, &words, &mut out);
+                    String::from_utf8(out).unwrap()
+                });
+                assert_eq!(told, expected, "seed {seed}");
+            }
+        }
+        assert!(answers > 50_000, "{answers}");
     }
 }

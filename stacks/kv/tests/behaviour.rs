@@ -8,7 +8,7 @@ const START: Now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
 fn run(engine: &mut Engine, session: SessionId, now_ms: u64, line: &str) -> (Outcome, String) {
     let (words, mut out) = (line.split(' ').map(str::as_bytes).collect::<Vec<_>>(), Vec::new());
     let now = Now { unix_ms: START.unix_ms + now_ms, monotonic_us: now_ms * 1000 };
-    let outcome = engine.execute(now, session, &words, &mut out);
+    let outcome = engine.turn(now, session).execute(&words, &mut out);
     (outcome, String::from_utf8_lossy(&out).into_owned())
 }
 

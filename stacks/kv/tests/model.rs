@@ -335,7 +335,7 @@ impl Server {
 
     fn run(&mut self, now: u64, args: &[&[u8]]) -> Vec<u8> {
         let (mut out, now) = (Vec::new(), Now { unix_ms: now, monotonic_us: now * 1000 });
-        assert_eq!(self.engine.execute(now, self.session, args, &mut out), Outcome::Continue);
+        assert_eq!(self.engine.turn(now, self.session).execute(args, &mut out), Outcome::Continue);
         out
     }
 

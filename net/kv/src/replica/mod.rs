@@ -19,7 +19,7 @@ use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, LinkState, LinkStatus, Now};
 
 use crate::limits::{ACKNOWLEDGED_EACH_US, LINK_RETRIED_EACH_US};
-use crate::worker::Wire;
+use crate::wire::Wire;
 use link::{Introduction, Link, Over, Position, acknowledge};
 
 /// What the thread that leads does for the link to the primary.

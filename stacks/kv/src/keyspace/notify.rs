@@ -69,9 +69,9 @@ pub(crate) struct Event {
 }
 
 impl Keyspace {
-    /// Whether nobody waits for a key, or is to hear of one; and no copy is made that wants to know of changes before.
+    /// Whether nobody is to hear of keys now, and no copy is made that wants to know of changes before.
     pub(crate) fn is_unheard(&self) -> bool {
-        self.awaited.is_empty() && self.ready.is_empty() && self.events.is_empty() && self.dump.is_none()
+        self.ready.is_empty() && self.events.is_empty() && self.dump.is_none()
     }
 
     /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
