@@ -12,6 +12,7 @@ use super::protection::{Protection, TAG_BYTES};
 use super::provider::{self, Made};
 use super::record::{Alert, content, plain, split};
 use super::thirteen::handshake::Thirteen;
+use super::transcript::Transcript;
 use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
@@ -50,6 +51,8 @@ pub(super) struct Engine {
     deadline: Option<Instant>,
     /// The peer's signature, and since when it waits.
     unverified: Option<(Unverified, Instant)>,
+    /// What of the handshake was hashed.
+    transcript: Option<Transcript>,
 }
 
 /// How far it has come.
@@ -92,6 +95,7 @@ impl Engine {
             next_plain_sequence: 0,
             deadline: None,
             unverified: None,
+            transcript: None,
         };
         engine.handle_timeout(now, transmits)?;
         Ok(engine)
@@ -181,7 +185,9 @@ impl Engine {
         let dimpl = &mut self.dimpl;
         // A server has nothing to send before it must know who the client is.
         let defers = self.role == Role::Client && self.unverified.is_none();
-        let (result, made) = provider::watch(&self.certificate.key_pair, defers, || call(dimpl));
+        let (key_pair, transcript) = (&self.certificate.key_pair, self.transcript.take());
+        let (result, mut made) = provider::watch_on(key_pair, defers, transcript, || call(dimpl));
+        self.transcript = made.transcript.take();
         self.keep(now, made);
         match result {
             Ok(()) | Err(dimpl::Error::ReceiveQueueFull | dimpl::Error::TransmitQueueFull) => {

@@ -21,6 +21,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 mod thirteen;
+mod transcript;
 mod version;
 
 use std::sync::Arc;

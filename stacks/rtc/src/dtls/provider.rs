@@ -1,4 +1,4 @@
-//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with three windows in it. (Of DTLS 1.2; what is
+//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with windows in it. (Of DTLS 1.2; what is
 //! noted of 1.3 stands in [`thirteen::provider`](super::thirteen::provider).)
 //!
 //! - The PRF's HMAC. When `dimpl` expands the master secret into keys, the first HMAC is, by RFC 5246 sections 5 and
@@ -8,6 +8,7 @@
 //!   it never goes on with wrong keys. (The other way, to read the fixed part of the nonce off the first record that
 //!   is sealed and opened, gives the peer's key too late: we check the peer's Finished before `dimpl` sees it.)
 //! - The loader of private keys: it gives the certificate's key, parsed once, instead of parsing it each time.
+//! - Hashes, which go on where the last one ended ([`transcript`](super::transcript)).
 //!
 //! `dimpl` takes its cryptography as `&'static dyn`, so what belongs to one connection lies on the thread's desk for
 //! the length of one call into `dimpl`.
@@ -27,6 +28,7 @@ use super::deferred::{DeferringVerifier, Unverified};
 use super::protection::{Cipher, Key, Keys};
 use super::thirteen::provider::{self as thirteen, Epochs, Secrets};
 use super::thirteen::schedule::Secret;
+use super::transcript::{Continued, LastKey, Transcript, hmac};
 
 /// Bytes of a master secret (RFC 5246 section 8.1).
 const MASTER_SECRET_BYTES: usize = 48;
@@ -56,6 +58,9 @@ pub(super) struct Desk {
     pub(super) defers: bool,
     /// And it has to be.
     pub(super) unverified: Option<Unverified>,
+    /// What was hashed last.
+    pub(super) transcript: Option<Transcript>,
+    last_key: Option<LastKey>,
 }
 
 /// What was made in one call into `dimpl`.
@@ -69,6 +74,8 @@ pub(super) struct Made {
     pub application: Option<Secrets>,
     /// The peer's signature, if it is to be verified later and was not.
     pub unverified: Option<Unverified>,
+    /// What was hashed last, for the next call.
+    pub transcript: Option<Transcript>,
 }
 
 thread_local! {
@@ -80,12 +87,23 @@ thread_local! {
 ///
 /// `defers`: the caller will verify the peer's signature.
 pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, defers: bool, call: impl FnOnce() -> T) -> (T, Made) {
-    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), defers, ..Desk::default() };
+    watch_on(key_pair, defers, None, call)
+}
+
+/// The same, where something was hashed in the call before.
+pub(super) fn watch_on<T>(
+    key_pair: &Arc<EcdsaKeyPair>,
+    defers: bool,
+    transcript: Option<Transcript>,
+    call: impl FnOnce() -> T,
+) -> (T, Made) {
+    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), defers, transcript, ..Desk::default() };
     DESK.set(Some(desk));
     let result = call();
-    let made = DESK.take().map(|Desk { keys, epochs, unverified, .. }| {
+    let made = DESK.take().map(|Desk { keys, epochs, unverified, transcript, .. }| {
         let Epochs { handshake, application } = epochs;
-        Made { keys, handshake: handshake.secrets(), application: application.secrets(), unverified }
+        let (handshake, application) = (handshake.secrets(), application.secrets());
+        Made { keys, handshake, application, unverified, transcript }
     });
     (result, made.unwrap_or_default())
 }
@@ -101,6 +119,7 @@ pub(super) fn provider() -> CryptoProvider {
         cipher_suites: SUITES,
         dtls13_cipher_suites: thirteen::SUITES,
         key_provider: &CertificateKey,
+        hash_provider: &Continued,
         hmac_provider: &WatchedHmac,
         signature_verification: &DeferringVerifier,
         ..inner::default_provider()
@@ -130,9 +149,12 @@ impl HmacProvider for WatchedHmac {
             let master_secret = Secret(secret);
             with_desk(|desk| desk.expansion = Some(Expansion { master_secret, randoms, hash }));
         }
-        let length = inner::default_provider().hmac_provider.hmac(hash, key, data, out)?;
-        with_desk(|desk| desk.epochs.note(hash, data, out.get(..length).unwrap_or_default()));
-        Ok(length)
+        let made = with_desk(|desk| {
+            let length = hmac(&mut desk.last_key, hash, key, data, out)?;
+            desk.epochs.note(hash, data, out.get(..length).unwrap_or_default());
+            Ok(length)
+        });
+        made.unwrap_or_else(|| hmac(&mut None, hash, key, data, out))
     }
 }
 

@@ -189,7 +189,9 @@ impl Flight {
     // -- what happens to chunks --
 
     /// A new chunk was sent. Gives its number.
-    #[inline]
+    //
+    // Always: what was just put together would be read back from memory in other widths, which waits for all writes before it.
+    #[inline(always)]
     pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {
         if self.len() == self.chunks.capacity() {
             self.grow();

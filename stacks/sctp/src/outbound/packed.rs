@@ -107,7 +107,7 @@ impl Packed {
     }
 
     /// Adds a chunk, for which there must be room. Gives its number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {
         let (seq, (block, start)) = (self.next, payload.place());
         if !self.continues(chunk, (block, start)) {
@@ -189,7 +189,7 @@ impl Packed {
     }
 
     /// Whether a new chunk belongs to the last run.
-    #[inline]
+    #[inline(always)]
     fn continues(&self, chunk: &Chunk, place: (u32, u32)) -> bool {
         let Some(Run { first, chunk: last, .. }) = self.runs.back() else { return false };
         let count = self.next - first;

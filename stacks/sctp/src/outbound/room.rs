@@ -1,7 +1,8 @@
 //! How much `send` takes before it says "not now".
 //!
 //! What waits should follow at once when something was acknowledged, and be in the caches still when its time comes. So what may wait
-//! follows what is in flight. A queue that is longer carries nothing faster: it costs time of the processor, and all who send later wait for it.
+//! follows what is in flight. A queue that is longer carries nothing faster: it costs time of the processor, and all who send later wait for
+//! it. A shorter one would run dry where the application looks once in a round trip, and then less would be in flight, and less again.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use aws_lc_rs::aead::quic::HeaderProtectionKey;
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 
 use super::APPLICATION_EPOCH;
-use super::record::{HEADER_BYTES, SAMPLE_BYTES, Unified, inner, reconstruct, write_header};
+use super::record::{HEADER_BYTES, SAMPLE_BYTES, Unified, header, inner, reconstruct};
 use super::schedule::IV_BYTES;
 use crate::dtls::TAILROOM;
 use crate::dtls::record::{PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
@@ -112,8 +112,10 @@ impl Writer {
         let (head, rest) = record.split_first_chunk_mut::<HEADER_BYTES>()?;
         let (text, tag) = rest.split_at_mut_checked(length + 1)?;
         *text.last_mut()? = content;
-        write_header(head, self.epoch, self.next_sequence, (length + AFTER_BYTES) as u16);
-        let (nonce, aad) = (self.key.nonce(self.next_sequence), Aad::from(*head));
+        // Not read back from the record: that would wait until all that was written before, the packet, has reached the cache.
+        let header = header(self.epoch, self.next_sequence, (length + AFTER_BYTES) as u16);
+        *head = header;
+        let (nonce, aad) = (self.key.nonce(self.next_sequence), Aad::from(header));
         self.key.aead.seal_in_place_scatter(nonce, aad, text, &[], tag).ok()?;
         self.next_sequence += 1;
         self.key.mask(record, HEADER_BYTES, 2)?;

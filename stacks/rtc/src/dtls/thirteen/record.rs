@@ -75,18 +75,13 @@ impl Unified {
     }
 }
 
-/// Writes the header of a record of ours, its number not masked yet.
+/// The header of a record of ours, its number not masked yet.
 #[inline]
-pub(in crate::dtls) fn write_header(
-    out: &mut [u8; HEADER_BYTES],
-    epoch: u64,
-    sequence: u64,
-    ciphertext_bytes: u16,
-) {
+pub(in crate::dtls) fn header(epoch: u64, sequence: u64, ciphertext_bytes: u16) -> [u8; HEADER_BYTES] {
     let [_, _, _, _, _, _, s0, s1] = sequence.to_be_bytes();
     let [l0, l1] = ciphertext_bytes.to_be_bytes();
     // Two bits.
-    *out = [0x20 | TWO_BYTES | LENGTH | (epoch as u8 & EPOCH), s0, s1, l0, l1];
+    [0x20 | TWO_BYTES | LENGTH | (epoch as u8 & EPOCH), s0, s1, l0, l1]
 }
 
 /// The whole number of which the low bits are known: the one nearest to what is expected (section 4.2.2).

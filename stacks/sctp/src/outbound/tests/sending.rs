@@ -67,7 +67,7 @@ fn round(rig: &mut Rig) -> bool {
 }
 
 #[test]
-fn who_is_faster_than_the_path_has_as_much_waiting_as_was_in_flight() {
+fn what_waits_follows_what_is_in_flight() {
     let mut rig = Rig::with(&newreno(), FIRST_TSN, peer());
     let message = [7; 1000];
     // At first a burst is taken, though nothing is in flight.
