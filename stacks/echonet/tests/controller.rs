@@ -258,6 +258,31 @@ fn a_node_has_one_request_at_a_time_and_a_pause_between() {
     assert_eq!(bench.controller.stats().answered, 2);
 }
 
+#[test]
+fn nodes_take_turns_where_only_so_many_requests_are_under_way() {
+    let mut bench = Bench::new(|config| config.limits.max_in_flight = 1);
+    for node in [7, 7, 7, 5] {
+        bench.get(node, &[0x80]);
+    }
+    let request = Request::Get(&[Epc(0x80)]);
+    let cancelled = bench.controller.request(bench.now, address(6), LIGHT, request).unwrap();
+    bench.get(8, &[0x80]);
+    let mut served = Vec::new();
+    for round in 0..5 {
+        let sent = bench.sent();
+        assert_eq!(sent.len(), 1, "round {round}");
+        let node: u8 = sent[0].0.parse().unwrap();
+        served.push(node);
+        if round == 1 {
+            // It waits for its turn, and those behind it still have theirs.
+            assert!(bench.controller.cancel(bench.now, cancelled));
+        }
+        bench.receive(unicast(node), sent[0].1, LIGHT, "72 01 800130");
+    }
+    assert_eq!(served, [7, 5, 8, 7, 7]);
+    assert!(bench.sent().is_empty());
+}
+
 /// A device that answers Get as the closure says; what the controller asks, and what comes of it.
 fn split(epcs: &[u8], mut device: impl FnMut(&[Epc]) -> Vec<(Epc, Vec<u8>)>) -> (Vec<usize>, String, usize) {
     let mut bench = Bench::new(|_| {});
@@ -365,6 +390,19 @@ fn a_search_finds_nodes_once() {
     bench.receive(unicast(7), tid, Eoj::NODE_PROFILE, "72 01 D604 01 029101");
     assert_eq!(shown_all(&mut bench), ["found 7"]);
     assert_eq!(bench.controller.nodes().map(|(_, node)| node.instances().len()).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn what_is_not_learned_from_notifications_is_found_by_a_search() {
+    let mut bench = Bench::new(|config| (config.learn, config.search) = (false, Search::Notify));
+    let (all, told) = (Source::multicast(address(9)), "73 01 D504 01 029101");
+    bench.receive(all, 77, Eoj::NODE_PROFILE, told);
+    assert_eq!(shown_all(&mut bench), ["pushed 9 0EF001 D5=01029101"]);
+    bench.controller.search(bench.now);
+    let (tid, asked) = bench.one();
+    assert_eq!(asked, "0EF0016301D500");
+    bench.receive(all, tid, Eoj::NODE_PROFILE, told);
+    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 0EF001 D5=01029101"]);
 }
 
 #[test]
