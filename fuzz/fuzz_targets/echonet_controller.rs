@@ -177,7 +177,9 @@ impl World {
             Step::SetGet { to } => self.request(to, Request::SetGet { set: &write, get: &epcs[..2] }),
             Step::Notify { to } => self.request(to, Request::Notify(&epcs[..1])),
             Step::Search => self.controller.search(self.now),
-            Step::Interview(number) => drop(self.controller.interview(self.now, node(number))),
+            Step::Interview(number) => {
+                let _ = self.controller.interview(self.now, node(number));
+            }
             Step::Cancel(which) => {
                 if let Some(index) = usize::from(which).checked_rem(self.open.len()) {
                     let id = *self.open.iter().nth(index).expect("it is one of them");

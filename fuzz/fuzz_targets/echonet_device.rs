@@ -140,8 +140,12 @@ fuzz_target!(|input: (u16, Vec<Step<'_>>)| {
                 let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, from % 4)).into();
                 world.receive(&datagram, Source { address, multicast });
             }
-            Step::Set { object, epc, value } => drop(world.device.set(eoj(object), Epc(epc), value)),
-            Step::Notify { object, epc } => drop(world.device.notify(eoj(object), Epc(epc))),
+            Step::Set { object, epc, value } => {
+                let _ = world.device.set(eoj(object), Epc(epc), value);
+            }
+            Step::Notify { object, epc } => {
+                let _ = world.device.notify(eoj(object), Epc(epc));
+            }
             Step::Announce => world.device.announce(),
             Step::Decide { which, accept } => {
                 if let Some(index) = usize::from(which).checked_rem(world.asked.len()) {

@@ -89,3 +89,32 @@ pub struct Transmit {
     /// Its length.
     pub bytes: usize,
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_its_address_whatever_the_port() {
+        let rows = [
+            ("192.0.2.7:3610", "192.0.2.7", "192.0.2.7:3610"),
+            ("192.0.2.7:50000", "192.0.2.7", "192.0.2.7:3610"),
+            ("[::ffff:192.0.2.7]:1", "192.0.2.7", "192.0.2.7:3610"),
+            ("[2001:db8::7]:1", "2001:db8::7", "[2001:db8::7]:3610"),
+            ("[fe80::7%3]:1", "fe80::7%3", "[fe80::7%3]:3610"),
+        ];
+        for (from, node, to) in rows {
+            let address: SocketAddr = from.parse().unwrap();
+            let node_address = NodeAddress::from(address);
+            assert_eq!(
+                (node_address.to_string(), node_address.socket_address().to_string()),
+                (node.into(), to.into())
+            );
+        }
+        let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
+        assert_eq!(NodeAddress::from(mapped), NodeAddress::from(IpAddr::from([192, 0, 2, 7])));
+        let [here, there] =
+            ["[fe80::7%3]:1", "[fe80::7%4]:1"].map(|text| text.parse::<SocketAddr>().unwrap());
+        assert_ne!(NodeAddress::from(here), NodeAddress::from(there), "two links, two nodes");
+    }
+}

@@ -3,8 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::error::CodeError;
-use crate::hex;
+use crate::hex::{self, CodeError};
 
 /// A class: the class group in the high byte, the class in the low one (Part 2, section 3.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

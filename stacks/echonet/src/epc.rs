@@ -3,8 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::error::CodeError;
-use crate::hex;
+use crate::hex::{self, CodeError};
 
 /// EPC: which property of an object (Part 2, section 3.2.7). Those in use are 0x80 to 0xFF; 0xF0 and above belong to
 /// the manufacturer.

@@ -67,11 +67,3 @@ pub enum WriteError {
     #[error("only SetGet has a second list, and it has one")]
     NoSecondList,
 }
-
-/// Text that should be a code is none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a code is {digits} hexadecimal digits, with or without 0x before them")]
-pub struct CodeError {
-    /// Digits that it should have.
-    pub digits: usize,
-}

@@ -1,6 +1,12 @@
 //! Codes as text: hexadecimal digits, with or without `0x`.
 
-use crate::error::CodeError;
+/// Text that should be a code is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a code is {digits} hexadecimal digits, with or without 0x before them")]
+pub struct CodeError {
+    /// Digits that it should have.
+    pub digits: usize,
+}
 
 /// Reads exactly `N` bytes.
 pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], CodeError> {

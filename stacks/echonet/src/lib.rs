@@ -6,7 +6,7 @@
 //! | be a node ([`Device`]): all services, instance 0, property maps, announcements, writes that the application decides | open sockets, read clocks, draw randomness, spawn, lock |
 //! | find, read, write and hear other nodes ([`Controller`]): retries, pauses, splitting of what is refused | follow a node whose address changes: compare [`Node::identification`] |
 //! | values as text and back for the node profile, the super class and common classes ([`Database`]) | every class and every maker's own properties: load the consortium's files (feature `mra`), or a table |
-//! | UDP's datagrams, IPv4 and IPv6; messages of a TCP connection are the same | cut messages out of a TCP stream |
+//! | datagrams over IPv4 and IPv6; in a TCP stream [`FrameError::Truncated`] asks for more bytes, [`Frame::trailing_bytes`] tells where the next message begins | keep TCP connections |
 //!
 //! A caller hands over datagrams and the time, and sends what it is given; here it is the network between two nodes:
 //!
@@ -95,9 +95,10 @@ pub use description::{
 pub use device::{Decision, Device, DeviceConfig, DeviceEvent, DeviceStats, SetError, WriteId};
 pub use eoj::{ClassCode, Eoj};
 pub use epc::Epc;
-pub use error::{CodeError, FrameError, PropertyMapError, WriteError};
+pub use error::{FrameError, PropertyMapError, WriteError};
 pub use esv::Esv;
 pub use frame::{Frame, FrameWriter, Header, Properties, PropertiesIter, Property};
+pub use hex::CodeError;
 pub use limits::{MULTICAST_V4, MULTICAST_V6, PORT};
 pub use property_map::{EncodedPropertyMap, PropertyMap, PropertyMapIter};
 pub use tid::Tid;

@@ -54,3 +54,6 @@ pub(crate) const MRA_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a description that is text.
 #[cfg(feature = "description")]
 pub(crate) const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
+/// What a number may be multiplied with: with 32 bits it stays below 64.
+#[cfg(feature = "std")]
+pub(crate) const FACTOR_MAX: u32 = 1_000_000;

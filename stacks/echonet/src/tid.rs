@@ -18,3 +18,14 @@ impl core::fmt::Display for Tid {
         write!(f, "{:04X}", self.0)
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_last_comes_the_first_but_zero() {
+        assert_eq!([Tid(0).next(), Tid(1).next(), Tid(u16::MAX).next()], [Tid(1), Tid(2), Tid(1)]);
+        assert_eq!(Tid(0xAB).to_string(), "00AB");
+    }
+}

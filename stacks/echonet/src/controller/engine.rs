@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 use crate::esv::Esv;
-use crate::frame::{Frame, Header};
+use crate::frame::Frame;
 use crate::limits::SPARE_JOBS;
 use crate::tid::Tid;
 
@@ -299,37 +299,17 @@ impl Controller {
     fn send(&mut self, now: Instant, slot: u32, want: Want, out: &mut [u8]) -> Option<Transmit> {
         let peer = self.peers.get_mut(slot)?;
         let to = Destination::Node(peer.address);
-        let header = |tid, job: &Job| Header { tid, seoj: self.config.seoj, deoj: job.deoj, esv: job.esv };
-        if let Want::Again(at) = want {
-            let flight = &peer.flights[at];
-            let Ok(bytes) = flight.job.write(header(flight.tid, &flight.job), out) else {
-                let job = peer.flights.remove(at).job;
-                self.in_flight -= 1;
-                self.finish(now, slot, job, Err(AnswerError::TooLong));
-                return None;
-            };
-            peer.launched_again(now, at);
-            peer.sent(now);
+        let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, out);
+        self.in_flight += usize::from(launch.begun);
+        self.in_flight -= usize::from(launch.ended);
+        if launch.bytes.is_some() {
             self.stats.sent += 1;
-            self.stats.retried += 1;
-            return Some(Transmit { to, bytes });
+            self.stats.retried += u64::from(matches!(want, Want::Again(_)));
         }
-        let job = peer.next_job()?;
-        let tid = peer.unused(self.tid.next());
-        let Ok(bytes) = job.write(header(tid, &job), out) else {
-            self.finish(now, slot, job, Err(AnswerError::TooLong));
-            return None;
-        };
-        self.tid = tid;
-        self.stats.sent += 1;
-        peer.sent(now);
-        if job.esv == Esv::SetI {
-            self.finish(now, slot, job, Ok(()));
-        } else {
-            peer.launched(now, job, tid);
-            self.in_flight += 1;
+        if let Some((job, result)) = launch.over {
+            self.finish(now, slot, job, result);
         }
-        Some(Transmit { to, bytes })
+        Some(Transmit { to, bytes: launch.bytes? })
     }
 
     /// Takes a frame as an answer; says whether it is one.
@@ -358,7 +338,8 @@ impl Controller {
 
     /// A node told values.
     fn notified(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: NodeAddress) {
-        let slot = if self.config.learn { self.add(from) } else { self.peers.find(from) };
+        let learn = self.config.learn || self.searching.is_answered_by(frame);
+        let slot = if learn { self.add(from) } else { self.peers.find(from) };
         if let Some(slot) = slot {
             let window = self.config.duplicate_window;
             if self.peers.get_mut(slot).is_some_and(|peer| peer.heard_before(now, window, datagram)) {

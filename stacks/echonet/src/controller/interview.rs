@@ -36,6 +36,8 @@ const INSTANCE_QUESTIONS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::
 pub(super) struct Interview {
     /// An object is being asked.
     under_way: bool,
+    /// The instances changed meanwhile.
+    again: bool,
     /// Objects are to be asked once the instances are known.
     wanted: bool,
     /// The list of instances is being read.
@@ -51,6 +53,7 @@ impl Interview {
     /// Begins with the list of instances, if there is none.
     pub(super) fn begin(&mut self, node: &Node) -> Option<Question> {
         if self.under_way || self.wanted {
+            self.again |= self.under_way;
             return None;
         }
         if node.instances().is_empty() {
@@ -71,7 +74,10 @@ impl Interview {
 
     /// An object answered, or did not. A node whose profile does not answer is left in peace. Nothing more: it is over.
     pub(super) fn answered(&mut self, node: &Node, eoj: Eoj, silent: bool) -> Option<Question> {
-        let next = node.after(eoj).filter(|_| !(eoj.is_profile() && silent));
+        let mut next = node.after(eoj).filter(|_| !(eoj.is_profile() && silent));
+        if next.is_none() && std::mem::take(&mut self.again) && !silent {
+            next = Some(Eoj::NODE_PROFILE);
+        }
         self.under_way = next.is_some();
         next.map(Question::Object)
     }

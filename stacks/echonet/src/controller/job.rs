@@ -7,6 +7,7 @@ use crate::error::WriteError;
 use crate::esv::Esv;
 use crate::frame::{Frame, FrameWriter, Header, PropertiesIter, Property};
 use crate::limits::{EDT_BYTES_MAX, HEADER_BYTES, PROPERTIES_MAX};
+use crate::tid::Tid;
 
 /// Who wants to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,7 +127,8 @@ impl Job {
     }
 
     /// Writes the next part's frame.
-    pub(super) fn write(&self, header: Header, out: &mut [u8]) -> Result<usize, WriteError> {
+    pub(super) fn write(&self, tid: Tid, seoj: Eoj, out: &mut [u8]) -> Result<usize, WriteError> {
+        let header = Header { tid, seoj, deoj: self.deoj, esv: self.esv };
         let mut writer = FrameWriter::new(out, header)?;
         for property in PropertiesIter::over(&self.writes, self.write_count) {
             writer.property(property.epc, property.edt)?;

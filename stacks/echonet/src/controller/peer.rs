@@ -8,8 +8,9 @@ use crate::controller::config::NodeSettings;
 use crate::controller::interview::{Interview, Question};
 use crate::controller::job::{Job, Purpose};
 use crate::controller::node::{Node, NodeState};
-use crate::controller::request::{Answer, RequestId};
+use crate::controller::request::{Answer, AnswerError, RequestId};
 use crate::eoj::Eoj;
+use crate::esv::Esv;
 use crate::frame::Frame;
 use crate::hash::hash;
 use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS};
@@ -37,6 +38,19 @@ pub(super) enum Want {
     Again(usize),
     /// The next request that waits.
     New,
+}
+
+/// What came of sending something to a node.
+#[derive(Debug, Default)]
+pub(super) struct Launch {
+    /// Bytes of the datagram, if there is one.
+    pub(super) bytes: Option<usize>,
+    /// A request is under way that was not before.
+    pub(super) begun: bool,
+    /// One that was is no more.
+    pub(super) ended: bool,
+    /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
+    pub(super) over: Option<(Job, Result<(), AnswerError>)>,
 }
 
 #[derive(Debug)]
@@ -113,34 +127,54 @@ impl Peer {
         answers.into_iter().chain(gap).min()
     }
 
-    /// The next request that waits, its next part cut to what the node takes.
-    pub(super) fn next_job(&mut self) -> Option<Job> {
-        let mut job = self.queue.pop_front()?;
-        job.limit(usize::from(self.settings.max_get_properties).min(self.learned_limit));
-        Some(job)
-    }
-
-    /// A TID that none of the requests under way has.
-    pub(super) fn unused(&self, mut tid: Tid) -> Tid {
-        while self.flights.iter().any(|flight| flight.tid == tid) {
-            tid = tid.next();
+    /// Writes what could be sent into the buffer. `tid` is the last one that was used.
+    pub(super) fn launch(
+        &mut self,
+        now: Instant,
+        want: Want,
+        tid: &mut Tid,
+        seoj: Eoj,
+        out: &mut [u8],
+    ) -> Launch {
+        let launch = match want {
+            Want::Again(at) => self.launch_again(now, at, seoj, out),
+            Want::New => self.launch_next(now, tid, seoj, out),
+            Want::Nothing | Want::At(_) => Launch::default(),
+        };
+        if launch.bytes.is_some() {
+            self.free_at = (self.settings.gap > Duration::ZERO).then(|| now + self.settings.gap);
         }
-        tid
+        launch
     }
 
-    /// A datagram went out to it.
-    pub(super) fn sent(&mut self, now: Instant) {
-        self.free_at = (self.settings.gap > Duration::ZERO).then(|| now + self.settings.gap);
-    }
-
-    pub(super) fn launched(&mut self, now: Instant, job: Job, tid: Tid) {
-        let (retries, due) = (self.settings.retries, now + self.settings.timeout);
-        self.flights.push(Flight { job, tid, retries, due, again: false });
-    }
-
-    pub(super) fn launched_again(&mut self, now: Instant, flight: usize) {
-        let flight = &mut self.flights[flight];
+    fn launch_again(&mut self, now: Instant, at: usize, seoj: Eoj, out: &mut [u8]) -> Launch {
+        let flight = &mut self.flights[at];
+        let Ok(bytes) = flight.job.write(flight.tid, seoj, out) else {
+            let over = Some((self.flights.remove(at).job, Err(AnswerError::TooLong)));
+            return Launch { ended: true, over, ..Launch::default() };
+        };
         (flight.again, flight.due) = (false, now + self.settings.timeout);
+        Launch { bytes: Some(bytes), ..Launch::default() }
+    }
+
+    /// The next request that waits, its next part cut to what the node takes.
+    fn launch_next(&mut self, now: Instant, tid: &mut Tid, seoj: Eoj, out: &mut [u8]) -> Launch {
+        let Some(mut job) = self.queue.pop_front() else { return Launch::default() };
+        job.limit(usize::from(self.settings.max_get_properties).min(self.learned_limit));
+        let mut new = tid.next();
+        while self.flights.iter().any(|flight| flight.tid == new) {
+            new = new.next();
+        }
+        let Ok(bytes) = job.write(new, seoj, out) else {
+            return Launch { over: Some((job, Err(AnswerError::TooLong))), ..Launch::default() };
+        };
+        *tid = new;
+        if job.esv == Esv::SetI {
+            return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
+        }
+        let (retries, due) = (self.settings.retries, now + self.settings.timeout);
+        self.flights.push(Flight { job, tid: new, retries, due, again: false });
+        Launch { bytes: Some(bytes), begun: true, ..Launch::default() }
     }
 
     /// The request under way that a frame answers.

@@ -106,11 +106,15 @@ impl Peers {
     pub(super) fn next_ready(&mut self, now: Instant, full: bool) -> Option<(u32, Want)> {
         while !full && let Some(slot) = self.held.pop_front() {
             // One that was forgotten meanwhile, or took over its place, is not marked.
-            if let Some(peer) = self.get_mut(slot).filter(|peer| peer.held) {
-                peer.held = false;
-                self.schedule(now, slot);
+            let Some(peer) = self.get_mut(slot).filter(|peer| peer.held) else { continue };
+            peer.held = false;
+            // Before those that were served meanwhile.
+            if !peer.ready && peer.want(now) == Want::New {
+                peer.ready = true;
+                self.ready.push_front(slot);
                 break;
             }
+            self.schedule(now, slot);
         }
         while let Some(slot) = self.ready.pop_front() {
             let Some(peer) = self.get_mut(slot).filter(|peer| peer.ready) else { continue };

@@ -58,10 +58,14 @@ impl Searching {
         self.next_at
     }
 
-    /// The instances of a node that answers the search.
+    /// Whether a node answers the search.
+    pub(super) fn is_answered_by(&self, frame: &Frame<'_>) -> bool {
+        self.tid == Some(frame.tid) && frame.seoj.class() == Eoj::NODE_PROFILE.class()
+    }
+
+    /// The instances of a node that answers the search to us.
     pub(super) fn answer<'a>(&self, frame: &Frame<'a>) -> Option<&'a [u8]> {
-        let ours = self.tid == Some(frame.tid) && frame.seoj.class() == Eoj::NODE_PROFILE.class();
-        let list = frame.properties.find(Epc::INSTANCE_LIST).filter(|_| ours && frame.esv == Esv::GetRes)?;
-        Some(list.edt)
+        let answers = self.is_answered_by(frame) && frame.esv == Esv::GetRes;
+        Some(frame.properties.find(Epc::INSTANCE_LIST).filter(|_| answers)?.edt)
     }
 }

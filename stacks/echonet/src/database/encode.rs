@@ -38,16 +38,16 @@ pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
         }
         Kind::Record(fields) => record(fields, text),
         Kind::OneOf(kinds) => {
-            let mut last = form("any of its kinds");
+            let mut wrong = None;
             for kind in kinds {
                 match encode(kind, text) {
                     Ok(bytes) => return Ok(bytes),
-                    // What is said of a number says more than that it is no state.
-                    Err(error) if matches!(error, EncodeError::OutOfRange { .. }) => return Err(error),
-                    Err(error) => last = error,
+                    // That a number is out of range says more than that it is no state.
+                    Err(error @ EncodeError::OutOfRange { .. }) => wrong = Some(error),
+                    Err(error) => wrong = wrong.or(Some(error)),
                 }
             }
-            Err(last)
+            Err(wrong.unwrap_or_else(|| form("anything: nothing is defined")))
         }
         Kind::Bits { .. }
         | Kind::Raw { .. }

@@ -21,9 +21,9 @@ pub enum EncodeError {
         /// The text.
         text: String,
         /// The least.
-        min: Quantity,
+        min: Box<Quantity>,
         /// The greatest.
-        max: Quantity,
+        max: Box<Quantity>,
     },
     /// No state has this name.
     #[error("{text:?} is none of: {}", .names.join(", "))]
@@ -55,10 +55,9 @@ pub enum EncodeError {
 
 impl EncodeError {
     pub(super) fn out_of_range(text: &str, number: &Number) -> Self {
-        let quantity = |sent: i64| Quantity {
-            digits: sent * i64::from(number.factor),
-            decimals: number.decimals,
-            unit: number.unit.clone(),
+        let quantity = |sent: i64| {
+            let digits = sent * i64::from(number.factor);
+            Box::new(Quantity { digits, decimals: number.decimals, unit: number.unit.clone() })
         };
         Self::OutOfRange { text: text.to_owned(), min: quantity(number.min), max: quantity(number.max) }
     }

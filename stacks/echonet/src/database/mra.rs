@@ -204,7 +204,7 @@ fn number(data: &Json) -> Option<Number> {
     };
     let bits = 8 * u32::from(format.bytes) - u32::from(format.signed);
     let (min, max) = (if format.signed { -(1_i64 << bits) } else { 0 }, (1_i64 << bits) - 1);
-    let limit = |name| data.get(name).and_then(Json::as_i64);
+    let limit = |name| data.get(name).and_then(Json::as_i64).map(|limit| limit.clamp(min, max));
     // Some numbers say the one, some the other, and mean the same.
     let multiple = data.get("multiple").or_else(|| data.get("multipleOf"));
     let (factor, decimals) = match multiple {

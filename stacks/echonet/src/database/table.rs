@@ -4,7 +4,7 @@ use crate::database::error::TableError;
 use crate::database::kind::{BitField, Format, Kind, Number};
 use crate::eoj::ClassCode;
 use crate::epc::Epc;
-use crate::limits::KIND_DEPTH_MAX;
+use crate::limits::{FACTOR_MAX, KIND_DEPTH_MAX};
 
 /// A property's line.
 pub(super) struct Row {
@@ -136,7 +136,9 @@ fn number(format: &str, range: &str, rest: &[&str]) -> Parsed<Number> {
     let (sign, bits) = format.split_at(1);
     let bits: u8 = bits.parse().map_err(|_| "a number has 8, 16 or 32 bits")?;
     let (min, max) = range.split_once("..").ok_or("behind a number's format stands MIN..MAX")?;
-    let limit = |text: &str| text.parse::<i64>().map_err(|_| "a limit is an integer, as it is sent");
+    let rule = "a limit is an integer, as it is sent, of at most 32 bits";
+    let fits = |limit: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(limit);
+    let limit = |text: &str| text.parse::<i64>().ok().filter(fits).ok_or(rule);
     let mut number = Number {
         format: Format { bytes: bits / 8, signed: sign == "i" },
         min: limit(min)?,
@@ -162,6 +164,7 @@ fn number(format: &str, range: &str, rest: &[&str]) -> Parsed<Number> {
 pub(crate) fn scale(text: &str) -> Option<(u32, u8)> {
     let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
     let decimals = u8::try_from(behind.len()).ok().filter(|decimals| *decimals <= 6)?;
-    let factor: u32 = format!("{whole}{behind}").parse().ok().filter(|factor| *factor > 0)?;
+    let factor: u32 =
+        format!("{whole}{behind}").parse().ok().filter(|factor| (1..=FACTOR_MAX).contains(factor))?;
     Some((factor, decimals))
 }

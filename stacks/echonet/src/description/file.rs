@@ -35,7 +35,7 @@ pub enum DescriptionFileError {
     Class(String),
     /// Not so many instances.
     #[error("{0} instances: a class has 1 to 127 of them in a node")]
-    Instances(u8),
+    Instances(usize),
     /// No such property.
     #[error("{class}: property {name:?} is not known: write its code, as \"B0\", or its short name")]
     Property {
@@ -192,13 +192,14 @@ impl Description {
             let class = known.or_else(|| object.class.parse().ok());
             let class = class.ok_or_else(|| DescriptionFileError::Class(object.class.clone()))?;
             if !(1..=INSTANCE_MAX).contains(&object.instances) {
-                return Err(DescriptionFileError::Instances(object.instances));
+                return Err(DescriptionFileError::Instances(object.instances.into()));
             }
             // Several entries of a class count on.
             let before = description.objects.iter().filter(|other| other.eoj.class() == class).count();
-            let first = u8::try_from(before + 1).map_err(|_| DescriptionFileError::Instances(u8::MAX))?;
-            let last = first.checked_add(object.instances - 1).filter(|last| *last <= INSTANCE_MAX);
-            let last = last.ok_or(DescriptionFileError::Instances(u8::MAX))?;
+            let too_many = DescriptionFileError::Instances(before + usize::from(object.instances));
+            let last = u8::try_from(before + usize::from(object.instances)).ok();
+            let last = last.filter(|last| *last <= INSTANCE_MAX).ok_or(too_many)?;
+            let first = last - object.instances + 1;
             for instance in first..=last {
                 let mut made = ObjectDescription::device(class.instance(instance), manufacturer);
                 for (name, property) in &object.properties {

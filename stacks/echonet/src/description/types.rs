@@ -35,7 +35,8 @@ pub enum WritePolicy {
     /// It is taken; the application is told.
     #[default]
     Accept,
-    /// The application is asked, and the answer waits for it.
+    /// The application is asked, and the answer waits for it. It may look at the value, as with
+    /// [`Definition::is_valid`](crate::Definition::is_valid).
     Ask,
     /// It is refused, though the Set map says that it can be written.
     Refuse,

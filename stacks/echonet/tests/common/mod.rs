@@ -1,5 +1,5 @@
 //! What the tests share: bytes as people write them, a node to talk to.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
