@@ -1,5 +1,5 @@
-// The first lines of a conversation: who this process is, and whether it can be that.
-import { connect, RUNTIME } from "../contender.mjs";
+// Whether a setup is for a contender of this workload.
+import { beginUnless, outOfRange } from "../begin.mjs";
 import { HEADER_BYTES } from "../payload.mjs";
 
 const CHOICES = [
@@ -15,27 +15,9 @@ const RANGES = [
   ["timeout_ms", 100, 60_000],
   ["verify_messages", 1, 100_000],
 ];
-const SECONDS = [0.2, 3_600];
 
-/**
- * Connects and says `ready`. Where the setup is not for us it says so, ends the process, and never resolves; what nobody
- * catches later on ends it as failed.
- * @param {{name: string, version: string, language: string}} implementation
- */
-export async function begin(implementation) {
-  const { lab, setup } = await connect();
-  process.on("uncaughtException", (error) => {
-    console.error(error);
-    lab.failed(error?.message ?? error);
-  });
-  const reason = refusal(setup);
-  if (reason) {
-    lab.unsupported(reason);
-    return new Promise(() => {});
-  }
-  lab.ready({ ...implementation, runtime: RUNTIME });
-  return { lab, setup };
-}
+/** Connects and says `ready`, as `beginUnless` does. */
+export const begin = (implementation) => beginUnless(refusal, implementation);
 
 /** Why this setup is not for us, if so. */
 export function refusal({ workload, role, params }) {
@@ -44,11 +26,5 @@ export function refusal({ workload, role, params }) {
   for (const [name, choices] of CHOICES) {
     if (!choices.includes(params[name])) return `${name} ${params[name]} is not one of ${choices.join(", ")}`;
   }
-  for (const [name, min, max] of RANGES) {
-    const value = params[name];
-    if (!Number.isSafeInteger(value) || value < min || value > max) return `${name} ${value} is not ${min}..${max}`;
-  }
-  const { seconds } = params;
-  if (!(seconds >= SECONDS[0] && seconds <= SECONDS[1])) return `seconds ${seconds} is not ${SECONDS.join("..")}`;
-  return undefined;
+  return outOfRange(params, RANGES);
 }

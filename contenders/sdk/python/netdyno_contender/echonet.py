@@ -187,6 +187,13 @@ class Books:
             if self._from_ns <= at_ns < self._until_ns:
                 self._latency.record(at_ns - sent_ns)
 
+    def failed(self, number, error, sent_ns, at_ns):
+        """Count a read that gave no value: Lost or Refused."""
+        if isinstance(error, Lost):
+            self.lose()
+        else:
+            self.took(number, None, sent_ns, at_ns)
+
     def lose(self):
         """Count a read without an answer."""
         with self._lock:
@@ -343,16 +350,13 @@ def _guarded(lab, run, *args):
 def read_on(books, read):
     """The closed loop of one thread, over a call that gives the value."""
     while True:
-        number = books.next()
-        sent_ns = monotonic_ns()
+        number, sent_ns = books.next(), monotonic_ns()
         try:
             value = read(*READS[number % ROUND])
-        except Lost:
-            books.lose()
-            continue
-        except Refused:
-            value = None
-        books.took(number, value, sent_ns, monotonic_ns())
+        except (Lost, Refused) as error:
+            books.failed(number, error, sent_ns, monotonic_ns())
+        else:
+            books.took(number, value, sent_ns, monotonic_ns())
 
 
 async def serve_controller_async(lab, setup, params, library):
@@ -389,16 +393,13 @@ async def serve_controller_async(lab, setup, params, library):
 async def read_on_async(books, read):
     """The closed loop of one task."""
     while True:
-        number = books.next()
-        sent_ns = monotonic_ns()
+        number, sent_ns = books.next(), monotonic_ns()
         try:
             value = await read(*READS[number % ROUND])
-        except Lost:
-            books.lose()
-            continue
-        except Refused:
-            value = None
-        books.took(number, value, sent_ns, monotonic_ns())
+        except (Lost, Refused) as error:
+            books.failed(number, error, sent_ns, monotonic_ns())
+        else:
+            books.took(number, value, sent_ns, monotonic_ns())
 
 
 def serve_device(lab):
