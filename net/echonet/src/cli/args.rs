@@ -180,7 +180,8 @@ mod tests {
     fn what_is_typed_is_meant() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-        let cli = Cli::parse_from(["x", "scan", "--wait", "0.5", "-i", "eth1", "--timeout", "9", "--ip", "both"]);
+        let cli =
+            Cli::parse_from(["x", "scan", "--wait", "0.5", "-i", "eth1", "--timeout", "9", "--ip", "both"]);
         assert_eq!(cli.network.settings().interfaces, ["eth1"]);
         assert_eq!(cli.network.controller().defaults.timeout, Duration::from_secs(9));
         for wrong in ["-1", "x", "1e9", ""] {
