@@ -76,6 +76,10 @@ pub(crate) struct Output {
     /// One JSON object a line, for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    /// Folder of the ECHONET Consortium's Machine Readable Appendix, unpacked, for the names of all classes
+    #[arg(long, value_name = "FOLDER", global = true)]
+    pub(crate) mra: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

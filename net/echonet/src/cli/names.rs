@@ -1,12 +1,60 @@
 //! Names, units and values for people: the core's database.
 
-use std::sync::LazyLock;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, OnceLock};
 
 use netdyno_echonet::core::{
-    ClassCode, Database, Definition, Epc, Kind as Shape, Number, Value, manufacturer_name,
+    ClassCode, Database, Definition, Epc, Kind as Shape, Mra, Number, Value, manufacturer_name,
 };
 
-static DATABASE: LazyLock<Database> = LazyLock::new(Database::builtin);
+use super::Failure;
+
+/// What is used: the core's own, and what a user supplies.
+static DATABASE: LazyLock<Database> =
+    LazyLock::new(|| SUPPLIED.get().cloned().unwrap_or_else(Database::builtin));
+static SUPPLIED: OnceLock<Database> = OnceLock::new();
+
+/// Files of a folder that are read at the most: the consortium's has about 120.
+const FILES_MAX: usize = 1024;
+/// Folders within folders.
+const DEPTH_MAX: usize = 4;
+
+/// Adds what the consortium's Machine Readable Appendix has, unpacked in this folder. Before anything is named.
+pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
+    let wrong = |path: &Path, why: &dyn std::fmt::Display| {
+        Failure::told(format!(
+            "--mra: {}: {why}: give the folder of the unpacked Machine Readable Appendix",
+            path.display()
+        ))
+    };
+    let mut files = Vec::new();
+    json_files(folder, DEPTH_MAX, &mut files).map_err(|error| wrong(folder, &error))?;
+    let definitions = files.iter().find(|path| path.ends_with("definitions.json"));
+    let definitions = definitions.ok_or_else(|| wrong(folder, &"it has no definitions.json"))?;
+    let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
+    let mra = Mra::new(&read(definitions)?).map_err(|error| wrong(definitions, &error))?;
+    let mut database = Database::builtin();
+    let is_class =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("0x"));
+    for path in files.iter().filter(is_class) {
+        database.insert(mra.class(&read(path)?).map_err(|error| wrong(path, &error))?);
+    }
+    // Asked once, before anything is named.
+    let _ = SUPPLIED.set(database);
+    Ok(())
+}
+
+fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && depth > 0 {
+            json_files(&path, depth - 1, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") && found.len() < FILES_MAX {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
 
 /// The name of a class.
 pub(crate) fn class(class: ClassCode) -> String {
