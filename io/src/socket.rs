@@ -97,7 +97,12 @@ impl UdpSocket {
         }
         let (any, unset) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
         let address = interface.v4.unwrap_or(unset);
-        Ok(rustix::net::sockopt::set_ip_multicast_if_with_ifindex(&*self.socket, &any, &address, interface.index)?)
+        Ok(rustix::net::sockopt::set_ip_multicast_if_with_ifindex(
+            &*self.socket,
+            &any,
+            &address,
+            interface.index,
+        )?)
     }
 
     /// SO_RCVBUF as the kernel tells it.

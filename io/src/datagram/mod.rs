@@ -87,7 +87,11 @@ impl DatagramSocket {
     }
 
     /// What it sends to a group leaves by this interface from now on, from the address that it is bound to.
-    pub fn set_multicast_interface(&self, interface: &Interface, options: &DatagramOptions) -> io::Result<()> {
+    pub fn set_multicast_interface(
+        &self,
+        interface: &Interface,
+        options: &DatagramOptions,
+    ) -> io::Result<()> {
         multicast_by(&SockRef::from(&*self.socket), self.local.is_ipv4(), interface, options)
     }
 
@@ -171,7 +175,12 @@ impl DatagramSocket {
 }
 
 /// What is sent to a group leaves by this interface.
-fn multicast_by(socket: &Socket, is_v4: bool, interface: &Interface, options: &DatagramOptions) -> io::Result<()> {
+fn multicast_by(
+    socket: &Socket,
+    is_v4: bool,
+    interface: &Interface,
+    options: &DatagramOptions,
+) -> io::Result<()> {
     if !is_v4 {
         socket.set_multicast_if_v6(interface.index)?;
         socket.set_multicast_loop_v6(options.multicast_loop)?;

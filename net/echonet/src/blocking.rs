@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use netdyno_echonet_core as core;
 use netdyno_echonet_core::{
     Answer, ControllerConfig, ControllerEvent, ControllerStats, Decision, Description, DeviceEvent,
-    DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, SetError, WriteId,
+    DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, SetError,
+    WriteId,
 };
 use netdyno_io::Poller;
 
@@ -44,7 +45,12 @@ impl Controller {
     }
 
     /// Asks a node, and waits for its answer.
-    pub fn request(&self, node: impl Into<NodeAddress>, eoj: Eoj, request: Request<'_>) -> Result<Answer, CallError> {
+    pub fn request(
+        &self,
+        node: impl Into<NodeAddress>,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<Answer, CallError> {
         let hub = &self.driver.hub;
         let id = hub.begin(node.into(), eoj, request)?;
         hub.wait_answer(id)

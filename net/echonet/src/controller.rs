@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use netdyno_echonet_core as core;
 use netdyno_echonet_core::{
-    Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestError,
-    RequestId, Source,
+    Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request,
+    RequestError, RequestId, Source,
 };
 use netdyno_io::{Events, Poller, Waker};
 
@@ -190,7 +190,8 @@ impl Controller {
         let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
         let received = if let [socket] = &self.links.unicast[..] {
             // Waiting is a part of receiving, unless time is short.
-            let is_there = left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
+            let is_there =
+                left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
             let received = if is_there { socket.receive(&mut self.input) } else { Ok(None) };
             received.map_err(|_| CallError::Closed)?.map(|received| (0, received))
         } else {

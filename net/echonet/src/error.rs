@@ -34,7 +34,9 @@ pub enum Error {
     #[error("{0}")]
     Interface(String),
     /// None of the interfaces has an address of the IP version.
-    #[error("no interface with an address of this IP version ({0}): choose another one, or the other version")]
+    #[error(
+        "no interface with an address of this IP version ({0}): choose another one, or the other version"
+    )]
     NoAddress(String),
     /// The description of the node.
     #[error(transparent)]
@@ -65,7 +67,11 @@ impl Error {
 
     pub(crate) fn no_interface(asked: &[Interface]) -> Self {
         let names: Vec<_> = asked.iter().map(ToString::to_string).collect();
-        Self::NoAddress(if names.is_empty() { "there is none that is up".to_owned() } else { names.join(", ") })
+        Self::NoAddress(if names.is_empty() {
+            "there is none that is up".to_owned()
+        } else {
+            names.join(", ")
+        })
     }
 }
 

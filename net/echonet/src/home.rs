@@ -92,7 +92,8 @@ impl Home {
                 None => home.anywhere.replace(number).is_none(),
             };
             if !is_new {
-                let what = address.map_or("no address".to_owned(), |address| format!("the address {address}"));
+                let what =
+                    address.map_or("no address".to_owned(), |address| format!("the address {address}"));
                 let text = format!("two nodes have {what}: give each an address of its own");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
             }
@@ -148,7 +149,8 @@ impl Home {
             }
             let now = Instant::now();
             self.send_due(now);
-            let timed = self.timed.iter().filter_map(|&number| self.nodes[number].device.next_deadline()).min();
+            let timed =
+                self.timed.iter().filter_map(|&number| self.nodes[number].device.next_deadline()).min();
             let own = [self.queue.due(), timed].into_iter().flatten().min();
             let due = own.into_iter().chain(deadline).min();
             let left = due.map(|due| due.saturating_duration_since(now));
@@ -295,7 +297,8 @@ impl Sockets {
         }
         for interface in &interfaces {
             for group in groups(settings) {
-                let has_address = if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
+                let has_address =
+                    if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
                 if has_address {
                     let to = SocketAddr::new(group, PORT);
                     let socket = DatagramSocket::join(to, interface, &options(settings, None))

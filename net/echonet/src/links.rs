@@ -33,10 +33,17 @@ impl Links {
             probe(settings)?;
         }
         let options = options(settings, wait);
-        let mut links = Self { unicast: Vec::new(), groups: Vec::new(), scope: 0, own: Vec::new(), from_one: settings.address.is_some() };
+        let mut links = Self {
+            unicast: Vec::new(),
+            groups: Vec::new(),
+            scope: 0,
+            own: Vec::new(),
+            from_one: settings.address.is_some(),
+        };
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
-            let socket = DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
+            let socket =
+                DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
             if let (Some(_), Some(first)) = (settings.address, interfaces.first()) {
                 socket.set_multicast_interface(first, &options)?;
             }
@@ -44,7 +51,8 @@ impl Links {
         }
         for interface in &interfaces {
             for group in groups(settings) {
-                let has_address = if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
+                let has_address =
+                    if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
                 if !has_address {
                     continue;
                 }
@@ -81,7 +89,8 @@ impl Links {
                 }
             }
             Destination::Node(node) => {
-                let of_family = |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
+                let of_family =
+                    |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
                 if let Some(socket) = self.unicast.iter().find(of_family) {
                     let _ = socket.send(self.destination(node), datagram);
                 }
@@ -151,7 +160,13 @@ pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
 pub(crate) fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
     let has = |is_v4: bool| match settings.address {
         Some(address) => address.is_ipv4() == is_v4,
-        None => if is_v4 { settings.family.has_v4() } else { settings.family.has_v6() },
+        None => {
+            if is_v4 {
+                settings.family.has_v4()
+            } else {
+                settings.family.has_v6()
+            }
+        }
     };
     let v4 = has(true).then_some(IpAddr::V4(MULTICAST_V4));
     v4.into_iter().chain(has(false).then_some(IpAddr::V6(MULTICAST_V6)))

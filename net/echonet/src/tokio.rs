@@ -125,7 +125,8 @@ impl Device {
     /// Opens the sockets, starts the task, and announces the node to all.
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
-        let device = Self { driver: Driver::start(settings, |links, kick| DeviceHub::new(core, links, kick))? };
+        let device =
+            Self { driver: Driver::start(settings, |links, kick| DeviceHub::new(core, links, kick))? };
         device.announce();
         Ok(device)
     }

@@ -4,6 +4,7 @@ mod support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use rumqttc::{Client, Connection, Event, MqttOptions, Packet, QoS};
@@ -28,14 +29,22 @@ B0 = "0x64"
 /// A running tool, ended with the test.
 struct Running {
     child: Child,
-    out: BufReader<ChildStdout>,
+    lines: Receiver<String>,
+}
+
+fn read_lines(out: ChildStdout) -> Receiver<String> {
+    let (tell, lines) = channel();
+    std::thread::spawn(move || {
+        BufReader::new(out).lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
+    });
+    lines
 }
 
 impl Running {
     fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(TOOL).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Self { child, out }
+        let lines = read_lines(child.stdout.take().unwrap());
+        Self { child, lines }
     }
 
     fn home(folder: &tempfile::TempDir) -> Self {
@@ -46,9 +55,9 @@ impl Running {
         home
     }
 
+    #[track_caller]
     fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
+        let line = self.lines.recv_timeout(Duration::from_secs(20)).expect("a line in time");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
@@ -109,7 +118,10 @@ fn finds_reads_writes_and_watches() {
         let written = home.line();
         assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
         let told = std::iter::repeat_with(|| watch.line()).find(|line| line["object"] == "029101").unwrap();
-        assert_eq!((&told["node"], &told["epc"], &told["bytes"]), (&"127.1.0.2".into(), &"80".into(), &"31".into()));
+        assert_eq!(
+            (&told["node"], &told["epc"], &told["bytes"]),
+            (&"127.1.0.2".into(), &"80".into(), &"31".into())
+        );
         assert_eq!(watch.interrupt(), Some(0));
         let (_, out, _) = run(&["--json", "get", "127.1.0.2", "029101", "80", "B0"]);
         assert_eq!(json_lines(&out)[1]["bytes"], "10");
@@ -128,7 +140,10 @@ fn what_goes_wrong_is_told_with_a_remedy() {
             (&["get", "127.1.0.1", "029101", "xyz"], "two hexadecimal digits"),
             (&["get", "127.1.0.1", "029101", "E1"], "refuses to tell E1"),
             (&["get", "127.1.0.1", "029102"], "has it such an object?"),
-            (&["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"], "did not answer in time"),
+            (
+                &["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"],
+                "did not answer in time",
+            ),
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),
@@ -155,9 +170,11 @@ struct Broker(Child);
 impl Broker {
     fn start(folder: &tempfile::TempDir) -> Option<Self> {
         let path = folder.path().join("mosquitto.conf");
-        std::fs::write(&path, "listener 1883 127.0.0.1\nallow_anonymous true\n").unwrap();
+        std::fs::write(&path, "user root\nlistener 1883 127.0.0.1\nallow_anonymous true\n").unwrap();
         let known = ["mosquitto", "/usr/sbin/mosquitto"];
-        let child = known.iter().find_map(|program| Command::new(program).arg("-c").arg(&path).stderr(Stdio::null()).spawn().ok());
+        let child = known.iter().find_map(|program| {
+            Command::new(program).arg("-c").arg(&path).stderr(Stdio::null()).spawn().ok()
+        });
         Some(Self(child?))
     }
 }
@@ -171,7 +188,7 @@ impl Drop for Broker {
 
 /// Reads messages until one is as wanted.
 fn await_message(connection: &mut Connection, what: &str, mut wanted: impl FnMut(&str, &str) -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         // Errors: the broker is not up yet.
         match connection.recv_timeout(Duration::from_millis(200)) {
@@ -195,7 +212,18 @@ fn bridges_to_a_broker() {
             return skip("mosquitto (Debian: apt-get install mosquitto)");
         };
         let mut home = Running::home(&folder);
-        let bridge = ["-i", "lo", "--address", "127.0.0.1", "--json", "bridge", "--mqtt", "mqtt://127.0.0.1", "--poll", "1"];
+        let bridge = [
+            "-i",
+            "lo",
+            "--address",
+            "127.0.0.1",
+            "--json",
+            "bridge",
+            "--mqtt",
+            "mqtt://127.0.0.1",
+            "--poll",
+            "1",
+        ];
         let mut bridge = Running::start(&bridge);
         assert_eq!(bridge.line()["event"], "connected");
 

@@ -39,7 +39,9 @@ fn a_controller_on_the_callers_thread() {
 
         // Many at once.
         let ids: Vec<_> = (0..100)
-            .map(|_| controller.begin(DEVICE, Eoj::NODE_PROFILE, Request::Get(&[Epc::INSTANCE_LIST])).unwrap())
+            .map(|_| {
+                controller.begin(DEVICE, Eoj::NODE_PROFILE, Request::Get(&[Epc::INSTANCE_LIST])).unwrap()
+            })
             .collect();
         let mut answered = Vec::new();
         while answered.len() < 100 {
@@ -90,8 +92,9 @@ fn threads_share_a_controller() {
         // Nobody calls now: the thread in the background hears.
         devices[2].set(LIGHT, Epc(0x80), &[0x31]).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
-        let pushed = std::iter::from_fn(|| updates.recv_timeout(deadline.saturating_duration_since(Instant::now())))
-            .find(|event| matches!(event, ControllerEvent::Pushed { eoj: LIGHT, .. }));
+        let pushed =
+            std::iter::from_fn(|| updates.recv_timeout(deadline.saturating_duration_since(Instant::now())))
+                .find(|event| matches!(event, ControllerEvent::Pushed { eoj: LIGHT, .. }));
         assert!(pushed.is_some());
         assert!(controller.find(Duration::from_millis(300)).unwrap().len() >= 4);
         drop(controller);
@@ -149,7 +152,8 @@ fn nonsense_costs_no_answer() {
         let noise = UdpSocket::bind("127.0.0.3:0").unwrap();
         for round in 0..500_u32 {
             for byte in 0..20_u8 {
-                let nonsense = [0x10, 0x81, byte, round as u8, 5, 0xFF, 1, 2, 0x91, 1, 0x72, byte, 0x80, 255, 0];
+                let nonsense =
+                    [0x10, 0x81, byte, round as u8, 5, 0xFF, 1, 2, 0x91, 1, 0x72, byte, 0x80, 255, 0];
                 noise.send_to(&nonsense[..usize::from(byte) % 15 + 1], "127.0.0.2:3610").unwrap();
             }
             controller.get(DEVICE, LIGHT, &[Epc(0x80)]).unwrap();
@@ -181,7 +185,8 @@ fn both_speak_ipv6() {
 #[test]
 fn a_controller_and_a_device_of_one_runtime() {
     alone("a_controller_and_a_device_of_one_runtime", || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(async {
             let device = netdyno_echonet::tokio::Device::open(&at("127.0.0.1"), light()).unwrap();
             let controller = netdyno_echonet::tokio::Controller::open(&at("127.0.0.2"), impatient()).unwrap();

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use netdyno_echonet::blocking::Device;
-use netdyno_echonet::core::{Epc, Eoj};
+use netdyno_echonet::core::{Eoj, Epc};
 use netdyno_echonet::{Error, Home, Settings, Spread};
 use support::{LIGHT, alone, alone_with, at, light, light_of};
 

@@ -40,7 +40,9 @@ fn serve() -> (std::thread::JoinHandle<Duration>, netdyno_echonet::Waker) {
 fn find(controller: &mut Controller) -> Duration {
     let begin = Instant::now();
     controller.search();
-    while controller.core().nodes().filter(|(_, node)| !node.instances().is_empty()).count() < usize::from(NODES) {
+    while controller.core().nodes().filter(|(_, node)| !node.instances().is_empty()).count()
+        < usize::from(NODES)
+    {
         assert!(begin.elapsed() < Duration::from_secs(60), "{} found", controller.core().nodes().count());
         controller.poll(Some(Duration::from_millis(100))).unwrap();
     }
@@ -109,7 +111,9 @@ fn what_a_thousand_nodes_cost() {
         let theirs = served.join().unwrap();
         let percent = 100.0 * ours.as_secs_f64() / elapsed.as_secs_f64();
         println!("found in {found:?}; {answered} answers and {lost} lost in {elapsed:?}");
-        println!("controller: {ours:?} of CPU, {percent:.2} % of a core; home, announcements and search too: {theirs:?}");
+        println!(
+            "controller: {ours:?} of CPU, {percent:.2} % of a core; home, announcements and search too: {theirs:?}"
+        );
         assert!(percent < CPU_PERCENT_MAX && lost == 0);
     });
 }

@@ -76,6 +76,10 @@ pub(crate) struct Output {
     /// One JSON object a line, for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    /// Folder of the ECHONET Consortium's Machine Readable Appendix, unpacked, for the names of all classes
+    #[arg(long, value_name = "FOLDER", global = true)]
+    pub(crate) mra: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -180,7 +184,8 @@ mod tests {
     fn what_is_typed_is_meant() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-        let cli = Cli::parse_from(["x", "scan", "--wait", "0.5", "-i", "eth1", "--timeout", "9", "--ip", "both"]);
+        let cli =
+            Cli::parse_from(["x", "scan", "--wait", "0.5", "-i", "eth1", "--timeout", "9", "--ip", "both"]);
         assert_eq!(cli.network.settings().interfaces, ["eth1"]);
         assert_eq!(cli.network.controller().defaults.timeout, Duration::from_secs(9));
         for wrong in ["-1", "x", "1e9", ""] {

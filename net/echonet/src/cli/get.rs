@@ -38,7 +38,11 @@ pub(crate) fn run(
         }
         for epc in answer.refused() {
             all = false;
-            printer.remark(&format!("{} refuses to tell {epc} ({})", question.eoj, names::property(question.eoj.class(), *epc)));
+            printer.remark(&format!(
+                "{} refuses to tell {epc} ({})",
+                question.eoj,
+                names::property(question.eoj.class(), *epc)
+            ));
         }
     }
     printer.table(&["object", "epc", "property", "value", "bytes"], &rows)?;

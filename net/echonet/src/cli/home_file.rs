@@ -60,8 +60,9 @@ fn experimental() -> String {
 
 impl HomeFile {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::told(format!("{}: {error}: give the path of a home's file", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::told(format!("{}: {error}: give the path of a home's file", path.display()))
+        })?;
         toml::from_str(&text).map_err(|error| Failure::told(format!("{}: {error}", path.display())))
     }
 
@@ -89,18 +90,25 @@ impl Kind {
     fn description(&self, number: u32) -> Result<Description, Failure> {
         let maker = names::unhex(&self.manufacturer).and_then(|bytes| <[u8; 3]>::try_from(bytes).ok());
         let maker = maker.ok_or_else(|| {
-            Failure::told(format!("manufacturer = \"{}\": it takes six hexadecimal digits", self.manufacturer))
+            Failure::told(format!(
+                "manufacturer = \"{}\": it takes six hexadecimal digits",
+                self.manufacturer
+            ))
         })?;
         let mut unique = *b"netdyno \0\0\0\0\0";
         unique[9..].copy_from_slice(&number.to_be_bytes());
         let mut description = Description::new(maker, unique);
         let mut used: BTreeMap<ClassCode, u8> = BTreeMap::new();
         for object in &self.object {
-            let eoj = parse::object(&object.class).or_else(|_| parse::object(&format!("{}:1", object.class)))?;
+            let eoj =
+                parse::object(&object.class).or_else(|_| parse::object(&format!("{}:1", object.class)))?;
             for _ in 0..object.count {
                 let last = used.entry(eoj.class()).or_insert(0);
                 if *last == 0x7F {
-                    return Err(Failure::told(format!("class {}: a node has 127 of it at the most", eoj.class())));
+                    return Err(Failure::told(format!(
+                        "class {}: a node has 127 of it at the most",
+                        eoj.class()
+                    )));
                 }
                 *last += 1;
                 let object = object.description(eoj.class(), *last, maker)?;
@@ -112,9 +120,16 @@ impl Kind {
 }
 
 impl Object {
-    fn description(&self, class: ClassCode, instance: u8, maker: [u8; 3]) -> Result<ObjectDescription, Failure> {
+    fn description(
+        &self,
+        class: ClassCode,
+        instance: u8,
+        maker: [u8; 3],
+    ) -> Result<ObjectDescription, Failure> {
         let mut object = ObjectDescription::device(class.instance(instance), maker);
-        let codes = |names: &[String]| names.iter().map(|name| parse::property(class, name)).collect::<Result<Vec<Epc>, _>>();
+        let codes = |names: &[String]| {
+            names.iter().map(|name| parse::property(class, name)).collect::<Result<Vec<Epc>, _>>()
+        };
         let (set, announce) = (codes(&self.set)?, codes(&self.announce)?);
         for (name, text) in &self.values {
             let (epc, edt) = parse::assignment(class, &format!("{name}={text}"))?;

@@ -44,18 +44,9 @@ impl Failure {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let printer = Printer::new(cli.output.json);
-    let result = match &cli.verb {
-        Verb::Scan { wait } => scan::run(&cli.network, &printer, *wait),
-        Verb::Get { node, object, properties } => {
-            get::run(&cli.network, &printer, node, object.as_deref(), properties)
-        }
-        Verb::Set { node, object, values } => set::run(&cli.network, &printer, node, object, values),
-        Verb::Watch { nodes, poll } => watch::run(&cli.network, &printer, nodes, *poll),
-        Verb::Simulate { file, spread } => simulate::run(&cli.network, &printer, file, *spread),
-        Verb::Bridge { mqtt, topic, discovery, poll, search } => {
-            let settings = bridge::BridgeSettings { mqtt, topic, discovery, poll: *poll, search: *search };
-            bridge::run(&cli.network, &printer, &settings)
-        }
+    let result = match cli.output.mra.as_deref().map_or(Ok(()), names::load) {
+        Ok(()) => run_verb(&cli, &printer),
+        Err(failure) => Err(failure),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -65,6 +56,23 @@ pub(crate) fn run() -> ExitCode {
         Err(failure) => {
             anstream::eprintln!("netdyno-echonet: {failure}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// False: something was refused, or nothing was found.
+fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
+    match &cli.verb {
+        Verb::Scan { wait } => scan::run(&cli.network, printer, *wait),
+        Verb::Get { node, object, properties } => {
+            get::run(&cli.network, printer, node, object.as_deref(), properties)
+        }
+        Verb::Set { node, object, values } => set::run(&cli.network, printer, node, object, values),
+        Verb::Watch { nodes, poll } => watch::run(&cli.network, printer, nodes, *poll),
+        Verb::Simulate { file, spread } => simulate::run(&cli.network, printer, file, *spread),
+        Verb::Bridge { mqtt, topic, discovery, poll, search } => {
+            let settings = bridge::BridgeSettings { mqtt, topic, discovery, poll: *poll, search: *search };
+            bridge::run(&cli.network, printer, &settings)
         }
     }
 }

@@ -1,66 +1,131 @@
-//! Names, units and values for people.
+//! Names, units and values for people: the core's database.
 
-use netdyno_echonet::core::{ClassCode, Epc};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, OnceLock};
+
+use netdyno_echonet::core::{
+    ClassCode, Database, Definition, Epc, Kind as Shape, Mra, Number, Value, manufacturer_name,
+};
+
+use super::Failure;
+
+/// What is used: the core's own, and what a user supplies.
+static DATABASE: LazyLock<Database> =
+    LazyLock::new(|| SUPPLIED.get().cloned().unwrap_or_else(Database::builtin));
+static SUPPLIED: OnceLock<Database> = OnceLock::new();
+
+/// Files of a folder that are read at the most: the consortium's has about 120.
+const FILES_MAX: usize = 1024;
+/// Folders within folders.
+const DEPTH_MAX: usize = 4;
+
+/// Adds what the consortium's Machine Readable Appendix has, unpacked in this folder. Before anything is named.
+pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
+    let wrong = |path: &Path, why: &dyn std::fmt::Display| {
+        Failure::told(format!(
+            "--mra: {}: {why}: give the folder of the unpacked Machine Readable Appendix",
+            path.display()
+        ))
+    };
+    let mut files = Vec::new();
+    json_files(folder, DEPTH_MAX, &mut files).map_err(|error| wrong(folder, &error))?;
+    let definitions = files.iter().find(|path| path.ends_with("definitions.json"));
+    let definitions = definitions.ok_or_else(|| wrong(folder, &"it has no definitions.json"))?;
+    let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
+    let mra = Mra::new(&read(definitions)?).map_err(|error| wrong(definitions, &error))?;
+    let mut database = Database::builtin();
+    let is_class =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("0x"));
+    for path in files.iter().filter(is_class) {
+        database.insert(mra.class(&read(path)?).map_err(|error| wrong(path, &error))?);
+    }
+    // Asked once, before anything is named.
+    let _ = SUPPLIED.set(database);
+    Ok(())
+}
+
+fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && depth > 0 {
+            json_files(&path, depth - 1, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") && found.len() < FILES_MAX {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
 
 /// The name of a class.
 pub(crate) fn class(class: ClassCode) -> String {
-    let _ = class;
-    format!("class {class}")
+    DATABASE.class(class).map_or_else(|| format!("class {class}"), |known| known.name.clone())
 }
 
-/// The name of a property.
-pub(crate) fn property(class: ClassCode, epc: Epc) -> String {
-    let _ = class;
-    format!("property {epc}")
-}
-
-/// A value in words.
-pub(crate) fn value(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
-    let _ = (class, epc);
-    hex(edt)
-}
-
-/// Bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
-}
-
-/// Hexadecimal digits as bytes, spaces and 0x left out.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: String = text.strip_prefix("0x").unwrap_or(text).chars().filter(|c| *c != ' ').collect();
-    if digits.is_empty() || digits.len() % 2 != 0 || !digits.is_ascii() {
-        return None;
-    }
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
-}
-
-/// The class of this name.
+/// The class of this short name, or code.
 pub(crate) fn find_class(name: &str) -> Option<ClassCode> {
-    let _ = name;
-    None
-}
-
-/// The property of this name.
-pub(crate) fn find_property(class: ClassCode, name: &str) -> Option<Epc> {
-    let _ = (class, name);
-    None
-}
-
-/// Names of the properties of a class.
-pub(crate) fn properties(class: ClassCode) -> Vec<String> {
-    let _ = class;
-    Vec::new()
-}
-
-/// A value as bytes: hexadecimal digits, or as [`value`] writes it.
-pub(crate) fn parse(class: ClassCode, epc: Epc, text: &str) -> Result<Vec<u8>, String> {
-    let _ = (class, epc);
-    unhex(text).ok_or_else(|| "a value is an even number of hexadecimal digits".to_owned())
+    DATABASE.class_named(name).map(|class| class.code)
 }
 
 /// Who made it.
 pub(crate) fn maker(code: &[u8]) -> String {
-    hex(code)
+    let name = <[u8; 3]>::try_from(code).ok().and_then(manufacturer_name);
+    name.map_or_else(|| hex(code), |name| format!("{name} ({})", hex(code)))
+}
+
+/// The name of a property.
+pub(crate) fn property(class: ClassCode, epc: Epc) -> String {
+    definition(class, epc).map_or_else(|| format!("property {epc}"), |known| known.name.clone())
+}
+
+/// The property of this short name, or code.
+pub(crate) fn find_property(class: ClassCode, name: &str) -> Option<Epc> {
+    DATABASE.definition_named(class, name).map(|definition| definition.epc)
+}
+
+/// Short names of the properties of a class.
+pub(crate) fn properties(class: ClassCode) -> Vec<String> {
+    let known = DATABASE.class(class).map_or(&[][..], |class| class.properties());
+    known.iter().map(|definition| definition.short_name.clone()).collect()
+}
+
+fn definition(class: ClassCode, epc: Epc) -> Option<&'static Definition> {
+    DATABASE.definition(class, epc)
+}
+
+/// A value in words.
+pub(crate) fn value(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
+    definition(class, epc).map_or_else(|| Value::Raw(edt.to_vec()), |known| known.decode(edt)).to_string()
+}
+
+/// A value as a state for programs: a number without its unit, or a word.
+pub(crate) fn state(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
+    match definition(class, epc).map(|known| known.decode(edt)) {
+        Some(Value::Number(mut number)) => {
+            number.unit.clear();
+            number.to_string()
+        }
+        Some(other) => other.to_string(),
+        None => Value::Raw(edt.to_vec()).to_string(),
+    }
+}
+
+/// A value as bytes: as [`value`] writes it, or hexadecimal digits behind 0x; without that too, where they can be nothing else.
+pub(crate) fn parse(class: ClassCode, epc: Epc, text: &str) -> Result<Vec<u8>, String> {
+    let Some(known) = definition(class, epc) else {
+        return unhex(text).ok_or_else(|| "a value is an even number of hexadecimal digits".to_owned());
+    };
+    known.encode(text).or_else(|error| {
+        let bytes = unhex(text).filter(|bytes| !is_number(&known.kind) && known.is_valid(bytes));
+        bytes.ok_or_else(|| error.to_string())
+    })
+}
+
+fn is_number(kind: &Shape) -> bool {
+    match kind {
+        Shape::Number(_) | Shape::Level { .. } => true,
+        Shape::OneOf(kinds) => kinds.iter().any(is_number),
+        _ => false,
+    }
 }
 
 /// What kind of value a property has.
@@ -78,11 +143,85 @@ pub(crate) enum Kind {
 
 /// What kind of value a property has.
 pub(crate) fn kind(class: ClassCode, epc: Epc) -> Kind {
-    let _ = class;
-    if epc == Epc::OPERATION_STATUS { Kind::Switch("30".to_owned(), "31".to_owned()) } else { Kind::Other }
+    definition(class, epc).map_or(Kind::Other, |known| kind_of(&known.kind))
 }
 
-/// A value as a state for programs: a number without its unit, or a word.
-pub(crate) fn state(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
-    value(class, epc, edt)
+fn kind_of(shape: &Shape) -> Kind {
+    match shape {
+        Shape::State { states, .. } => {
+            let words: Vec<_> = states.iter().map(|(_, word)| word.clone()).collect();
+            let two = [("on", "off"), ("yes", "no"), ("true", "false")];
+            let has = |word: &str| words.iter().any(|known| known == word);
+            let pair = two.iter().find(|(on, off)| words.len() == 2 && has(on) && has(off));
+            pair.map_or_else(
+                || Kind::Choice(words.clone()),
+                |(on, off)| Kind::Switch((*on).to_owned(), (*off).to_owned()),
+            )
+        }
+        Shape::Number(number) => of_number(number),
+        Shape::Level { max, .. } => {
+            Kind::Number { unit: String::new(), min: 1.0, max: f64::from(*max), step: 1.0 }
+        }
+        // A number, or a word for "no data".
+        Shape::OneOf(kinds) => kinds.first().map_or(Kind::Other, kind_of),
+        _ => Kind::Other,
+    }
+}
+
+fn of_number(number: &Number) -> Kind {
+    let step = f64::from(number.factor) / 10_f64.powi(number.decimals.into());
+    // Four bytes at the most: a double holds them.
+    #[expect(clippy::cast_precision_loss)]
+    let of = |raw: i64| raw as f64 * step;
+    Kind::Number { unit: number.unit.clone(), min: of(number.min), max: of(number.max), step }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// Hexadecimal digits as bytes, spaces and 0x left out.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: String = text.strip_prefix("0x").unwrap_or(text).chars().filter(|c| *c != ' ').collect();
+    if digits.is_empty() || digits.len() % 2 != 0 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AIR_CONDITIONER: ClassCode = ClassCode(0x0130);
+
+    #[test]
+    fn what_people_read_is_what_they_may_type() {
+        for (epc, edt, text) in
+            [(0x80, &[0x30][..], "on"), (0xB0, &[0x42], "cooling"), (0xB3, &[26], "26 °C")]
+        {
+            assert_eq!(value(AIR_CONDITIONER, Epc(epc), edt), text);
+            assert_eq!(parse(AIR_CONDITIONER, Epc(epc), text), Ok(edt.to_vec()));
+        }
+        // Digits are bytes where they can be nothing else.
+        assert_eq!(parse(AIR_CONDITIONER, Epc(0x80), "31"), Ok(vec![0x31]));
+        assert_eq!(parse(AIR_CONDITIONER, Epc(0xB3), "20"), Ok(vec![20]));
+        assert_eq!(parse(AIR_CONDITIONER, Epc(0xB3), "0x20"), Ok(vec![0x20]));
+        assert_eq!(parse(ClassCode(0x0666), Epc(0xF1), "31"), Ok(vec![0x31]));
+        assert!(parse(AIR_CONDITIONER, Epc(0x80), "99").is_err());
+    }
+
+    #[test]
+    fn states_for_programs() {
+        assert_eq!(state(AIR_CONDITIONER, Epc(0xBB), &[26]), "26");
+        assert_eq!(kind(AIR_CONDITIONER, Epc(0x80)), Kind::Switch("on".to_owned(), "off".to_owned()));
+        assert!(
+            matches!(kind(AIR_CONDITIONER, Epc(0xB0)), Kind::Choice(words) if words.contains(&"cooling".to_owned()))
+        );
+        assert!(
+            matches!(kind(AIR_CONDITIONER, Epc(0xB3)), Kind::Number { unit, step: 1.0, .. } if unit == "°C")
+        );
+        assert_eq!(unhex("é0"), None);
+    }
 }

@@ -9,8 +9,10 @@ use super::{Failure, names};
 
 /// An address; a link-local one of IPv6 may be followed by % and its interface.
 pub(crate) fn node(text: &str) -> Result<NodeAddress, Failure> {
-    let wrong = || Failure::told(format!("{text}: a node is an address, such as 192.168.1.20 or fe80::1%eth0"));
-    let (address, scope) = text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
+    let wrong =
+        || Failure::told(format!("{text}: a node is an address, such as 192.168.1.20 or fe80::1%eth0"));
+    let (address, scope) =
+        text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
     let ip: IpAddr = address.parse().map_err(|_| wrong())?;
     let scope_id = match scope {
         None => 0,

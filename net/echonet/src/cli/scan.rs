@@ -21,8 +21,10 @@ pub(crate) fn run(network: &Network, printer: &Printer, wait: Duration) -> Resul
         .nodes()
         .map(|(node, known)| (node, known.instances().iter().map(|instance| instance.eoj).collect()))
         .collect();
-    let questions: Vec<_> =
-        found.iter().map(|(node, _)| Question { node: *node, eoj: Eoj::NODE_PROFILE, epcs: PROFILE.to_vec() }).collect();
+    let questions: Vec<_> = found
+        .iter()
+        .map(|(node, _)| Question { node: *node, eoj: Eoj::NODE_PROFILE, epcs: PROFILE.to_vec() })
+        .collect();
     let profiles = session.ask(&questions)?;
     let states: Vec<_> = found
         .iter()
@@ -39,17 +41,24 @@ pub(crate) fn run(network: &Network, printer: &Printer, wait: Duration) -> Resul
         for eoj in objects.iter().copied() {
             let state = answers.next().and_then(Result::ok);
             let state = state.as_ref().and_then(|answer| answer.get(Epc::OPERATION_STATUS));
-            let state = state.map_or("?".to_owned(), |edt| names::value(eoj.class(), Epc::OPERATION_STATUS, edt));
+            let state =
+                state.map_or("?".to_owned(), |edt| names::value(eoj.class(), Epc::OPERATION_STATUS, edt));
             let class = names::class(eoj.class());
             let json = json!({
                 "node": node.to_string(), "object": eoj.to_string(), "class": class, "state": state,
                 "manufacturer": maker.as_ref().map(|code| names::hex(code)), "id": id,
             });
-            rows.push((vec![node.to_string(), eoj.to_string(), class, state, told.clone(), id.clone()], json));
+            rows.push((
+                vec![node.to_string(), eoj.to_string(), class, state, told.clone(), id.clone()],
+                json,
+            ));
         }
         if objects.is_empty() {
             let json = json!({ "node": node.to_string(), "manufacturer": maker.map(|code| names::hex(&code)), "id": id });
-            rows.push((vec![node.to_string(), String::new(), "no devices".to_owned(), String::new(), told, id], json));
+            rows.push((
+                vec![node.to_string(), String::new(), "no devices".to_owned(), String::new(), told, id],
+                json,
+            ));
         }
     }
     if rows.is_empty() {

@@ -78,13 +78,17 @@ impl Session {
     }
 
     /// Asks all at once, each node one thing at a time, and gives the answers in the order of the questions.
-    pub(crate) fn ask(&mut self, questions: &[Question]) -> Result<Vec<Result<Answer, AnswerError>>, Failure> {
+    pub(crate) fn ask(
+        &mut self,
+        questions: &[Question],
+    ) -> Result<Vec<Result<Answer, AnswerError>>, Failure> {
         let mut places = HashMap::new();
         let mut answers: Vec<_> = questions.iter().map(|_| Err(AnswerError::Cancelled)).collect();
         for (place, Question { node, eoj, epcs }) in questions.iter().enumerate() {
             if !epcs.is_empty() {
                 let request = Request::Get(epcs);
-                let id = self.controller.begin(*node, *eoj, request).map_err(netdyno_echonet::CallError::from)?;
+                let id =
+                    self.controller.begin(*node, *eoj, request).map_err(netdyno_echonet::CallError::from)?;
                 places.insert(id, place);
             }
         }
@@ -101,7 +105,10 @@ impl Session {
     /// The device objects that a node says it has.
     pub(crate) fn objects(&mut self, node: NodeAddress) -> Result<Vec<Eoj>, Failure> {
         let answer = self.controller.get(node, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST])?;
-        let list = answer.get(Epc::INSTANCE_LIST).and_then(|list| list.split_first()).map_or(&[][..], |(_, list)| list);
+        let list = answer
+            .get(Epc::INSTANCE_LIST)
+            .and_then(|list| list.split_first())
+            .map_or(&[][..], |(_, list)| list);
         Ok(list.chunks_exact(3).map(|eoj| Eoj([eoj[0], eoj[1], eoj[2]])).collect())
     }
 
@@ -123,4 +130,3 @@ pub(crate) fn map_of(answer: &Answer, epc: Epc) -> Option<Vec<Epc>> {
     let map = netdyno_echonet::core::PropertyMap::decode(answer.get(epc)?).ok()?;
     Some(map.iter().collect())
 }
-

@@ -16,7 +16,12 @@ use super::{Failure, names};
 /// Datagrams that go together where answers are spread.
 const TOGETHER: usize = 20;
 
-pub(crate) fn run(network: &Network, printer: &Printer, file: &Path, spread_ms: u64) -> Result<bool, Failure> {
+pub(crate) fn run(
+    network: &Network,
+    printer: &Printer,
+    file: &Path,
+    spread_ms: u64,
+) -> Result<bool, Failure> {
     let file = HomeFile::read(file)?;
     let nodes = file.nodes()?;
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
@@ -30,8 +35,10 @@ pub(crate) fn run(network: &Network, printer: &Printer, file: &Path, spread_ms: 
     while !end.is_wanted() {
         let Some(happened) = home.poll(None)? else { continue };
         if let DeviceEvent::Written { from, eoj, epc } = happened.event {
-            let edt = home.node(happened.node).and_then(|node| node.get(eoj, epc)).unwrap_or_default().to_vec();
-            let node = addresses[happened.node].map_or("this machine".to_owned(), |address| address.to_string());
+            let edt =
+                home.node(happened.node).and_then(|node| node.get(eoj, epc)).unwrap_or_default().to_vec();
+            let node =
+                addresses[happened.node].map_or("this machine".to_owned(), |address| address.to_string());
             let (name, value) = (names::property(eoj.class(), epc), names::value(eoj.class(), epc, &edt));
             let json = || {
                 json!({

@@ -63,7 +63,8 @@ impl Watch<'_> {
     fn tell_node(&self, node: NodeAddress, what: &str) -> Result<(), Failure> {
         if self.is_watched(node) {
             let word = what.split(':').next().unwrap_or(what);
-            self.printer.line(&format!("{node} {what}"), || json!({ "node": node.to_string(), "event": word }))?;
+            self.printer
+                .line(&format!("{node} {what}"), || json!({ "node": node.to_string(), "event": word }))?;
         }
         Ok(())
     }

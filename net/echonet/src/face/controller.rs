@@ -7,8 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
-    Answer, AnswerError, Controller, ControllerEvent, Eoj, NodeAddress, Request, RequestId,
-    Source,
+    Answer, AnswerError, Controller, ControllerEvent, Eoj, NodeAddress, Request, RequestId, Source,
 };
 
 use super::feed::{Feed, Feeds};
@@ -121,7 +120,11 @@ impl Hub {
     }
 
     /// The answer, once it is there.
-    pub(crate) fn poll_answer(&self, id: RequestId, context: &mut Context<'_>) -> Poll<Result<Answer, CallError>> {
+    pub(crate) fn poll_answer(
+        &self,
+        id: RequestId,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Answer, CallError>> {
         self.lock().take_or_wait(id, Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -276,7 +279,8 @@ impl Receiver for Hub {
     fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
         let now = Instant::now();
-        let rest = state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
+        let rest =
+            state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
         state.wakes_at = now.checked_add(rest);
         rest
     }

@@ -47,7 +47,13 @@ impl Hub {
             wakes_at: None,
             woken: Vec::new(),
         };
-        Self { links, state: Mutex::new(state), buffer: Mutex::default(), is_over: AtomicBool::new(false), kick }
+        Self {
+            links,
+            state: Mutex::new(state),
+            buffer: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            kick,
+        }
     }
 
     /// Does something with the device, and sends what comes of it.
@@ -132,7 +138,8 @@ impl Receiver for Hub {
     fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
         let now = Instant::now();
-        let rest = state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
+        let rest =
+            state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
         state.wakes_at = now.checked_add(rest);
         rest
     }

@@ -128,4 +128,3 @@ pub(crate) fn drain(hub: &impl Receiver, number: usize, buffer: &mut Buffer) {
         }
     }
 }
-

@@ -81,9 +81,11 @@ pub(crate) fn light() -> Description {
 pub(crate) fn light_of(number: u16) -> Description {
     let mut unique = *b"a test's ligh";
     unique[11..].copy_from_slice(&number.to_be_bytes());
-    let light = ObjectDescription::device(LIGHT, MAKER)
-        .property(Epc(0x80), [0x30], Access::ALL)
-        .property(Epc(0xB0), [100], Access::GET_SET);
+    let light = ObjectDescription::device(LIGHT, MAKER).property(Epc(0x80), [0x30], Access::ALL).property(
+        Epc(0xB0),
+        [100],
+        Access::GET_SET,
+    );
     Description::new(MAKER, unique).object(light)
 }
 

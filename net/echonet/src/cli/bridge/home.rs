@@ -57,7 +57,8 @@ impl Nodes {
         let Some(known) = self.known.get_mut(&node) else { return };
         known.maker = maker.or(known.maker.take());
         let by_address = || node.to_string().replace([':', '.', '%'], "-");
-        let is_number = |number: &&[u8]| number.first() == Some(&0xFE) && number[1..].iter().any(|byte| *byte != 0);
+        let is_number =
+            |number: &&[u8]| number.first() == Some(&0xFE) && number[1..].iter().any(|byte| *byte != 0);
         let number = number.filter(is_number).map(names::hex);
         let is_anothers = |id: &String| match self.by_id.get(id) {
             // A node that moved keeps its name.

@@ -7,9 +7,7 @@ mod mqtt;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use netdyno_echonet::core::{
-    Answer, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestId,
-};
+use netdyno_echonet::core::{Answer, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestId};
 use serde_json::json;
 
 use super::args::Network;
@@ -33,15 +31,29 @@ pub(crate) struct BridgeSettings<'a> {
 /// Requests that may wait; beyond, a reading is left out until the next.
 const REQUESTS_MAX: usize = 32_768;
 
-pub(crate) fn run(network: &Network, printer: &Printer, settings: &BridgeSettings<'_>) -> Result<bool, Failure> {
+pub(crate) fn run(
+    network: &Network,
+    printer: &Printer,
+    settings: &BridgeSettings<'_>,
+) -> Result<bool, Failure> {
     let address = Address::parse(settings.mqtt)?;
     if settings.topic.is_empty() || settings.topic.contains(['#', '+']) || settings.topic.ends_with('/') {
-        return Err(Failure::told("--topic: it takes a topic without #, + and / at its end, such as echonet"));
+        return Err(Failure::told(
+            "--topic: it takes a topic without #, + and / at its end, such as echonet",
+        ));
     }
     let session = Session::open(&network.settings(), network.controller())?;
     let waker = session.controller.waker();
     let broker = Broker::connect(&address, (&bridge_topic(settings.topic), "offline"), waker)?;
-    let mut bridge = Bridge { session, broker, printer, settings, nodes: Nodes::default(), asked: HashMap::new(), is_away: false };
+    let mut bridge = Bridge {
+        session,
+        broker,
+        printer,
+        settings,
+        nodes: Nodes::default(),
+        asked: HashMap::new(),
+        is_away: false,
+    };
     let result = bridge.serve();
     bridge.broker.publish(&bridge_topic(settings.topic), "offline");
     bridge.broker.close();
@@ -114,7 +126,8 @@ impl Bridge<'_> {
         match message {
             FromBroker::Connected => {
                 self.is_away = false;
-                let json = || json!({ "event": "connected", "broker": self.settings.mqtt.rsplit('@').next() });
+                let json =
+                    || json!({ "event": "connected", "broker": self.settings.mqtt.rsplit('@').next() });
                 self.printer.line("connected to the broker; Ctrl-C ends it", json)?;
                 self.broker.subscribe(&format!("{}/+/+/+/set", self.settings.topic));
                 self.broker.publish(&bridge_topic(self.settings.topic), "online");
@@ -124,7 +137,10 @@ impl Bridge<'_> {
             }
             FromBroker::Away(why) if !self.is_away => {
                 self.is_away = true;
-                let told = format!("no broker at {}: {why}; tried again until it is there", self.settings.mqtt.rsplit('@').next().unwrap_or_default());
+                let told = format!(
+                    "no broker at {}: {why}; tried again until it is there",
+                    self.settings.mqtt.rsplit('@').next().unwrap_or_default()
+                );
                 self.printer.remark(&told);
             }
             FromBroker::Away(_) => {}
@@ -168,9 +184,12 @@ impl Bridge<'_> {
         self.set_present(node, true);
         let profile = [Epc::IDENTIFICATION_NUMBER, Epc::MANUFACTURER_CODE];
         self.ask(node, Eoj::NODE_PROFILE, What::Profile, Request::Get(&profile));
-        let objects: Vec<_> = self.session.controller.core().node(node).map_or(Vec::new(), |known| {
-            known.instances().iter().map(|instance| instance.eoj).collect()
-        });
+        let objects: Vec<_> = self
+            .session
+            .controller
+            .core()
+            .node(node)
+            .map_or(Vec::new(), |known| known.instances().iter().map(|instance| instance.eoj).collect());
         for eoj in objects {
             self.ask(node, eoj, What::Maps, Request::Get(&[Epc::GET_MAP, Epc::SET_MAP]));
         }
@@ -200,7 +219,12 @@ impl Bridge<'_> {
             What::Maps => {
                 let get = map_of(&answer, Epc::GET_MAP).unwrap_or_default();
                 let get: Vec<_> = get.into_iter().filter(|epc| !MAPS.contains(epc)).collect();
-                self.nodes.describe(node, eoj, get.clone(), map_of(&answer, Epc::SET_MAP).unwrap_or_default());
+                self.nodes.describe(
+                    node,
+                    eoj,
+                    get.clone(),
+                    map_of(&answer, Epc::SET_MAP).unwrap_or_default(),
+                );
                 self.introduce(node, eoj);
                 self.ask(node, eoj, What::Values, Request::Get(&get));
             }

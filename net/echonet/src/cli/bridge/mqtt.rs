@@ -42,7 +42,9 @@ impl Address {
     /// `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`.
     pub(super) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| {
-            Failure::told(format!("--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost"))
+            Failure::told(format!(
+                "--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost"
+            ))
         };
         let rest = match url.split_once("://") {
             Some(("mqtt" | "tcp", rest)) => rest,
@@ -50,10 +52,15 @@ impl Address {
             _ => return Err(wrong("no such URL")),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
+        let (login, place) =
+            rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
         let login = login.map(|login| {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
-            let secret = if password.is_empty() { std::env::var("MQTT_PASSWORD").unwrap_or_default() } else { password.to_owned() };
+            let secret = if password.is_empty() {
+                std::env::var("MQTT_PASSWORD").unwrap_or_default()
+            } else {
+                password.to_owned()
+            };
             (user.to_owned(), secret)
         });
         let (host, port) = match place.rsplit_once(':') {
