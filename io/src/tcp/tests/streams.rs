@@ -317,7 +317,7 @@ fn long_and_short_in_turn() {
                 // Some are not read for a moment.
                 if let Some(key) = paused.take() {
                     reactor.resume(key);
-                } else if long && reactor.input(key).len() % 3 == 0 {
+                } else if long && reactor.input(key).len().is_multiple_of(3) {
                     reactor.pause(key);
                     paused = Some(key);
                 }
