@@ -156,11 +156,11 @@ impl Controller {
             self.flush(now);
             let due = [deadline, self.core.next_deadline()].into_iter().flatten().min();
             self.poller.wait(&mut self.ready, due.map(|due| due.saturating_duration_since(now)))?;
-            if self.ready.is_empty() && deadline.is_none() && due.is_none() {
-                return Ok(None);
-            }
+            let was_woken = self.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
             self.turn();
-            if self.ready.is_empty() && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if was_woken
+                || self.ready.is_empty() && deadline.is_some_and(|deadline| deadline <= Instant::now())
+            {
                 return Ok(self.core.poll_event());
             }
         }
