@@ -27,11 +27,34 @@ const BANNED: [&str; 10] = [
     concat!("deb.debian", ".org"),
 ];
 /// Our crates but for the lab: protocol cores, sockets, what a user adds, and the simulator.
-const STACKS: [&str; 9] =
-    ["stacks/sctp", "stacks/rtc", "stacks/resp", "stacks/kv", "io", "net/rtc", "net/kv", "net/echonet", "sim"];
+const STACKS: [&str; 12] = [
+    "stacks/sctp",
+    "stacks/rtc",
+    "stacks/resp",
+    "stacks/kv",
+    "stacks/echonet",
+    "stacks/rtp",
+    "stacks/mjpeg",
+    "io",
+    "net/rtc",
+    "net/kv",
+    "net/echonet",
+    "sim",
+];
 /// Of these, what opens no socket.
-const WITHOUT_SOCKETS: [&str; 8] =
-    ["stacks/sctp", "stacks/rtc", "stacks/resp", "stacks/kv", "net/rtc", "net/kv", "net/echonet", "sim"];
+const WITHOUT_SOCKETS: [&str; 11] = [
+    "stacks/sctp",
+    "stacks/rtc",
+    "stacks/resp",
+    "stacks/kv",
+    "stacks/echonet",
+    "stacks/rtp",
+    "stacks/mjpeg",
+    "net/rtc",
+    "net/kv",
+    "net/echonet",
+    "sim",
+];
 /// Folders that are made, not written.
 const MADE: [&str; 8] =
     ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
