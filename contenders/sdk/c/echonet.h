@@ -115,5 +115,8 @@ void nd_read_look(struct nd_echonet *net, uint64_t now_ns);
 /* Why a value does not pass, written to `why`; NULL if it does. */
 const char *nd_value_check(const struct nd_property *property, const uint8_t *value, size_t length, uint64_t seed, char *why,
                            size_t room);
+/* Whether a value is the same as before. One library writes a list of codes in another order each time. */
+bool nd_value_is_same(const struct nd_property *property, const uint8_t *value, size_t length, const uint8_t *before,
+                      size_t length_before);
 
 #endif

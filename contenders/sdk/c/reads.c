@@ -73,7 +73,7 @@ static void keep(struct nd_echonet *net, uint32_t index, const uint8_t *value, s
 static void note(struct nd_echonet *net, uint32_t index, const uint8_t *value, size_t length, uint64_t sent_ns,
                  uint64_t at_ns) {
     const struct nd_value_kept *kept = &net->kept[index];
-    if (value == NULL || length != kept->length || memcmp(value, kept->bytes, length) != 0) {
+    if (value == NULL || !nd_value_is_same(&nd_reads[index], value, length, kept->bytes, kept->length)) {
         if (nd_read(&net->wrong) == 0)
             fprintf(stderr, "read %u: %s than in verify\n", index, value == NULL ? "refused, other" : "another value");
         nd_add(&net->wrong, 1, false);

@@ -40,6 +40,18 @@ static bool has(const uint8_t *map, uint8_t epc) {
     return memchr(map + 1, epc, map[0]) != NULL;
 }
 
+bool nd_value_is_same(const struct nd_property *property, const uint8_t *value, size_t length, const uint8_t *before,
+                      size_t length_before) {
+    if (is(value, length, before, length_before))
+        return true;
+    if (property->epc < 0x9d || property->epc > 0x9f || !is_map(value, length) || !is_map(before, length_before))
+        return false;
+    for (unsigned epc = 0x80; epc <= 0xff; epc++)
+        if (has(value, (uint8_t)epc) != has(before, (uint8_t)epc))
+            return false;
+    return true;
+}
+
 /* Those codes of 9F that no published library loses. */
 static bool has_readable(const uint8_t *map) {
     static const uint8_t readable[] = {0x80, 0x82, 0x83, 0x8a, 0x9d, 0x9e, 0x9f};

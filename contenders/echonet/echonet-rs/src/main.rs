@@ -3,12 +3,12 @@
 
 mod interrupted;
 
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ::echonet::protocol::{ESV, Message, Property as Wanted};
-use ::echonet::{Controller as Library, Device as LibraryDevice, RemoteNode};
+use ::echonet::{Controller as Library, Device as LibraryDevice, Object, RemoteNode, RequestHandler};
 use netdyno_contender::echonet::{
     self, Controller, Device, LIGHTING, NODE_PROFILE, Property, Reader, Role, Unanswered,
 };
@@ -28,8 +28,20 @@ fn main() {
     }
 }
 
+/// Whether a request to the device is granted is the application's to say; of the node profile the library says it itself.
+struct Readable;
+
+impl RequestHandler for Readable {
+    fn property_request_received(&mut self, object: &mut Object, esv: ESV, property: &Wanted) -> bool {
+        object.code() == code(LIGHTING)
+            && esv == ESV::ReadRequest
+            && object.find_property(property.code()).is_some()
+    }
+}
+
 fn answer(role: &'static Device) -> ! {
     let mut device = LibraryDevice::new(code(LIGHTING));
+    device.set_request_handler(Arc::new(Mutex::new(Readable)));
     let node = device.node();
     {
         let mut node = node.lock().unwrap_or_else(PoisonError::into_inner);

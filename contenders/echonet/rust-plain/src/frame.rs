@@ -161,3 +161,39 @@ impl Writer {
         &self.bytes[..self.length]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET_TWO: &[u8] = &[0x10, 0x81, 0, 7, 5, 0xff, 1, 0x0e, 0xf0, 1, 0x62, 2, 0x80, 0, 0x9f, 3, 1, 2, 3];
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        let mut writer = Writer::new();
+        writer.begin(7, [5, 0xff, 1], [0x0e, 0xf0, 1], esv::GET);
+        writer.put(0x80, &[]);
+        writer.put(0x9f, &[1, 2, 3]);
+        assert_eq!(writer.datagram(), GET_TWO);
+        let read: Vec<_> = Frame::parse(GET_TWO)
+            .map(|frame| frame.properties.iter().map(|p| (p.epc, p.edt.to_vec())).collect())
+            .unwrap_or_default();
+        assert_eq!(read, [(0x80, vec![]), (0x9f, vec![1, 2, 3])]);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_wrong_is_no_frame() {
+        for length in 0..GET_TWO.len() {
+            assert!(Frame::parse(&GET_TWO[..length]).is_none(), "{length}");
+        }
+        assert!(Frame::parse(&[GET_TWO, &[0xff]].concat()).is_some(), "bytes behind the last are let be");
+        // (byte, value): EHD, an unknown ESV, OPC 0 and 3, an EPC below 80, a PDC past the end.
+        for (at, byte) in [(0, 0x11), (1, 0x82), (10, 0x64), (11, 0), (11, 3), (12, 0x7f), (15, 4)] {
+            let mut other = GET_TWO.to_vec();
+            other[at] = byte;
+            assert!(Frame::parse(&other).is_none(), "{at} {byte}");
+        }
+        let truncated = [0x10, 0x81, 0, 1, 5, 0xff, 1, 0x0e, 0xf0, 1, 0x6e, 0];
+        assert!(Frame::parse(&truncated).is_none(), "a SetGet without its second list");
+    }
+}

@@ -63,6 +63,9 @@ static void test_values(void) {
     CHECK(!passes(6, bitmap, sizeof bitmap), "without 8A");
     CHECK(passes(10, (const uint8_t *)"\2\2\x91\x0e\xf0", 5) && passes(10, (const uint8_t *)"\2\x0e\xf0\2\x91", 5),
           "the node profile among the classes");
+    CHECK(nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\xd5\x80", 3), "another order");
+    CHECK(!nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\x81\xd5", 3), "another code");
+    CHECK(!nd_value_is_same(&nd_reads[7], (const uint8_t *)"\0\1\0", 3, (const uint8_t *)"\0\0\1", 3), "no map");
     char why[256];
     CHECK(strcmp(nd_value_check(&nd_reads[10], (const uint8_t *)"\0", 1, 1, why, sizeof why),
                  "node profile D7 is [00], not [01 02 91]") == 0, "%s", why);

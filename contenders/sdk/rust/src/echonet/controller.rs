@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::values::{check, hex};
+use super::values::{check, hex, is_same};
 use super::{IDENTIFIER_BYTES, MAX_OUTSTANDING, READS, ROUND, Reads};
 use crate::{Digest, Event, Histograms, Lab, Phase, Setup, end, now_ns};
 
@@ -116,8 +116,8 @@ impl Controller {
         let read = READS[keeping.len() % ROUND];
         let checked = match value {
             Ok(value) => check(read, value, self.seed).map(|()| value),
-            Err(Unanswered::Refused) => Err(format!("{read:02X?} was refused")),
-            Err(Unanswered::Lost) => Err(format!("{read:02X?} was not answered in time")),
+            Err(Unanswered::Refused) => Err(format!("{read} was refused")),
+            Err(Unanswered::Lost) => Err(format!("{read} was not answered in time")),
         };
         keeping.push(checked.unwrap_or_else(|why| self.lab.failed(why)).into());
         if keeping.len() == ROUND {
@@ -144,7 +144,8 @@ impl Controller {
             Ok(value) => Some(value),
         };
         let kept = self.kept.get().map(|kept| &*kept[index]);
-        if value.is_none() || value != kept {
+        let same = |(value, kept)| is_same(READS[index], value, kept);
+        if !value.zip(kept).is_some_and(same) {
             self.wrong(index, value, kept);
         }
         books.bytes.fetch_add(value.map_or(0, |value| value.len() as u64), Relaxed);
@@ -165,7 +166,7 @@ impl Controller {
         self.books.wrong.fetch_add(1, Relaxed);
         if !self.books.told.swap(true, Relaxed) {
             let told = |value: Option<&[u8]>| value.map_or("refused".to_owned(), hex);
-            eprintln!("{:02X?}: {}, and in verify {}", READS[index], told(value), told(kept));
+            eprintln!("{}: {}, and in verify {}", READS[index], told(value), told(kept));
         }
     }
 

@@ -1,5 +1,7 @@
 //! The twelve reads of a round, and what their values must be.
 
+use std::fmt;
+
 use crate::fill;
 
 /// Reads of a round.
@@ -30,6 +32,13 @@ pub struct Property {
     pub epc: u8,
 }
 
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = if self.eoj == LIGHTING { "lighting" } else { "node profile" };
+        write!(f, "{object} {:02X}", self.epc)
+    }
+}
+
 /// The reads of a round, in their order.
 pub const READS: [Property; ROUND] = {
     let codes = [0x80, 0x82, 0x83, 0x8a, 0x9d, 0x9e, 0x9f, 0xd3, 0xd4, 0xd6, 0xd7, 0x80];
@@ -52,12 +61,8 @@ pub fn identifier(seed: u64) -> [u8; IDENTIFIER_BYTES] {
 
 /// Checks the value of a property, as the contract says; why it does not pass.
 pub(super) fn check(property: Property, value: &[u8], seed: u64) -> Result<(), String> {
-    let wrong = |wanted: &str| {
-        let object = if property.eoj == LIGHTING { "lighting" } else { "node profile" };
-        Err(format!("{object} {:02X} is [{}], not {wanted}", property.epc, hex(value)))
-    };
-    let exactly =
-        |wanted: &[u8]| if value == wanted { Ok(()) } else { wrong(&format!("[{}]", hex(wanted))) };
+    let wrong = |wanted: &str| Err(format!("{property} is [{}], not {wanted}", hex(value)));
+    let exactly = |wanted: &[u8]| if value == wanted { Ok(()) } else { wrong(&format!("[{}]", hex(wanted))) };
     match property.epc {
         0x80 => exactly(&[0x30]),
         0x82 if value.len() != 4 => wrong("four bytes"),
@@ -87,6 +92,12 @@ pub(super) fn check(property: Property, value: &[u8], seed: u64) -> Result<(), S
         },
         _ => Ok(()),
     }
+}
+
+/// Whether a value is the same as before. One library writes a list of codes in another order each time.
+pub(super) fn is_same(property: Property, value: &[u8], before: &[u8]) -> bool {
+    let is_map = (0x9d..=0x9f).contains(&property.epc);
+    value == before || is_map && codes(value).is_some_and(|codes_now| codes(before) == Some(codes_now))
 }
 
 /// The codes of a property map, each a bit.
@@ -174,6 +185,19 @@ mod tests {
         assert!(told(all, &bitmap).contains("not a map with [80 82 83 8A"), "{}", told(all, &bitmap));
         assert_ne!(told(all, &bitmap[..16]), "");
         assert_ne!(told(READS[4], &[1, 0x7f]), "", "no such code");
+    }
+
+    #[test]
+    fn a_map_is_the_same_in_any_order() {
+        for (read, value, before, same) in [
+            (READS[4], &[2, 0x80, 0xd5][..], &[2, 0xd5, 0x80][..], true),
+            (READS[4], &[2, 0x80, 0xd5], &[2, 0x81, 0xd5], false),
+            (READS[4], &[2, 0x80], &[2, 0x80, 0xd5], false),
+            (READS[7], &[0, 1, 0], &[0, 0, 1], false),
+            (READS[7], &[0, 0, 1], &[0, 0, 1], true),
+        ] {
+            assert_eq!(is_same(read, value, before), same, "{value:?} {before:?}");
+        }
     }
 
     #[test]
