@@ -89,6 +89,7 @@ func tellsOfLighting(answer frame) bool {
 func (c *controller) Run(reads *echonet.UnderWay) error {
 	peer := netip.AddrPortFrom(c.params.Peer, port)
 	var answer frame
+	quiet := false
 	for {
 		for tid, read, ok := reads.Next(); ok; tid, read, ok = reads.Next() {
 			request := c.writeGet(tid, eojOf(read.Object), read.Property)
@@ -102,11 +103,12 @@ func (c *controller) Run(reads *echonet.UnderWay) error {
 		switch {
 		case err != nil:
 			return err
-		case late:
+		case late && quiet:
 			reads.Look(nowNs)
 		case ok:
 			take(reads, &answer, nowNs)
 		}
+		quiet = late // a deadline that has passed hides what has come: it is read before anything is lost
 		if c.lookNs-nowNs < echonet.LookNs/2 {
 			if err = c.look(nowNs); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"netdyno.dev/contender"
 )
@@ -107,6 +108,21 @@ func (r Read) checkExact(value []byte, refused func(string) error) error {
 	return refused(hex.EncodeToString(wanted[0]))
 }
 
+// same says whether two values say the same. A map may list its codes in another order.
+func (r Read) same(value, other []byte) bool {
+	if bytes.Equal(value, other) {
+		return true
+	}
+	if r.Property < 0x9D || r.Property > 0x9F || len(value) != len(other) {
+		return false
+	}
+	codes, ok := mapCodes(value)
+	others, _ := mapCodes(other) // was checked in verify
+	slices.Sort(codes)
+	slices.Sort(others)
+	return ok && bytes.Equal(codes, others)
+}
+
 // mapCodes reads a property map in either form. The count in front of a bitmap is not compared: some libraries write the map's length.
 func mapCodes(value []byte) (codes []byte, ok bool) {
 	if len(value) == 0 {
@@ -118,7 +134,7 @@ func mapCodes(value []byte) (codes []byte, ok bool) {
 				return nil, false
 			}
 		}
-		return value[1:], len(value) == count+1
+		return bytes.Clone(value[1:]), len(value) == count+1
 	}
 	if len(value) != bitmapBytes {
 		return nil, false

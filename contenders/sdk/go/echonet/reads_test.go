@@ -61,3 +61,22 @@ func TestBitmap(t *testing.T) {
 		t.Error(len(codes), ok)
 	}
 }
+
+func TestSame(t *testing.T) {
+	for _, test := range []struct {
+		property     byte
+		value, other string
+		same         bool
+	}{
+		{0x9F, "028081", "028180", true}, {0x9F, "028081", "028280", false}, {0x9F, "028081", "03808182", false},
+		{0x9E, "", "0180", false}, {0xD6, "028081", "028180", false}, {0xD6, "01", "01", true},
+	} {
+		value, other := bytesOf(t, test.value), bytesOf(t, test.other)
+		if (Read{NodeProfile, test.property}).same(value, other) != test.same {
+			t.Error(test)
+		}
+		if string(value) != string(bytesOf(t, test.value)) {
+			t.Error("changed: ", test)
+		}
+	}
+}

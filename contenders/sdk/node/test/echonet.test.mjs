@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { refusal } from "../echonet/begin.mjs";
 import { Controller, Device, identification, LIGHTING, NODE_PROFILE, READS } from "../echonet/index.mjs";
-import { check, mapCodes } from "../echonet/reads.mjs";
+import { check, isSame, mapCodes } from "../echonet/reads.mjs";
 
 const PAYLOAD = "54301a433524372b04845c1cdd"; // of the seed 1
 const PARAMS = { outstanding: 1, timeout_ms: 100, seconds: 1.6 };
@@ -37,6 +37,15 @@ test("what is read", () => {
 test("bitmaps", () => {
   assert.deepEqual(mapCodes(Buffer.from(`1001${"00".repeat(14)}80`, "hex")), [0x80, 0xff]);
   assert.equal(mapCodes(Buffer.from("40a595d5a7c4c4c5869795a7e471339392", "hex")).length, 64); // a published one
+});
+
+test("maps in another order are the same", () => {
+  for (const [epc, value, other, same] of [
+    ["9f", "028081", "028180", true], ["9f", "028081", "028280", false], ["9f", "028081", "0180", false], ["d6", "0102", "0201", false],
+    ["9e", "", "0180", false],
+  ]) {
+    assert.equal(isSame([NODE_PROFILE, epc], Buffer.from(value, "hex"), Buffer.from(other, "hex")), same, value);
+  }
 });
 
 test("what is refused", () => {

@@ -116,6 +116,11 @@ def map_codes(value):
     return {FIRST_CODE + (bit << 4) + i for i, bits in enumerate(value[1:]) for bit in range(8) if bits >> bit & 1}
 
 
+def same_map(read, value, other):
+    """Whether two values are a map of the same codes, which may be listed in another order."""
+    return read[1] in MAPS and value is not None and len(value) == len(other) and map_codes(value) == map_codes(other)
+
+
 def check(read, value, seed):
     """ValueError says what is wrong with a value that was read."""
     epc = read[1]
@@ -179,7 +184,7 @@ class Books:
         """Count the answer to a read; None for a refusal."""
         with self._lock:
             index = number % ROUND
-            if value != self._expected[index]:
+            if value != self._expected[index] and not same_map(READS[index], value, self._expected[index]):
                 self._tell(index, value)
             if value is not None:
                 self.bytes += len(value)

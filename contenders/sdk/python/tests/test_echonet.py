@@ -125,6 +125,13 @@ class BooksOfController(unittest.TestCase):
         with self.assertRaises(ValueError):
             books.keep(0, b"\x31")
 
+    def test_maps_in_another_order(self):
+        books = Books(Echonet.of(setup()), 1)
+        books.keep(4, b"\x02\x80\x81")
+        for value, wrong in ((b"\x02\x81\x80", 0), (b"\x02\x82\x80", 1), (b"\x01\x80", 2), (None, 3)):
+            books.took(4, value, 0, 1)
+            self.assertEqual(books.wrong, wrong)
+
 
 class ReadsUnderWay(unittest.TestCase):
     def setUp(self):
