@@ -1,5 +1,7 @@
 //! The tool, as people and programs call it.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod support;
 
 use std::io::{BufRead, BufReader, Write};

@@ -1,5 +1,7 @@
 //! Controllers, and devices of ours, by all three faces.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod support;
 
 use std::net::{IpAddr, UdpSocket};

@@ -1,5 +1,7 @@
 //! Devices, asked by a plain socket.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod support;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

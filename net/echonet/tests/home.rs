@@ -1,5 +1,7 @@
 //! A virtual home of 1,000 nodes: all are found, and all are kept polled at little cost.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod support;
 
 use std::collections::HashMap;

@@ -184,7 +184,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// Hexadecimal digits as bytes, spaces and 0x left out.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: String = text.strip_prefix("0x").unwrap_or(text).chars().filter(|c| *c != ' ').collect();
-    if digits.is_empty() || digits.len() % 2 != 0 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    if digits.is_empty()
+        || !digits.len().is_multiple_of(2)
+        || !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    {
         return None;
     }
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()

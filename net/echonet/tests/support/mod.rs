@@ -1,5 +1,5 @@
 //! Networks of their own for tests: port 3610 is the only one that there is.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::process::Command;
 use std::time::{Duration, Instant};

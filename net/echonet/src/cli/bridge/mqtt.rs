@@ -1,6 +1,6 @@
 //! The broker's side: one thread, and a queue in each direction.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -106,10 +106,7 @@ impl Broker {
 
     /// What it said, if anything.
     pub(super) fn next(&self) -> Option<FromBroker> {
-        match self.inbox.try_recv() {
-            Ok(message) => Some(message),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.inbox.try_recv().ok()
     }
 
     /// Publishes, retained, as soon as the broker takes it. Never waits.
