@@ -319,6 +319,11 @@ fn frames_of_one_timestamp_are_told_apart() {
     let jpegs: Vec<_> =
         events.iter().map(|event| if let Event::Frame(frame) = event { frame.jpeg() } else { &[] }).collect();
     assert!(jpegs[0] != jpegs[1] && jpegs[1] != jpegs[2]);
+    // What comes behind a frame's end is another's, though that one's beginning is lost.
+    let (late, start) = (stream[0][1].clone(), &stream[1][1..]);
+    let order = [vec![stream[0][0].clone()], stream[0][2..].to_vec(), start.to_vec(), vec![late]];
+    let events = frames(|_| {}, &order);
+    assert_eq!(events.iter().map(shown).collect::<Vec<_>>(), ["0", "-0(1)"]);
     // One is lost; the others are not taken for the rest of it.
     stream[0].remove(3);
     stream[0].remove(1);

@@ -220,7 +220,7 @@ impl Depacketizer {
                 return;
             }
         }
-        let index = match self.frames.iter().rposition(|frame| frame.takes(fragment)) {
+        let index = match self.frame_of(fragment) {
             Some(index) => index,
             None if self.frames.len() > self.config.limits.max_frames => {
                 self.stats.unpolled += 1;
@@ -243,6 +243,14 @@ impl Depacketizer {
         if fragment.payload.tables.is_some() && (FIRST_TOLD_Q..IN_BAND_Q).contains(&q) {
             self.known.extend(frame.told_tables().map(|tables| (q, tables)));
         }
+    }
+
+    /// The frame that a packet belongs to, if it is held: where timestamps are alike the last that begins before it.
+    fn frame_of(&self, fragment: &Fragment<'_>) -> Option<usize> {
+        let takes = |frame: &Assembly| frame.takes(fragment);
+        let begins_before = |frame: &Assembly| frame.runs.first() <= Some(fragment.sequence);
+        let last = self.frames.iter().rposition(|frame| takes(frame) && begins_before(frame));
+        last.or_else(|| self.frames.iter().position(takes))
     }
 
     /// Packets between what was given out last and what of this frame came first.
