@@ -40,8 +40,8 @@ pub struct DepacketizerLimits {
 }
 
 impl Default for DepacketizerLimits {
-    /// 4 MiB, more than 4K at quality 95; 3 frames; 256 pieces; 2 buffers. In all less than 40 MiB, if a sender wants it
-    /// so; with 300 KB a frame less than 2 MB.
+    /// 4 MiB, more than 4K at quality 95; 3 frames; 256 pieces; 2 buffers. A buffer can have twice the room that it needs,
+    /// so that a sender who wants it so makes us hold 48 MiB; with 300 KB a frame and no loss it is less than 2 MB.
     fn default() -> Self {
         Self { max_frame_bytes: 4 << 20, max_frames: 3, max_runs: 256, max_spare_buffers: 2 }
     }

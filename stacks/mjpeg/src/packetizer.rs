@@ -164,6 +164,7 @@ impl Packetizer {
 
 /// What the first packet says about tables.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "one a frame, in place; a box would be allocated for each")]
 enum InPacket {
     /// Nothing: Q says it.
     Nothing,

@@ -119,7 +119,7 @@ fn travel(packets: Vec<Vec<u8>>, fates: &[Fate]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn frames_come_out_as_they_went_in_or_are_told_as_lost(

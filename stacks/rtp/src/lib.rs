@@ -62,6 +62,7 @@ mod reception;
 mod reorder;
 pub mod rtcp;
 mod sending;
+mod ssrcs;
 mod types;
 
 pub use clock::MediaClock;
@@ -71,8 +72,9 @@ pub use extend::{SequenceExtender, TimestampExtender};
 pub use extension::{Element, Elements};
 pub use interval::{Interval, IntervalConfig, reduced_minimum};
 pub use members::Members;
-pub use packet::{Csrcs, Extension, HEADER_BYTES, Header, Outgoing, Packet};
+pub use packet::{Extension, HEADER_BYTES, Header, Outgoing, Packet};
 pub use reception::{Arrival, Reception, ReceptionStats};
 pub use reorder::{NotTaken, Ordered, ReorderBuffer, ReorderLimits};
 pub use sending::{Sending, round_trip};
+pub use ssrcs::Ssrcs;
 pub use types::{NtpTime, Sequence, Ssrc, Timestamp};

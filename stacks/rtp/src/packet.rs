@@ -24,6 +24,7 @@ use crate::bytes::{Cursor, u16_at, u32_at};
 use crate::error::{Malformed, WriteError};
 use crate::extension::{Element, Elements, Form};
 use crate::limits::MAX_CSRCS;
+use crate::ssrcs::Ssrcs;
 use crate::types::{Sequence, Ssrc, Timestamp};
 
 /// Bytes of the header without CSRCs and extension.
@@ -66,8 +67,8 @@ impl Header {
 pub struct Packet<'a> {
     /// The fields that every packet has.
     pub header: Header,
-    /// Whose packets a mixer made this one of.
-    pub csrcs: Csrcs<'a>,
+    /// Whose packets a mixer made this one of (CSRCs), at most 15.
+    pub csrcs: Ssrcs<'a>,
     /// The header extension; empty if there is none.
     pub extension: Extension<'a>,
     /// The payload, without padding.
@@ -86,7 +87,7 @@ impl<'a> Packet<'a> {
         if fixed[0] >> 6 != 2 {
             return Err(Malformed::new("RTP packet", "has version 2"));
         }
-        let Some((csrcs, rest)) = rest.split_at_checked(4 * usize::from(fixed[0] & 0x0f)) else {
+        let Some((csrcs, rest)) = Ssrcs::split(fixed[0] & 0x0f, rest) else {
             return Err(Malformed::new("RTP packet", "has as many CSRCs as it counts"));
         };
         let (extension, rest) = match fixed[0] & 0x10 {
@@ -105,7 +106,7 @@ impl<'a> Packet<'a> {
                 timestamp: Timestamp(u32_at(fixed, 4)),
                 ssrc: Ssrc(u32_at(fixed, 8)),
             },
-            csrcs: Csrcs { rest: csrcs },
+            csrcs,
             extension,
             payload: &rest[..rest.len() - usize::from(padding_bytes)],
             padding_bytes,
@@ -122,22 +123,6 @@ fn padding(rest: &[u8]) -> Result<u8, Malformed> {
         return Err(Malformed::new("padding of an RTP packet", "is 1 byte to all of the payload"));
     }
     Ok(count)
-}
-
-/// The CSRCs of a packet, at most 15.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Csrcs<'a> {
-    rest: &'a [u8],
-}
-
-impl Iterator for Csrcs<'_> {
-    type Item = Ssrc;
-
-    fn next(&mut self) -> Option<Ssrc> {
-        let (csrc, rest) = self.rest.split_first_chunk::<4>()?;
-        self.rest = rest;
-        Some(Ssrc(u32::from_be_bytes(*csrc)))
-    }
 }
 
 /// A header extension (RFC 3550 section 5.3.1).

@@ -104,7 +104,7 @@ impl<T> ReorderBuffer<T> {
             return is_over.then(|| self.give_up(next, first));
         }
         let Held { sequence, item, .. } = self.held.pop_front()?;
-        self.next = Some(sequence + 1);
+        self.next = Some(sequence.saturating_add(1));
         self.look();
         Some(Ordered::Packet { sequence, item })
     }

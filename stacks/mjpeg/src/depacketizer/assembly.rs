@@ -12,6 +12,7 @@ use crate::wire::{FIRST_TOLD_Q, IN_BAND_Q, MainHeader, Payload};
 
 /// What a frame's first packet said about tables.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::large_enum_variant, reason = "one a frame, in place; a box would be allocated for each")]
 enum Told {
     /// It was told before, or is computed.
     Before,

@@ -135,18 +135,25 @@ impl Depacketizer {
         if !is_over {
             return None;
         }
-        if is_whole {
+        // What was lost before a frame is no harm to it, be it whole or still arriving.
+        if gap > 0 && !front.has_hole() {
             self.next = front.runs.first();
             return Some(self.lose(None, gap, 0, LostReason::Missing));
         }
         self.give_up()
     }
 
-    /// When a frame with a hole is given up; none if there is none.
+    /// When a hole is given up; none if there is none. A frame that only has no end yet is held until the next begins.
     pub fn next_deadline(&self) -> Option<Instant> {
         let front = self.frames.front()?;
-        let waits = front.has_hole() || self.gap_before(front) > 0 || self.frames.len() > 1;
-        waits.then(|| front.last_arrived + self.config.max_wait)
+        let is_cut_off = self.frames.len() > 1 && front.whole().is_none();
+        let since = match self.gap_before(front) {
+            _ if front.has_hole() => front.last_arrived,
+            1.. => front.first_arrived,
+            0 if is_cut_off => front.last_arrived,
+            0 => return None,
+        };
+        Some(since + self.config.max_wait)
     }
 
     /// The stream has ended: what is held comes out with the next polls, whole or lost.
@@ -202,15 +209,18 @@ impl Depacketizer {
             self.stats.late += 1;
             return;
         }
-        if self.given_up == Some(fragment.timestamp) && fragment.payload.main.offset > 0 {
-            self.stats.late += 1;
-            self.next = self.next.max(Some(sequence + 1));
-            if fragment.marker {
+        if self.given_up == Some(fragment.timestamp) {
+            // A beginning is another frame's, of a sender that does not count its timestamps.
+            if fragment.marker || fragment.payload.main.offset == 0 {
                 self.given_up = None;
             }
-            return;
+            if fragment.payload.main.offset > 0 {
+                self.stats.late += 1;
+                self.next = self.next.max(Some(sequence + 1));
+                return;
+            }
         }
-        let index = match self.frames.iter().rposition(|frame| frame.takes(fragment)) {
+        let index = match self.frame_of(fragment) {
             Some(index) => index,
             None if self.frames.len() > self.config.limits.max_frames => {
                 self.stats.unpolled += 1;
@@ -233,6 +243,14 @@ impl Depacketizer {
         if fragment.payload.tables.is_some() && (FIRST_TOLD_Q..IN_BAND_Q).contains(&q) {
             self.known.extend(frame.told_tables().map(|tables| (q, tables)));
         }
+    }
+
+    /// The frame that a packet belongs to, if it is held: where timestamps are alike the last that begins before it.
+    fn frame_of(&self, fragment: &Fragment<'_>) -> Option<usize> {
+        let takes = |frame: &Assembly| frame.takes(fragment);
+        let begins_before = |frame: &Assembly| frame.runs.first() <= Some(fragment.sequence);
+        let last = self.frames.iter().rposition(|frame| takes(frame) && begins_before(frame));
+        last.or_else(|| self.frames.iter().position(takes))
     }
 
     /// Packets between what was given out last and what of this frame came first.

@@ -86,10 +86,13 @@ mod tests {
     use super::*;
     use Inserted::{Contradiction, Duplicate, New, TooMany};
 
+    /// What is tried, packets and what becomes of each, first and last if there is no hole in the end.
+    type Row = (&'static str, &'static [(u64, Inserted)], Option<(u64, u64)>);
+
     #[test]
     fn runs_grow_together() {
         // Each packet n has the ten bytes from 10 n on.
-        let rows: [(&str, &[(u64, Inserted)], Option<(u64, u64)>); 5] = [
+        let rows: [Row; 5] = [
             ("in order", &[(1, New), (2, New), (3, New)], Some((1, 3))),
             ("backwards", &[(3, New), (2, New), (1, New)], Some((1, 3))),
             (

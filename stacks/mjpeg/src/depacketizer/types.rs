@@ -64,6 +64,7 @@ impl DepacketizerConfig {
 /// What came of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "nearly all are frames; a box would be allocated for each")]
 pub enum Event {
     /// A frame, whole.
     Frame(Frame),

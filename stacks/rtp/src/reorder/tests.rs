@@ -15,10 +15,12 @@ fn drain(buffer: &mut ReorderBuffer<()>, now: Instant) -> String {
     outputs.collect::<Vec<_>>().join(" ")
 }
 
+/// What is tried, limits, and packets as milliseconds, number and what comes out.
+type Row = (&'static str, ReorderLimits, &'static [(u64, u64, &'static str)]);
+
 #[test]
 fn order_holes_and_their_end() {
-    // Milliseconds, the packet that arrives then, and what comes out.
-    let rows: [(&str, ReorderLimits, &[(u64, u64, &str)]); 7] = [
+    let rows: [Row; 7] = [
         ("in order", limits(4, 10), &[(0, 7, "7"), (0, 8, "8"), (5, 9, "9")]),
         ("swapped", limits(4, 10), &[(0, 7, "7"), (1, 9, ""), (2, 8, "8 9")]),
         ("late", limits(4, 10), &[(0, 7, "7"), (1, 9, ""), (11, 10, "8+1 9 10"), (12, 8, "late")]),

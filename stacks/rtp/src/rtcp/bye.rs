@@ -16,31 +16,16 @@ use super::RawPacket;
 use crate::bytes::Cursor;
 use crate::error::Malformed;
 use crate::limits::MAX_REPORT_BLOCKS;
+use crate::ssrcs::Ssrcs;
 use crate::types::Ssrc;
 
 /// Sources that leave, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bye<'a> {
     /// Who leaves, at most 31.
-    pub sources: Sources<'a>,
+    pub sources: Ssrcs<'a>,
     /// Why; UTF-8 if the peer keeps to the rules, at most 255 bytes.
     pub reason: Option<&'a [u8]>,
-}
-
-/// The sources of a [`Bye`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sources<'a> {
-    rest: &'a [u8],
-}
-
-impl Iterator for Sources<'_> {
-    type Item = Ssrc;
-
-    fn next(&mut self) -> Option<Ssrc> {
-        let (ssrc, rest) = self.rest.split_first_chunk::<4>()?;
-        self.rest = rest;
-        Some(Ssrc(u32::from_be_bytes(*ssrc)))
-    }
 }
 
 impl<'a> Bye<'a> {
@@ -48,7 +33,7 @@ impl<'a> Bye<'a> {
     pub const KIND: u8 = 203;
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
-        let Some((sources, rest)) = raw.body.split_at_checked(4 * usize::from(raw.count)) else {
+        let Some((sources, rest)) = Ssrcs::split(raw.count, raw.body) else {
             return Err(Malformed::new("RTCP BYE", "has as many sources as it counts"));
         };
         let reason = match rest {
@@ -58,7 +43,7 @@ impl<'a> Bye<'a> {
                 Some(reason.ok_or(Malformed::new("reason of an RTCP BYE", "is as long as it says"))?)
             }
         };
-        Ok(Self { sources: Sources { rest: sources }, reason })
+        Ok(Self { sources, reason })
     }
 }
 

@@ -21,7 +21,7 @@ mod sdes;
 mod writer;
 
 pub use app::App;
-pub use bye::{Bye, Sources};
+pub use bye::Bye;
 pub use compound::{Compound, Packets, Rule};
 pub use feedback::Feedback;
 pub use fir::{Fir, FirEntry};
