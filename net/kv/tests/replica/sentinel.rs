@@ -1,11 +1,11 @@
 //! Redis' sentinel changes roles between Redis and a server of ours.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::client::{Client, Redis};
+use crate::client::{Client, Redis, free_port};
 use crate::{follow, until};
 
 /// Ends with this value, at once.
@@ -16,10 +16,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// The program, at a port that others are told.

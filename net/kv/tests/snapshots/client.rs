@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use netdyno_resp::{ReplyLimits, ReplyParser, Value};
@@ -142,6 +143,23 @@ impl Client {
     }
 }
 
+/// A port for a program that is yet to start. Not one that the system gives to who does not care: a server of another test would be given
+/// it before the program is there, and be asked in its place.
+pub(crate) fn free_port() -> u16 {
+    const FIRST: u16 = 10_000;
+    const COUNT: u16 = 20_000;
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Tests of several checkouts may run at once.
+    let begin = std::process::id() * 64 % u32::from(COUNT);
+    loop {
+        let number = begin + u32::from(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = FIRST + u16::try_from(number % u32::from(COUNT)).unwrap();
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 /// A Redis, at a port of its own on this machine; it ends with this value.
 pub(crate) struct Redis {
     process: Child,
@@ -151,7 +169,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// None, and a word about it, where there is no Redis.
     pub(crate) fn start(directory: &Path, options: &[&str]) -> Option<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let process = Command::new("redis-server")
             .args([
                 "--bind",
