@@ -1,6 +1,7 @@
 //! The file that says what a virtual home has: descriptions of devices as the core reads them, how many there are of each, and where.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
@@ -40,15 +41,16 @@ fn one() -> u32 {
 }
 
 impl HomeFile {
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::told(format!("{}: {error}: give the path of a home's file", path.display()))
-        })?;
-        toml::from_str(&text).map_err(|error| Failure::told(format!("{}: {error}", path.display())))
+    /// The nodes of a file, and their addresses.
+    pub(crate) fn read(path: &Path) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
+        let told = |why: &dyn Display| Failure::told(format!("{}: {why}", path.display()));
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| told(&format_args!("{error}: give the path of a home's file")))?;
+        let file: Self = toml::from_str(&text).map_err(|error| told(&error))?;
+        file.nodes().map_err(|error| told(&error))
     }
 
-    /// The nodes and their addresses.
-    pub(crate) fn nodes(&self) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
+    fn nodes(&self) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
         let total: u32 = self.nodes.iter().map(|kind| kind.count).fold(0, u32::saturating_add);
         if !(1..=NODES_MAX).contains(&total) {
             return Err(Failure::told(format!("a home has 1 to {NODES_MAX} nodes ([[nodes]]), not {total}")));

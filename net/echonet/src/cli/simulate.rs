@@ -22,8 +22,7 @@ pub(crate) fn run(
     file: &Path,
     spread_ms: u64,
 ) -> Result<bool, Failure> {
-    let file = HomeFile::read(file)?;
-    let nodes = file.nodes()?;
+    let nodes = HomeFile::read(file)?;
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
     let addresses: Vec<_> = nodes.iter().map(|(address, _)| *address).collect();
     let pause = Duration::from_millis(spread_ms) * TOGETHER as u32 / 1000;
