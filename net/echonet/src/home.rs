@@ -14,7 +14,7 @@ use netdyno_io::{DatagramSocket, Events, Poller, ReceiveBatch, SocketOptions, Ud
 
 use crate::error::Error;
 use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, HOME_NODES_MAX};
-use crate::links::{groups, interfaces, options, probe, unicast_addresses};
+use crate::links::{groups, interfaces, options, probe, probe_own, unicast_addresses};
 use crate::settings::Settings;
 use queue::Queue;
 
@@ -97,6 +97,7 @@ impl Home {
                 let text = format!("two nodes have {what}: give each an address of its own");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
             }
+            address.map_or(Ok(()), probe_own)?;
             home.nodes.push(Place { device: Device::new(&description)?, address });
         }
         let now = Instant::now();

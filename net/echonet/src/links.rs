@@ -196,11 +196,20 @@ pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
 
 /// Whether another program has the port already: sockets that share it would not say so, and take each other's datagrams.
 pub(crate) fn probe(settings: &Settings) -> Result<(), Error> {
-    for address in unicast_addresses(settings) {
-        let address = SocketAddr::new(address, PORT);
-        let mut options = DatagramOptions::default();
-        (options.receive_buffer_bytes, options.send_buffer_bytes) = (1 << 12, 1 << 12);
-        DatagramSocket::bind(address, &options).map_err(|error| Error::bind(address, error))?;
+    unicast_addresses(settings).into_iter().try_for_each(|address| probe_at(SocketAddr::new(address, PORT)))
+}
+
+/// Whether an address is this machine's: what is sent from another would be lost, and nobody told.
+pub(crate) fn probe_own(address: IpAddr) -> Result<(), Error> {
+    match probe_at(SocketAddr::new(address, 0)) {
+        // A link-local address is bound with its interface alone.
+        Err(Error::Bind { source, .. }) if source.kind() != io::ErrorKind::AddrNotAvailable => Ok(()),
+        result => result,
     }
-    Ok(())
+}
+
+fn probe_at(address: SocketAddr) -> Result<(), Error> {
+    let mut options = DatagramOptions::default();
+    (options.receive_buffer_bytes, options.send_buffer_bytes) = (1 << 12, 1 << 12);
+    DatagramSocket::bind(address, &options).map(drop).map_err(|error| Error::bind(address, error))
 }

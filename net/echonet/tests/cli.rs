@@ -16,16 +16,15 @@ use support::{alone, skip};
 const TOOL: &str = env!("CARGO_BIN_EXE_netdyno-echonet");
 
 const HOME: &str = r#"
-[[node]]
+[[nodes]]
 count = 3
 address = "127.1.0.1"
 manufacturer = "00000B"
-[[node.object]]
+unique = "light"
+[[nodes.objects]]
 class = "0291"
-set = ["80", "B0"]
-[node.object.values]
-80 = "30"
-B0 = "0x64"
+properties.operation_status = "on"
+properties.light_level = 100
 "#;
 
 /// A running tool, ended with the test.
@@ -127,6 +126,11 @@ fn finds_reads_writes_and_watches() {
         assert_eq!(watch.interrupt(), Some(0));
         let (_, out, _) = run(&["--json", "get", "127.1.0.2", "029101", "80", "B0"]);
         assert_eq!(json_lines(&out)[1]["bytes"], "10");
+        // 120 %: the length is right, the value is none.
+        let (code, out, _) = run(&["set", "127.1.0.2", "029101", "B0=0x78"]);
+        assert!(code == Some(1) && out.contains("refused"), "{out}");
+        let refused = std::iter::repeat_with(|| home.line()).find(|line| line["event"] == "refused").unwrap();
+        assert_eq!((&refused["epc"], &refused["bytes"]), (&"B0".into(), &"78".into()));
         assert_eq!(home.interrupt(), Some(0));
     });
 }
@@ -250,7 +254,7 @@ fn bridges_to_a_broker() {
         let (client, connection) = Client::new(MqttOptions::new("test", "127.0.0.1", 1883), 100);
         let messages = messages(connection);
         client.subscribe("#", QoS::AtLeastOnce).unwrap();
-        let light = "echonet/FE00000B6E657464796E6F200000000001/029101";
+        let light = "echonet/FE00000B6C696768740000000000000001/029101";
         await_message(&messages, "state", |topic, _| topic == format!("{light}/B0"));
         // All is retained: it comes again, whenever one listens.
         client.unsubscribe("#").unwrap();

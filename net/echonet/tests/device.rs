@@ -134,6 +134,9 @@ fn two_programs_on_one_port_are_told_of_it() {
         }
         let error = Device::open(&at("192.0.2.1"), light()).unwrap_err().to_string();
         assert!(error.contains("an address of this machine"), "{error}");
+        let nodes = vec![(Some("192.0.2.1".parse().unwrap()), light())];
+        let error = Home::open(&settings, nodes, Spread::default()).unwrap_err().to_string();
+        assert!(error.contains("192.0.2.1") && error.contains("an address of this machine"), "{error}");
     });
 }
 

@@ -56,6 +56,11 @@ fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io:
     Ok(())
 }
 
+/// All that is known of classes and properties.
+pub(crate) fn database() -> &'static Database {
+    &DATABASE
+}
+
 /// The name of a class.
 pub(crate) fn class(class: ClassCode) -> String {
     DATABASE.class(class).map_or_else(|| format!("class {class}"), |known| known.name.clone())
@@ -139,6 +144,11 @@ pub(crate) enum Kind {
     Number { unit: String, min: f64, max: f64, step: f64 },
     /// Anything else.
     Other,
+}
+
+/// Whether a value is one that the property can have; true where nothing is known of it.
+pub(crate) fn is_valid(class: ClassCode, epc: Epc, edt: &[u8]) -> bool {
+    definition(class, epc).is_none_or(|known| known.is_valid(edt))
 }
 
 /// What kind of value a property has.

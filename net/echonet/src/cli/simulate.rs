@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use netdyno_echonet::core::DeviceEvent;
-use netdyno_echonet::{Home, Spread};
+use netdyno_echonet::core::{Decision, DeviceEvent};
+use netdyno_echonet::{Home, HomeEvent, Spread};
 use serde_json::json;
 
 use super::args::Network;
@@ -22,8 +22,7 @@ pub(crate) fn run(
     file: &Path,
     spread_ms: u64,
 ) -> Result<bool, Failure> {
-    let file = HomeFile::read(file)?;
-    let nodes = file.nodes()?;
+    let nodes = HomeFile::read(file)?;
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
     let addresses: Vec<_> = nodes.iter().map(|(address, _)| *address).collect();
     let pause = Duration::from_millis(spread_ms) * TOGETHER as u32 / 1000;
@@ -33,21 +32,33 @@ pub(crate) fn run(
     let told = format!("{} nodes with {objects} objects answer at port 3610; Ctrl-C ends it", home.len());
     printer.line(&told, || json!({ "event": "serves", "nodes": home.len(), "objects": objects }))?;
     while !end.is_wanted() {
-        let Some(happened) = home.poll(None)? else { continue };
-        if let DeviceEvent::Written { from, eoj, epc } = happened.event {
-            let edt =
-                home.node(happened.node).and_then(|node| node.get(eoj, epc)).unwrap_or_default().to_vec();
-            let node =
-                addresses[happened.node].map_or("this machine".to_owned(), |address| address.to_string());
-            let (name, value) = (names::property(eoj.class(), epc), names::value(eoj.class(), epc, &edt));
-            let json = || {
-                json!({
-                    "event": "written", "node": node, "from": from.to_string(), "object": eoj.to_string(),
-                    "epc": epc.to_string(), "property": name, "value": value, "bytes": names::hex(&edt),
-                })
-            };
-            printer.line(&format!("{node} {eoj} {epc} {name} = {value}, written by {from}"), json)?;
-        }
+        let Some(HomeEvent { node, event }) = home.poll(None)? else { continue };
+        let (from, eoj, epc, edt, what) = match event {
+            DeviceEvent::Written { from, eoj, epc } => {
+                let value = home.node(node).and_then(|device| device.get(eoj, epc)).unwrap_or_default();
+                (from, eoj, epc, value.to_vec(), "written")
+            }
+            DeviceEvent::WriteRequested { id, from, eoj, epc, value } => {
+                let is_valid = names::is_valid(eoj.class(), epc, &value);
+                let decision = if is_valid { Decision::Accept } else { Decision::Refuse };
+                home.with(node, |device| device.decide(id, decision));
+                if is_valid {
+                    // That it was written is told next.
+                    continue;
+                }
+                (from, eoj, epc, value, "refused")
+            }
+            _ => continue,
+        };
+        let node = addresses[node].map_or("this machine".to_owned(), |address| address.to_string());
+        let (name, value) = (names::property(eoj.class(), epc), names::value(eoj.class(), epc, &edt));
+        let json = || {
+            json!({
+                "event": what, "node": node, "from": from.to_string(), "object": eoj.to_string(),
+                "epc": epc.to_string(), "property": name, "value": value, "bytes": names::hex(&edt),
+            })
+        };
+        printer.line(&format!("{node} {eoj} {epc} {name} = {value}, {what}; from {from}"), json)?;
     }
     Ok(true)
 }

@@ -10,6 +10,7 @@ use netdyno_echonet_core::{
     Answer, AnswerError, Controller, ControllerEvent, Eoj, NodeAddress, Request, RequestId, Source,
 };
 
+use super::clock::{Clock, Timed};
 use super::feed::{Feed, Feeds};
 use super::receiver::{Buffer, Receiver};
 use super::wait::this_thread;
@@ -39,8 +40,7 @@ struct State {
     out: Box<[u8]>,
     waits: HashMap<RequestId, Wait>,
     feeds: Feeds<ControllerEvent>,
-    /// When the driver looks at the time by itself.
-    wakes_at: Option<Instant>,
+    clock: Clock,
     woken: Vec<Waker>,
 }
 
@@ -64,7 +64,7 @@ impl Hub {
             out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
             waits: HashMap::new(),
             feeds: Feeds::default(),
-            wakes_at: None,
+            clock: Clock::default(),
             woken: Vec::new(),
         };
         Self {
@@ -182,9 +182,7 @@ impl Hub {
                     return Err(CallError::Closed);
                 }
             }
-            if state.core.next_deadline().is_some_and(|due| due <= now) {
-                state.core.handle_timeout(now);
-            }
+            state.core.pass(now);
             state.flush(&self.links, now);
             let result = state.take_or_wait(id, None);
             self.finish(state, now);
@@ -217,8 +215,7 @@ impl Hub {
 
     /// Time until something is due, or somebody should look whether it is over.
     fn time_left(&self) -> Duration {
-        let due = self.lock().core.next_deadline();
-        due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT))
+        self.lock().core.left(Instant::now(), WAIT)
     }
 
     fn take(&self, state: &mut State, now: Instant, datagram: &[u8], source: Source) {
@@ -232,14 +229,8 @@ impl Hub {
     fn finish(&self, mut state: MutexGuard<'_, State>, now: Instant) {
         state.flush(&self.links, now);
         state.deliver();
-        let due = state.core.next_deadline();
-        let is_late = match (due, state.wakes_at) {
-            (Some(due), Some(wakes_at)) => due < wakes_at,
-            (due, _) => due.is_some(),
-        };
-        if is_late {
-            state.wakes_at = due;
-        }
+        let State { core, clock, .. } = &mut *state;
+        let is_late = clock.is_late(core);
         wake(state);
         if is_late {
             (self.kick)();
@@ -261,28 +252,22 @@ impl Receiver for Hub {
         let mut state = self.lock();
         let now = Instant::now();
         self.take(&mut state, now, datagram, source);
-        if state.core.next_deadline().is_some_and(|due| due <= now) {
-            state.core.handle_timeout(now);
-        }
+        state.core.pass(now);
         self.finish(state, now);
     }
 
     fn tick(&self) {
         let mut state = self.lock();
         let now = Instant::now();
-        if state.core.next_deadline().is_some_and(|due| due <= now) {
-            state.core.handle_timeout(now);
+        if state.core.pass(now) {
             self.finish(state, now);
         }
     }
 
     fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
-        let now = Instant::now();
-        let rest =
-            state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
-        state.wakes_at = now.checked_add(rest);
-        rest
+        let State { core, clock, .. } = &mut *state;
+        clock.rest(core, longest)
     }
 
     fn is_over(&self) -> bool {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{Device, DeviceEvent, Source};
 
+use super::clock::{Clock, Timed};
 use super::controller::Kick;
 use super::feed::{Feed, Feeds};
 use super::receiver::{Buffer, Receiver};
@@ -28,7 +29,7 @@ struct State {
     core: Device,
     out: Box<[u8]>,
     feeds: Feeds<DeviceEvent>,
-    wakes_at: Option<Instant>,
+    clock: Clock,
     woken: Vec<Waker>,
 }
 
@@ -44,7 +45,7 @@ impl Hub {
             core,
             out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
             feeds: Feeds::default(),
-            wakes_at: None,
+            clock: Clock::default(),
             woken: Vec::new(),
         };
         Self {
@@ -79,21 +80,14 @@ impl Hub {
 
     /// Sends, tells whom it concerns, gives the lock back.
     fn finish(&self, mut state: MutexGuard<'_, State>, now: Instant) {
-        let State { core, out, feeds, woken, .. } = &mut *state;
+        let State { core, out, feeds, clock, woken } = &mut *state;
         while let Some(transmit) = core.poll_transmit(now, out) {
             self.links.send(transmit, out);
         }
         while let Some(event) = core.poll_event() {
             feeds.tell(&event, woken);
         }
-        let due = core.next_deadline();
-        let is_late = match (due, state.wakes_at) {
-            (Some(due), Some(wakes_at)) => due < wakes_at,
-            (due, _) => due.is_some(),
-        };
-        if is_late {
-            state.wakes_at = due;
-        }
+        let is_late = clock.is_late(core);
         let woken = if state.woken.is_empty() { Vec::new() } else { std::mem::take(&mut state.woken) };
         drop(state);
         woken.into_iter().for_each(Waker::wake);
@@ -120,28 +114,22 @@ impl Receiver for Hub {
         if let Some(transmit) = core.handle(now, datagram, source, out) {
             self.links.send(transmit, out);
         }
-        if core.next_deadline().is_some_and(|due| due <= now) {
-            core.handle_timeout(now);
-        }
+        core.pass(now);
         self.finish(state, now);
     }
 
     fn tick(&self) {
         let mut state = self.lock();
         let now = Instant::now();
-        if state.core.next_deadline().is_some_and(|due| due <= now) {
-            state.core.handle_timeout(now);
+        if state.core.pass(now) {
             self.finish(state, now);
         }
     }
 
     fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
-        let now = Instant::now();
-        let rest =
-            state.core.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest));
-        state.wakes_at = now.checked_add(rest);
-        rest
+        let State { core, clock, .. } = &mut *state;
+        clock.rest(core, longest)
     }
 
     fn is_over(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What the blocking and the Tokio face share: an engine behind one lock, and wakers of those who wait.
 
+mod clock;
 pub(crate) mod controller;
 pub(crate) mod device;
 mod driver;
