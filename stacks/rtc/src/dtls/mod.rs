@@ -22,6 +22,7 @@ mod replay;
 mod tests;
 mod thirteen;
 mod transcript;
+mod transmits;
 mod version;
 
 use std::sync::Arc;
@@ -29,12 +30,13 @@ use std::time::Instant;
 
 use crate::error::Error;
 pub use certificate::{Certificate, Fingerprint};
-use engine::{FINISHED_BYTES, Transmits, push, sealed, sealed_alert};
+use engine::{FINISHED_BYTES, sealed, sealed_alert};
 use handshake::{Handshake, Outcome, Outcome12};
 use protection::{Protection, TAG_BYTES};
 use record::{Alert, HEADER_BYTES, Header, content, plain, split};
 use thirteen::record as unified;
 use thirteen::session::Session;
+use transmits::{Transmits, push};
 pub use version::{Version, Versions};
 
 /// Who begins the handshake (`a=setup`).

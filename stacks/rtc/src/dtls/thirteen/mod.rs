@@ -19,6 +19,6 @@ pub(super) mod schedule;
 pub(super) mod session;
 
 /// The epoch of handshake messages after ServerHello (RFC 9147 section 6.1).
-const HANDSHAKE_EPOCH: u64 = 2;
+pub(super) const HANDSHAKE_EPOCH: u64 = 2;
 /// The first epoch of application data.
-const APPLICATION_EPOCH: u64 = 3;
+pub(super) const APPLICATION_EPOCH: u64 = 3;
