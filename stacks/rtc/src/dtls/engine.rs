@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use dimpl::Output;
 
 use super::certificate::{CERTIFICATE_BYTES_MAX, Certificate};
-use super::deferred::Unverified;
+use super::desk::{self, Made};
 use super::protection::{Protection, TAG_BYTES};
-use super::provider::{self, Made};
 use super::record::{Alert, content, plain, split};
 use super::thirteen::handshake::Thirteen;
 use super::transcript::Transcript;
 use super::transmits::{Transmits, push};
+use super::unverified::Unverified;
 use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
@@ -179,7 +179,7 @@ impl Engine {
         // A server has nothing to send before it must know who the client is.
         let defers = self.role == Role::Client && self.unverified.is_none();
         let (key_pair, transcript) = (&self.certificate.key_pair, self.transcript.take());
-        let (result, mut made) = provider::watch_on(key_pair, defers, transcript, || call(dimpl));
+        let (result, mut made) = desk::watch_on(key_pair, defers, transcript, || call(dimpl));
         self.transcript = made.transcript.take();
         self.keep(now, made);
         match result {
@@ -354,5 +354,5 @@ fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Ins
         dimpl.set_active(role == Role::Client);
         dimpl
     };
-    provider::watch(&certificate.key_pair, false, make).0
+    desk::watch(&certificate.key_pair, false, make).0
 }

@@ -11,9 +11,12 @@
 
 mod certificate;
 mod deferred;
+mod desk;
 mod engine;
 mod flight;
 mod handshake;
+mod hashes;
+mod key_block;
 mod protection;
 mod provider;
 mod record;
@@ -23,6 +26,7 @@ mod tests;
 mod thirteen;
 mod transcript;
 mod transmits;
+mod unverified;
 mod version;
 
 use std::sync::Arc;

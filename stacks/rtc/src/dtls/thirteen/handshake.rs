@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use super::flight::{ACK_NUMBERS_MAX, Flight, ack};
 use super::protection::{Opened, Protection, Reader, Writer};
-use super::provider::Secrets;
 use super::record::{Unified, split};
 use super::schedule::TrafficSecret;
+use super::secrets::Secrets;
 use super::session::{Control, Last, Session};
 use super::{APPLICATION_EPOCH, HANDSHAKE_EPOCH};
 use crate::dtls::certificate::CERTIFICATE_BYTES_MAX;
