@@ -39,7 +39,9 @@
 
 mod batch;
 mod datagram;
+mod interface;
 mod poller;
+mod sealed;
 mod socket;
 #[cfg(target_os = "linux")]
 pub mod tcp;
@@ -47,6 +49,7 @@ pub mod tcp;
 pub mod tokio;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
-pub use datagram::{DatagramOptions, DatagramSocket, Interface, InterfaceError};
+pub use datagram::{DatagramOptions, DatagramSocket};
+pub use interface::{Interface, InterfaceError};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
 pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};

@@ -9,8 +9,8 @@ use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Socket, Type};
 
 use crate::batch::ReceiveBatch;
-use crate::datagram::Interface;
-use crate::poller::sealed::Sealed;
+use crate::interface::Interface;
+use crate::sealed::Sealed;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;

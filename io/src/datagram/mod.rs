@@ -1,6 +1,5 @@
 //! A UDP socket for small datagrams, one a call, and for multicast.
 
-mod interface;
 #[cfg(test)]
 mod tests;
 
@@ -13,9 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
-pub use interface::{Interface, InterfaceError};
-
-use crate::poller::sealed::Sealed;
+use crate::interface::Interface;
+use crate::sealed::Sealed;
 use crate::socket::{largest, unicast_alone};
 
 /// What is asked of the kernel.

@@ -1,8 +1,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use super::{DatagramOptions, DatagramSocket, Interface};
-use crate::{ReceiveBatch, SocketOptions, UdpSocket};
+use super::{DatagramOptions, DatagramSocket};
+use crate::{Interface, ReceiveBatch, SocketOptions, UdpSocket};
 
 /// A group of the range for documentation (RFC 6676).
 const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 18);

@@ -20,6 +20,7 @@ use linux as system;
 use portable as system;
 
 use crate::datagram::DatagramSocket;
+use crate::sealed::Sealed;
 use crate::socket::UdpSocket;
 
 /// Nobody waits.
@@ -69,19 +70,10 @@ impl Events {
 }
 
 /// What a [`Poller`] can wait for: the sockets of this crate.
-pub trait Pollable: sealed::Sealed {}
+pub trait Pollable: Sealed {}
 
 impl Pollable for UdpSocket {}
 impl Pollable for DatagramSocket {}
-
-pub(crate) mod sealed {
-    use std::sync::Arc;
-
-    pub trait Sealed {
-        /// The socket itself.
-        fn inner(&self) -> &Arc<std::net::UdpSocket>;
-    }
-}
 
 /// Waits for any number of sockets. Level-triggered: what is not dealt with is told again.
 ///

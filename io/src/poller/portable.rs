@@ -117,7 +117,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::poller::sealed::Sealed;
+    use crate::sealed::Sealed;
     use crate::{ReceiveBatch, SocketOptions, UdpSocket};
 
     fn socket() -> UdpSocket {

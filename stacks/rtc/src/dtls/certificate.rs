@@ -14,6 +14,8 @@ use crate::error::Error;
 
 /// Bytes of a SHA-256.
 const FINGERPRINT_BYTES: usize = 32;
+/// The longest certificate that we look at.
+pub(super) const CERTIFICATE_BYTES_MAX: usize = 16_384;
 /// Bytes of a serial number: RFC 5280 section 4.1.2.2 allows 20.
 const SERIAL_BYTES: usize = 16;
 /// The longest datagram of a handshake, in bytes: with IPv6 and UDP headers 1,200, which every path of WebRTC takes.

@@ -7,27 +7,10 @@
 //! What a stranger with a copy of that certificate learns is our certificate, which DTLS 1.2 shows to all.
 
 use dimpl::CryptoError;
-use dimpl::crypto::{HashAlgorithm, SignatureAlgorithm, SignatureVerifier, aws_lc_rs as inner};
+use dimpl::crypto::{HashAlgorithm, SignatureAlgorithm, SignatureVerifier};
 
-use super::provider::with_desk;
-
-/// The arguments of a verification.
-#[derive(Debug)]
-pub(super) struct Unverified {
-    certificate: Vec<u8>,
-    data: Vec<u8>,
-    signature: Vec<u8>,
-    hash: HashAlgorithm,
-    algorithm: SignatureAlgorithm,
-}
-
-impl Unverified {
-    pub(super) fn verify(&self) -> Result<(), CryptoError> {
-        let Self { certificate, data, signature, hash, algorithm } = self;
-        let verifier = inner::default_provider().signature_verification;
-        verifier.verify_signature(certificate, data, signature, *hash, *algorithm)
-    }
-}
+use super::desk::with_desk;
+use super::unverified::Unverified;
 
 /// Verifies at once, unless who is at the desk will do it later.
 #[derive(Debug)]

@@ -1,35 +1,28 @@
 //! `dimpl`, watched: its keys are noted, its records get our numbers, and its peer's certificate is looked at.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dimpl::Output;
 
-use super::certificate::Certificate;
-use super::deferred::Unverified;
+use super::certificate::{CERTIFICATE_BYTES_MAX, Certificate};
+use super::desk::{self, Made};
 use super::protection::{Protection, TAG_BYTES};
-use super::provider::{self, Made};
 use super::record::{Alert, content, plain, split};
 use super::thirteen::handshake::Thirteen;
 use super::transcript::Transcript;
+use super::transmits::{Transmits, push};
+use super::unverified::Unverified;
 use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
 
-/// Datagrams that wait to be polled. A flight has two at most; the oldest goes if nobody polls.
-const TRANSMITS_MAX: usize = 16;
 /// Bytes of a datagram of `dimpl`, or of a certificate, for which there is room at first.
 const OUTPUT_BYTES: usize = 2048;
-/// The longest certificate that we look at.
-pub(super) const CERTIFICATE_BYTES_MAX: usize = 16_384;
 /// What `dimpl` says when it waits for no time at all is years away.
 const DEADLINE_MAX: Duration = Duration::from_secs(3600);
 /// Bytes of a Finished: a header of 12 and the 12 of verify_data.
 pub(super) const FINISHED_BYTES: usize = 24;
-
-/// Datagrams to send.
-pub(super) type Transmits = VecDeque<Vec<u8>>;
 
 /// One handshake of `dimpl`. What a method gives as an error is the event that ends it.
 pub(super) struct Engine {
@@ -186,7 +179,7 @@ impl Engine {
         // A server has nothing to send before it must know who the client is.
         let defers = self.role == Role::Client && self.unverified.is_none();
         let (key_pair, transcript) = (&self.certificate.key_pair, self.transcript.take());
-        let (result, mut made) = provider::watch_on(key_pair, defers, transcript, || call(dimpl));
+        let (result, mut made) = desk::watch_on(key_pair, defers, transcript, || call(dimpl));
         self.transcript = made.transcript.take();
         self.keep(now, made);
         match result {
@@ -348,14 +341,6 @@ pub(super) fn sealed_alert(protection: &mut Protection, alert: Alert) -> Vec<u8>
     sealed(protection, content::ALERT, &alert.to_bytes())
 }
 
-/// Queues a datagram.
-pub(super) fn push(transmits: &mut Transmits, datagram: Vec<u8>) {
-    if transmits.len() == TRANSMITS_MAX {
-        transmits.pop_front();
-    }
-    transmits.push_back(datagram);
-}
-
 fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Instant) -> dimpl::Dtls {
     // The private key comes through the provider.
     let owned = dimpl::DtlsCertificate { certificate: certificate.der.clone(), private_key: Vec::new() };
@@ -369,5 +354,5 @@ fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Ins
         dimpl.set_active(role == Role::Client);
         dimpl
     };
-    provider::watch(&certificate.key_pair, false, make).0
+    desk::watch(&certificate.key_pair, false, make).0
 }

@@ -20,12 +20,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::certificate::Certificate;
-use super::engine::{Engine, FINISHED_BYTES, Progress, Transmits};
+use super::engine::{Engine, FINISHED_BYTES, Progress};
 use super::flight::{self, Stage};
 use super::protection::Protection;
 use super::record::{Alert, HEADER_BYTES, Header, content, split};
-use super::thirteen::record as unified;
 use super::thirteen::session::Session;
+use super::thirteen::{APPLICATION_EPOCH, HANDSHAKE_EPOCH, record as unified};
+use super::transmits::Transmits;
 use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
@@ -124,25 +125,23 @@ impl Handshake {
 
     /// What it came to, or itself while it goes on.
     pub(super) fn finish(
-        mut self: Box<Self>,
+        self: Box<Self>,
         now: Instant,
         transmits: &mut Transmits,
     ) -> Result<Outcome, Box<Self>> {
         if !self.engine.is_done() {
             return Err(self);
         }
-        if self.engine.thirteen.is_none() {
-            let Self { engine, early, .. } = *self;
-            let Engine { protection, finished, next_plain_sequence, role, .. } = engine;
-            let protection = protection.expect("one or the other is there, as asked above");
-            let is_server = role == Role::Server;
-            let outcome = Outcome12 { protection, early, finished, next_plain_sequence, is_server };
-            return Ok(Outcome::Dtls12(outcome));
+        let Self { engine, early, .. } = *self;
+        let Engine { protection, thirteen, finished, next_plain_sequence, role, .. } = engine;
+        if let Some(thirteen) = thirteen {
+            let session = thirteen.finish(now, transmits);
+            let session = session.expect("nobody is connected without the keys of data");
+            return Ok(Outcome::Dtls13(session, early));
         }
-        let early = std::mem::take(&mut self.early);
-        let session = self.into_session(now, transmits);
-        let session = session.expect("nobody is connected without the keys of data");
-        Ok(Outcome::Dtls13(session, early))
+        let protection = protection.expect("one or the other is there, as asked above");
+        let is_server = role == Role::Server;
+        Ok(Outcome::Dtls12(Outcome12 { protection, early, finished, next_plain_sequence, is_server }))
     }
 
     pub(super) fn handle_timeout(
@@ -351,8 +350,27 @@ impl Handshake {
         Ok(())
     }
 
+    fn handle_unified(
+        &mut self,
+        now: Instant,
+        header: unified::Unified,
+        record: &[u8],
+        transmits: &mut Transmits,
+    ) -> Result<(), DtlsEvent> {
+        let Some(thirteen) = self.engine.thirteen.as_mut().filter(|_| header.is_of(HANDSHAKE_EPOCH)) else {
+            if header.is_of(HANDSHAKE_EPOCH) || header.is_of(APPLICATION_EPOCH) {
+                self.keep(record);
+            }
+            return Ok(());
+        };
+        if thirteen.look(header, record)? {
+            self.engine.handle_record(now, record, transmits)?;
+        }
+        Ok(())
+    }
+
     /// Keeps a record for later, if there is room: it saves the peer's retransmission, no more.
-    pub(super) fn keep(&mut self, record: &[u8]) {
+    fn keep(&mut self, record: &[u8]) {
         let has_room =
             self.early.len() < EARLY_RECORDS_MAX && self.early_bytes() + record.len() <= EARLY_BYTES_MAX;
         if has_room {

@@ -11,9 +11,12 @@
 
 mod certificate;
 mod deferred;
+mod desk;
 mod engine;
 mod flight;
 mod handshake;
+mod hashes;
+mod key_block;
 mod protection;
 mod provider;
 mod record;
@@ -22,6 +25,8 @@ mod replay;
 mod tests;
 mod thirteen;
 mod transcript;
+mod transmits;
+mod unverified;
 mod version;
 
 use std::sync::Arc;
@@ -29,12 +34,13 @@ use std::time::Instant;
 
 use crate::error::Error;
 pub use certificate::{Certificate, Fingerprint};
-use engine::{FINISHED_BYTES, Transmits, push, sealed, sealed_alert};
+use engine::{FINISHED_BYTES, sealed, sealed_alert};
 use handshake::{Handshake, Outcome, Outcome12};
 use protection::{Protection, TAG_BYTES};
 use record::{Alert, HEADER_BYTES, Header, content, plain, split};
 use thirteen::record as unified;
 use thirteen::session::Session;
+use transmits::{Transmits, push};
 pub use version::{Version, Versions};
 
 /// Who begins the handshake (`a=setup`).

@@ -1,117 +1,34 @@
 //! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with windows in it. (Of DTLS 1.2; what is
-//! noted of 1.3 stands in [`thirteen::provider`](super::thirteen::provider).)
+//! noted of 1.3 stands in [`thirteen::secrets`](super::thirteen::secrets).)
 //!
-//! - The PRF's HMAC. When `dimpl` expands the master secret into keys, the first HMAC is, by RFC 5246 sections 5 and
-//!   6.3, that of "key expansion" and the two random values. We see its arguments and compute the same key block.
+//! - The PRF's HMAC ([`hashes`](super::hashes)). When `dimpl` expands the master secret into keys, the first HMAC is, by
+//!   RFC 5246 sections 5 and 6.3, that of "key expansion" and the two random values. We see its arguments and compute
+//!   the same key block.
 //! - The factory of ciphers: it says which suite was chosen, and its key must stand in our key block. So nothing hangs
 //!   on the order in which `dimpl` does its work, and should a later version work in another way the handshake fails;
 //!   it never goes on with wrong keys. (The other way, to read the fixed part of the nonce off the first record that
 //!   is sealed and opened, gives the peer's key too late: we check the peer's Finished before `dimpl` sees it.)
 //! - The loader of private keys: it gives the certificate's key, parsed once, instead of parsing it each time.
-//! - Hashes, which go on where the last one ended ([`transcript`](super::transcript)).
+//! - Hashes, which go on where the last one ended (there too).
 //!
-//! `dimpl` takes its cryptography as `&'static dyn`, so what belongs to one connection lies on the thread's desk for
-//! the length of one call into `dimpl`.
+//! What is seen lies on the thread's [`desk`](super::desk).
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::EcdsaKeyPair;
 use dimpl::crypto::{
-    Buf, Cipher as DimplCipher, CryptoProvider, Dtls12CipherSuite, HashAlgorithm, HmacProvider, KeyProvider,
-    SignatureAlgorithm, SigningKey, SupportedDtls12CipherSuite, aws_lc_rs as inner, prf_hkdf,
+    Buf, Cipher as DimplCipher, CryptoProvider, Dtls12CipherSuite, HashAlgorithm, KeyProvider,
+    SignatureAlgorithm, SigningKey, SupportedDtls12CipherSuite, aws_lc_rs as inner,
 };
 use dimpl::{CryptoError, CryptoOperation};
 
-use super::deferred::{DeferringVerifier, Unverified};
+use super::deferred::DeferringVerifier;
+use super::desk::with_desk;
+use super::hashes::{Continued, WatchedHmac};
+use super::key_block::expand;
 use super::protection::{Cipher, Key, Keys};
-use super::thirteen::provider::{self as thirteen, Epochs, Secrets};
-use super::thirteen::schedule::Secret;
-use super::transcript::{Continued, LastKey, Transcript, hmac};
-
-/// Bytes of a master secret (RFC 5246 section 8.1).
-const MASTER_SECRET_BYTES: usize = 48;
-/// Bytes of the two random values.
-const RANDOMS_BYTES: usize = 64;
-/// Two keys and two nonces of the widest suite (AES-256-GCM: 2 * (32 + 4), ChaCha20-Poly1305: 2 * (32 + 12)).
-const KEY_BLOCK_BYTES_MAX: usize = 88;
-const KEY_EXPANSION: &str = "key expansion";
-
-/// The arguments of a key expansion.
-struct Expansion {
-    master_secret: Secret<MASTER_SECRET_BYTES>,
-    randoms: [u8; RANDOMS_BYTES],
-    hash: HashAlgorithm,
-}
-
-/// What belongs to the connection that this thread is working for.
-#[derive(Default)]
-pub(super) struct Desk {
-    key_pair: Option<Arc<EcdsaKeyPair>>,
-    expansion: Option<Expansion>,
-    key_block: Option<Secret<KEY_BLOCK_BYTES_MAX>>,
-    keys: Option<Keys>,
-    /// The secrets of DTLS 1.3.
-    pub(super) epochs: Epochs,
-    /// Whether the peer's signature can be verified later.
-    pub(super) defers: bool,
-    /// And it has to be.
-    pub(super) unverified: Option<Unverified>,
-    /// What was hashed last.
-    pub(super) transcript: Option<Transcript>,
-    last_key: Option<LastKey>,
-}
-
-/// What was made in one call into `dimpl`.
-#[derive(Debug, Default)]
-pub(super) struct Made {
-    /// DTLS 1.2: the keys of the records.
-    pub keys: Option<Keys>,
-    /// DTLS 1.3: the secrets of epoch 2.
-    pub handshake: Option<Secrets>,
-    /// DTLS 1.3: the secrets of epoch 3.
-    pub application: Option<Secrets>,
-    /// The peer's signature, if it is to be verified later and was not.
-    pub unverified: Option<Unverified>,
-    /// What was hashed last, for the next call.
-    pub transcript: Option<Transcript>,
-}
-
-thread_local! {
-    /// None: nobody watches, as in the self-test of `dimpl`.
-    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
-}
-
-/// Calls into `dimpl` for the owner of this key pair. Gives what keys were made in this call.
-///
-/// `defers`: the caller will verify the peer's signature.
-pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, defers: bool, call: impl FnOnce() -> T) -> (T, Made) {
-    watch_on(key_pair, defers, None, call)
-}
-
-/// The same, where something was hashed in the call before.
-pub(super) fn watch_on<T>(
-    key_pair: &Arc<EcdsaKeyPair>,
-    defers: bool,
-    transcript: Option<Transcript>,
-    call: impl FnOnce() -> T,
-) -> (T, Made) {
-    let desk = Desk { key_pair: Some(Arc::clone(key_pair)), defers, transcript, ..Desk::default() };
-    DESK.set(Some(desk));
-    let result = call();
-    let made = DESK.take().map(|Desk { keys, epochs, unverified, transcript, .. }| {
-        let Epochs { handshake, application } = epochs;
-        let (handshake, application) = (handshake.secrets(), application.secrets());
-        Made { keys, handshake, application, unverified, transcript }
-    });
-    (result, made.unwrap_or_default())
-}
-
-/// Does something on the desk. None: nobody watches.
-pub(super) fn with_desk<T>(call: impl FnOnce(&mut Desk) -> T) -> Option<T> {
-    DESK.with_borrow_mut(|desk| desk.as_mut().map(call))
-}
+use super::thirteen::provider as thirteen;
 
 /// Everything for `dimpl::ConfigBuilder::with_crypto_provider`.
 pub(super) fn provider() -> CryptoProvider {
@@ -134,31 +51,6 @@ static SUITES: &[&dyn SupportedDtls12CipherSuite] = &[
 ];
 
 #[derive(Debug)]
-struct WatchedHmac;
-
-impl HmacProvider for WatchedHmac {
-    fn hmac(
-        &self,
-        hash: HashAlgorithm,
-        key: &[u8],
-        data: &[u8],
-        out: &mut [u8],
-    ) -> Result<usize, CryptoError> {
-        let randoms = data.strip_prefix(KEY_EXPANSION.as_bytes()).and_then(|rest| rest.try_into().ok());
-        if let (Some(randoms), Ok(secret)) = (randoms, key.try_into()) {
-            let master_secret = Secret(secret);
-            with_desk(|desk| desk.expansion = Some(Expansion { master_secret, randoms, hash }));
-        }
-        let made = with_desk(|desk| {
-            let length = hmac(&mut desk.last_key, hash, key, data, out)?;
-            desk.epochs.note(hash, data, out.get(..length).unwrap_or_default());
-            Ok(length)
-        });
-        made.unwrap_or_else(|| hmac(&mut None, hash, key, data, out))
-    }
-}
-
-#[derive(Debug)]
 struct WatchedSuite(Dtls12CipherSuite, Cipher);
 
 impl WatchedSuite {
@@ -171,8 +63,7 @@ impl WatchedSuite {
     fn note(&self, key: &[u8]) -> Option<()> {
         let cipher = self.1;
         let (key_bytes, iv_bytes) = (cipher.key_bytes(), cipher.iv_bytes());
-        DESK.with_borrow_mut(|desk| {
-            let Some(desk) = desk else { return Some(()) };
+        let noted = with_desk(|desk| {
             if let Some(expansion) = desk.expansion.take() {
                 desk.key_block = Some(expand(expansion, 2 * (key_bytes + iv_bytes))?);
             }
@@ -193,22 +84,10 @@ impl WatchedSuite {
                 desk.keys = Some(Keys { cipher, client, server });
             }
             Some(())
-        })
+        });
+        // Nobody watches: as `dimpl` has it.
+        noted.unwrap_or(Some(()))
     }
-}
-
-/// RFC 5246 section 6.3.
-fn expand(expansion: Expansion, bytes: usize) -> Option<Secret<KEY_BLOCK_BYTES_MAX>> {
-    let Expansion { master_secret, randoms, hash } = expansion;
-    let (mut out, mut scratch) = (Buf::new(), Buf::new());
-    let hmac = inner::default_provider().hmac_provider;
-    let secret = &master_secret.0;
-    prf_hkdf::prf_tls12(hmac, secret, KEY_EXPANSION, &randoms, &mut out, bytes, &mut scratch, hash).ok()?;
-    let mut block = Secret([0; KEY_BLOCK_BYTES_MAX]);
-    block.0.get_mut(..bytes)?.copy_from_slice(out.get(..bytes)?);
-    out.fill(0);
-    std::hint::black_box(&mut out);
-    Some(block)
 }
 
 impl SupportedDtls12CipherSuite for WatchedSuite {
@@ -244,7 +123,7 @@ struct CertificateKey;
 
 impl KeyProvider for CertificateKey {
     fn load_private_key(&self, _key_der: &[u8]) -> Result<Box<dyn SigningKey>, CryptoError> {
-        let key_pair = DESK.with_borrow(|desk| desk.as_ref()?.key_pair.clone());
+        let key_pair = with_desk(|desk| desk.key_pair.clone()).flatten();
         Ok(Box::new(SharedKey(key_pair.ok_or(CryptoError::InvalidPrivateKey)?)))
     }
 }
@@ -283,7 +162,10 @@ impl SigningKey for SharedKey {
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::signature::ECDSA_P256_SHA256_ASN1_SIGNING;
+    use dimpl::crypto::{HmacProvider, prf_hkdf};
 
+    use super::super::desk::watch;
+    use super::super::key_block::{KEY_BLOCK_BYTES_MAX, KEY_EXPANSION, MASTER_SECRET_BYTES, RANDOMS_BYTES};
     use super::*;
 
     const MASTER_SECRET: [u8; MASTER_SECRET_BYTES] = [3; MASTER_SECRET_BYTES];

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Outbound;
-use super::chunk::{Acked, Chunk, END, UNORDERED};
+use super::acked::Acked;
+use super::chunk::{Chunk, END, UNORDERED};
 use super::limited::LimitId;
 use super::packed::Front;
 use super::time::Time;

@@ -1,9 +1,6 @@
-//! One chunk in flight, and what a SACK says of many.
-
-use std::ops::Range;
+//! One chunk in flight.
 
 use super::limited::LimitId;
-use super::packed::Front;
 use super::time::Time;
 use crate::types::{Ppid, StreamId};
 
@@ -67,81 +64,5 @@ impl Chunk {
     /// The FSN to send.
     pub(super) fn fsn(&self) -> u32 {
         if self.has(BEGIN) { 0 } else { self.ppid_or_fsn }
-    }
-}
-
-/// A chunk that was sent, by the order of sending.
-pub(super) type Sent = (Time, u64);
-
-/// What one SACK acknowledged that none did before.
-#[derive(Debug)]
-pub(super) struct Acked {
-    /// Chunks sent before this do not let the congestion window grow.
-    pub(super) growth_from: Time,
-    /// Bytes on the wire.
-    pub(super) bytes: usize,
-    /// Those of them that no SACK before a timeout had told of.
-    pub(super) news_bytes: usize,
-    /// Bytes on the wire of chunks that let the congestion window grow.
-    pub(super) growth_bytes: usize,
-    /// The chunk among them that was sent last, and whether it was sent more than once.
-    pub(super) newest: Option<(Sent, bool)>,
-    /// When the last of those that were sent only once was sent.
-    newest_clean: Option<Time>,
-    /// The lowest number of those that were sent only once.
-    pub(super) lowest_clean: u64,
-    /// Bytes of payload that need not be kept any longer.
-    pub(super) freed_bytes: usize,
-    /// Messages that need not be kept any longer.
-    pub(super) freed_messages: usize,
-}
-
-impl Acked {
-    pub(super) fn new(growth_from: Time) -> Self {
-        Self {
-            growth_from,
-            bytes: 0,
-            news_bytes: 0,
-            growth_bytes: 0,
-            newest: None,
-            newest_clean: None,
-            lowest_clean: u64::MAX,
-            freed_bytes: 0,
-            freed_messages: 0,
-        }
-    }
-
-    /// When the chunk was sent that gives the round trip. There is none if the chunk that was sent last was sent
-    /// again: it has caused the SACK, perhaps because the one before was lost, and others have waited for that.
-    pub(super) fn clean_sent_at(&self) -> Option<Time> {
-        self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
-    }
-
-    /// The peer has these chunks, which were sent together, and have so many bytes on the wire.
-    pub(super) fn add(&mut self, seqs: Range<u64>, chunk: &Chunk, wire_bytes: usize) {
-        self.bytes += wire_bytes;
-        if chunk.has(RENEGED) {
-            return;
-        }
-        self.news_bytes += wire_bytes;
-        if chunk.sent_at >= self.growth_from {
-            self.growth_bytes += wire_bytes;
-        }
-        let sent = (chunk.sent_at, seqs.end - 1);
-        if self.newest.is_none_or(|(newest, _)| sent > newest) {
-            self.newest = Some((sent, chunk.transmits > 1));
-        }
-        if chunk.transmits == 1 {
-            self.lowest_clean = self.lowest_clean.min(seqs.start);
-            self.newest_clean = self.newest_clean.max(Some(chunk.sent_at));
-        }
-    }
-
-    /// These chunks, which were not given up, leave.
-    pub(super) fn free(&mut self, front: &Front) {
-        self.freed_bytes += front.payload.len();
-        if front.chunk.has(END) {
-            self.freed_messages += front.count();
-        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
 
-use super::chunk::{ABANDONED, Acked, BEGIN, Chunk, END};
+use super::acked::Acked;
+use super::chunk::{ABANDONED, BEGIN, Chunk, END};
 use super::packed::{Front, Packed};
 use super::seq_set::{SeqSet, count_bits, first_bit, numbers};
 use super::store::Stored;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Outbound;
-use super::chunk::{Acked, Sent};
+use super::acked::{Acked, Sent};
 use super::congestion::CongestionControl;
 use super::reduction::Pace;
 use super::time::Time;

@@ -7,6 +7,7 @@
 //! before new ones.
 
 mod abandon;
+mod acked;
 mod chunk;
 mod congestion;
 mod events;

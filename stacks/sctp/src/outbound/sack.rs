@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Outbound;
-use super::chunk::Acked;
+use super::acked::Acked;
 use super::congestion::{Ack, CongestionControl};
 use super::packed::Front;
 use super::time::Time;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::protection::Writer;
 use crate::dtls::certificate::{FIRST_RETRANSMISSION, HANDSHAKE_DATAGRAM_BYTES, RETRANSMISSIONS_MAX};
-use crate::dtls::engine::{Transmits, push};
 use crate::dtls::record::content;
+use crate::dtls::transmits::{Transmits, push};
 
 /// Bytes of a record number in an ACK: epoch and sequence number, 64 bits each.
 const RECORD_NUMBER_BYTES: usize = 16;

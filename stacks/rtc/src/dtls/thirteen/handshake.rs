@@ -12,16 +12,16 @@ use std::time::Instant;
 
 use super::flight::{ACK_NUMBERS_MAX, Flight, ack};
 use super::protection::{Opened, Protection, Reader, Writer};
-use super::provider::Secrets;
 use super::record::{Unified, split};
 use super::schedule::TrafficSecret;
+use super::secrets::Secrets;
 use super::session::{Control, Last, Session};
 use super::{APPLICATION_EPOCH, HANDSHAKE_EPOCH};
-use crate::dtls::engine::{CERTIFICATE_BYTES_MAX, Transmits, push};
+use crate::dtls::certificate::CERTIFICATE_BYTES_MAX;
 use crate::dtls::flight::Piece;
-use crate::dtls::handshake::Handshake;
 use crate::dtls::protection::Cipher;
 use crate::dtls::record::{Alert, content};
+use crate::dtls::transmits::{Transmits, push};
 use crate::dtls::{DtlsEvent, Role};
 
 /// The number of a client's alert in epoch 2: far beyond those of `dimpl`, and near enough for the peer to tell. It is
@@ -143,8 +143,44 @@ impl Thirteen {
         Some(())
     }
 
+    /// Looks at a record of the peer in epoch 2. Gives whether `dimpl` may see it, or the event that ends the handshake.
+    pub(in crate::dtls) fn look(&mut self, header: Unified, record: &[u8]) -> Result<bool, DtlsEvent> {
+        // `dimpl` wants it sealed; what is opened is a copy.
+        let mut copy = record.to_vec();
+        let Some(Opened { content, sequence, text, .. }) = self.read.open(header, &mut copy) else {
+            return Ok(false);
+        };
+        match content {
+            content::ALERT => Alert::parse(text).and_then(Alert::event_13).map_or(Ok(false), Err),
+            content::HANDSHAKE => Ok(self.take(sequence, text)),
+            content => Ok(content == content::ACK),
+        }
+    }
+
+    /// Looks at handshake messages of the peer. False: `dimpl` must not see them.
+    fn take(&mut self, sequence: u64, mut text: &[u8]) -> bool {
+        let (mut longest, mut next) = (self.longest_message, self.peer_message);
+        if text.is_empty() {
+            return false;
+        }
+        while !text.is_empty() {
+            let Some((piece, rest)) = Piece::split(text) else { return false };
+            if piece.length > CERTIFICATE_BYTES_MAX {
+                return false;
+            }
+            longest = longest.max(piece.length);
+            next = next.max(piece.number.saturating_add(1));
+            text = rest;
+        }
+        (self.longest_message, self.peer_message) = (longest, next);
+        if self.received.len() < ACK_NUMBERS_MAX {
+            self.received.push(sequence);
+        }
+        true
+    }
+
     /// What follows, when `dimpl` is done. Also says what the server has to say then: that it has the client's flight.
-    fn finish(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
+    pub(in crate::dtls) fn finish(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
         let (role, (protection, write, read)) = (self.role, self.application?);
         let last = match role {
             Role::Server => Last::server(self.read, now),
@@ -170,70 +206,5 @@ impl Thirteen {
             push(transmits, session.protection.write.sealed(content::ACK, &ack));
         }
         Some(session)
-    }
-}
-
-impl Handshake {
-    /// Takes one protected record of DTLS 1.3.
-    pub(in crate::dtls) fn handle_unified(
-        &mut self,
-        now: Instant,
-        header: Unified,
-        record: &[u8],
-        transmits: &mut Transmits,
-    ) -> Result<(), DtlsEvent> {
-        let Some(thirteen) = self.engine.thirteen.as_mut().filter(|_| header.is_of(HANDSHAKE_EPOCH)) else {
-            if header.is_of(HANDSHAKE_EPOCH) || header.is_of(APPLICATION_EPOCH) {
-                self.keep(record);
-            }
-            return Ok(());
-        };
-        // `dimpl` wants it sealed; what is opened is a copy.
-        let mut copy = record.to_vec();
-        let Some(Opened { content, sequence, text, .. }) = thirteen.read.open(header, &mut copy) else {
-            return Ok(());
-        };
-        match content {
-            content::ALERT => {
-                return Alert::parse(text).and_then(Alert::event_13).map_or(Ok(()), Err);
-            }
-            content::HANDSHAKE => {
-                if !thirteen.take(sequence, text) {
-                    return Ok(());
-                }
-            }
-            content::ACK => {}
-            _ => return Ok(()),
-        }
-        self.engine.handle_record(now, record, transmits)
-    }
-
-    /// The session of DTLS 1.3 that it came to.
-    pub(in crate::dtls) fn into_session(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
-        self.engine.thirteen?.finish(now, transmits)
-    }
-}
-
-impl Thirteen {
-    /// Looks at handshake messages of the peer. False: `dimpl` must not see them.
-    fn take(&mut self, sequence: u64, mut text: &[u8]) -> bool {
-        let (mut longest, mut next) = (self.longest_message, self.peer_message);
-        if text.is_empty() {
-            return false;
-        }
-        while !text.is_empty() {
-            let Some((piece, rest)) = Piece::split(text) else { return false };
-            if piece.length > CERTIFICATE_BYTES_MAX {
-                return false;
-            }
-            longest = longest.max(piece.length);
-            next = next.max(piece.number.saturating_add(1));
-            text = rest;
-        }
-        (self.longest_message, self.peer_message) = (longest, next);
-        if self.received.len() < ACK_NUMBERS_MAX {
-            self.received.push(sequence);
-        }
-        true
     }
 }

@@ -5,7 +5,8 @@
 //! | [`record`] | the unified header, sequence numbers cut short, padding |
 //! | [`schedule`] | traffic secrets, and the keys that follow from them |
 //! | [`protection`] | sealing and opening in place, with the sequence number masked |
-//! | [`provider`] | where the secrets are taken from `dimpl` |
+//! | [`secrets`] | the secrets that are taken from `dimpl` |
+//! | [`provider`] | the suites that it is given, whose keys must follow from those |
 //! | [`handshake`] | what `dimpl` may see of protected records, what of its own may leave |
 //! | [`flight`] | messages that are said again until they are acknowledged |
 //! | [`session`] | the life after: data, ACKs, key updates, tickets, alerts |
@@ -16,9 +17,10 @@ pub(super) mod protection;
 pub(super) mod provider;
 pub(super) mod record;
 pub(super) mod schedule;
+pub(super) mod secrets;
 pub(super) mod session;
 
 /// The epoch of handshake messages after ServerHello (RFC 9147 section 6.1).
-const HANDSHAKE_EPOCH: u64 = 2;
+pub(super) const HANDSHAKE_EPOCH: u64 = 2;
 /// The first epoch of application data.
-const APPLICATION_EPOCH: u64 = 3;
+pub(super) const APPLICATION_EPOCH: u64 = 3;

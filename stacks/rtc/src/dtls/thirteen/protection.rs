@@ -6,7 +6,6 @@ use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 
 use super::APPLICATION_EPOCH;
 use super::record::{HEADER_BYTES, SAMPLE_BYTES, Unified, header, inner, reconstruct};
-use super::schedule::IV_BYTES;
 use crate::dtls::TAILROOM;
 use crate::dtls::record::{PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
 use crate::dtls::replay::ReplayWindow;
@@ -14,6 +13,8 @@ use crate::dtls::replay::ReplayWindow;
 /// Bytes after the content of a record of ours: its type, and the tag.
 const AFTER_BYTES: usize = 1 + TAG_BYTES;
 const TAG_BYTES: usize = 16;
+/// Bytes of a nonce.
+pub(super) const IV_BYTES: usize = 12;
 /// Records that are sealed with one key before the next is asked for: AES-GCM is good for 2^24.5 of full length (RFC
 /// 9147 section 4.5.3, RFC 8446 section 5.5). Until the peer has agreed the old one goes on.
 pub(in crate::dtls) const RECORDS_PER_KEY: u64 = 1 << 24;

@@ -1,18 +1,16 @@
-//! The suites of DTLS 1.3 that `dimpl` is given, and the traffic secrets that are noted as it makes them.
+//! The suites of DTLS 1.3 that `dimpl` is given.
 //!
-//! `dimpl` derives a secret by one HMAC, whose input names it: "c hs traffic", "s hs traffic", "c ap traffic" or "s ap
-//! traffic" (RFC 8446 section 7.1). What comes out is noted. When it makes ciphers, their keys must be those that
-//! follow from a pair of noted secrets, each once; a pair counts when both were seen. So what we derive is what `dimpl`
-//! uses, whatever the order of its work, and a version that works in another way fails the handshake.
+//! When it makes ciphers, their keys must be those that follow from a pair of secrets that were noted
+//! ([`secrets`](super::secrets)), each once; a pair counts when both were seen. So what we derive is what `dimpl` uses,
+//! whatever the order of its work, and a version that works in another way fails the handshake.
 
 use dimpl::crypto::{
     Cipher as DimplCipher, Dtls13CipherSuite, HashAlgorithm, SupportedDtls13CipherSuite, aws_lc_rs as inner,
 };
 use dimpl::{CryptoError, CryptoOperation};
 
-use super::schedule::{LABEL_PREFIX, TrafficSecret};
+use crate::dtls::desk::with_desk;
 use crate::dtls::protection::Cipher;
-use crate::dtls::provider::with_desk;
 
 /// In the order in which a client of ours offers them: the fastest first.
 pub(in crate::dtls) static SUITES: &[&dyn SupportedDtls13CipherSuite] = &[
@@ -20,73 +18,6 @@ pub(in crate::dtls) static SUITES: &[&dyn SupportedDtls13CipherSuite] = &[
     &WatchedSuite(Dtls13CipherSuite::AES_256_GCM_SHA384, Cipher::Aes256Gcm),
     &WatchedSuite(Dtls13CipherSuite::CHACHA20_POLY1305_SHA256, Cipher::ChaCha20Poly1305),
 ];
-
-/// The secrets of both directions in one epoch.
-#[derive(Debug)]
-pub(in crate::dtls) struct Secrets {
-    pub cipher: Cipher,
-    pub client: TrafficSecret,
-    pub server: TrafficSecret,
-}
-
-/// What is known of one epoch.
-#[derive(Debug, Default)]
-pub(in crate::dtls) struct Noted {
-    client: Option<TrafficSecret>,
-    server: Option<TrafficSecret>,
-    /// The suite whose ciphers had the client's key, and the server's.
-    seen: [Option<Cipher>; 2],
-}
-
-impl Noted {
-    /// The pair, if ciphers with both keys were made.
-    pub(in crate::dtls) fn secrets(self) -> Option<Secrets> {
-        let [Some(cipher), Some(other)] = self.seen else { return None };
-        let (client, server) = self.client.zip(self.server)?;
-        (cipher == other).then_some(Secrets { cipher, client, server })
-    }
-
-    /// A cipher is made with this key. False: it is neither the client's nor the server's.
-    fn see(&mut self, cipher: Cipher, key: &[u8]) -> bool {
-        for (secret, seen) in [&self.client, &self.server].into_iter().zip(&mut self.seen) {
-            // Each is made once: who was seen is not asked again.
-            if seen.is_none() && secret.as_ref().is_some_and(|secret| secret.has_key(cipher, key)) {
-                *seen = Some(cipher);
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// Both epochs.
-#[derive(Debug, Default)]
-pub(in crate::dtls) struct Epochs {
-    pub handshake: Noted,
-    pub application: Noted,
-}
-
-impl Epochs {
-    /// An HMAC was computed: the last step of HKDF-Expand-Label, perhaps, of a traffic secret.
-    pub(in crate::dtls) fn note(&mut self, hash: HashAlgorithm, data: &[u8], out: &[u8]) {
-        // uint16 length; opaque label<..>; opaque context<..>; and the 1 of HKDF-Expand's first block.
-        let Some((length, rest)) = data.split_first_chunk::<2>() else { return };
-        let Some((&label_bytes, rest)) = rest.split_first() else { return };
-        let Some(label) = rest.get(..label_bytes.into()).and_then(|label| label.strip_prefix(LABEL_PREFIX))
-        else {
-            return;
-        };
-        let place = match label {
-            b"c hs traffic" => &mut self.handshake.client,
-            b"s hs traffic" => &mut self.handshake.server,
-            b"c ap traffic" => &mut self.application.client,
-            b"s ap traffic" => &mut self.application.server,
-            _ => return,
-        };
-        let length = usize::from(u16::from_be_bytes(*length));
-        *place = out.get(..length).and_then(|secret| TrafficSecret::new(hash, secret));
-    }
-}
 
 #[derive(Debug)]
 struct WatchedSuite(Dtls13CipherSuite, Cipher);
@@ -142,12 +73,14 @@ mod tests {
     use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
     use dimpl::crypto::{Buf, prf_hkdf};
 
+    use super::super::secrets::Secrets;
     use super::*;
-    use crate::dtls::provider::{provider, watch};
+    use crate::dtls::desk::watch;
+    use crate::dtls::hashes::WatchedHmac;
 
     /// What `dimpl` does for one secret. Gives the key that follows.
     fn derive(suite: &dyn SupportedDtls13CipherSuite, label: &[u8], master: u8) -> Vec<u8> {
-        let (hmac, hash) = (provider().hmac_provider, suite.hash_algorithm());
+        let (hmac, hash) = (&WatchedHmac, suite.hash_algorithm());
         let bytes = hash.output_len();
         let (mut secret, mut key) = (Buf::new(), Buf::new());
         let expand = prf_hkdf::hkdf_expand_label_dtls13;
@@ -159,7 +92,7 @@ mod tests {
     #[test]
     fn a_pair_is_noted_when_both_keys_were_used() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
-        for &suite in provider().dtls13_cipher_suites {
+        for &suite in SUITES {
             let bytes = suite.key_len();
             assert!(suite.create_cipher(&vec![9; bytes]).is_ok(), "nobody watches");
             let labels: [&[u8]; 4] = [b"c hs traffic", b"s hs traffic", b"s ap traffic", b"c ap traffic"];

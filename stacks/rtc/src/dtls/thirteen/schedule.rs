@@ -5,15 +5,13 @@ use aws_lc_rs::aead::{LessSafeKey, UnboundKey};
 use aws_lc_rs::hkdf;
 use dimpl::crypto::HashAlgorithm;
 
-use super::protection::EpochKey;
+use super::protection::{EpochKey, IV_BYTES};
 use crate::dtls::protection::Cipher;
 
 /// Bytes of the longest hash.
 const SECRET_BYTES_MAX: usize = 48;
 /// Bytes of the longest key of a cipher.
 const KEY_BYTES_MAX: usize = 32;
-/// Bytes of a nonce.
-pub(in crate::dtls) const IV_BYTES: usize = 12;
 /// "the label prefix is "dtls13"", without a space (RFC 9147 section 5.9).
 pub(in crate::dtls) const LABEL_PREFIX: &[u8] = b"dtls13";
 

@@ -8,10 +8,10 @@ use super::flight::{self, Flight};
 use super::protection::{Opened, Protection, Reader, Writer};
 use super::record::{Unified, split};
 use super::schedule::TrafficSecret;
-use crate::dtls::engine::{Transmits, push};
 use crate::dtls::flight::{KEY_UPDATE, NEW_SESSION_TICKET, Piece, write_message};
 use crate::dtls::protection::Cipher;
 use crate::dtls::record::{Alert, content};
+use crate::dtls::transmits::{Transmits, push};
 use crate::dtls::{DtlsEvent, Role};
 use crate::error::Error;
 
