@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -144,7 +144,8 @@ impl Client {
 }
 
 /// A port for a program that is yet to start. Not one that the system gives to who does not care: a server of another test would be given
-/// it before the program is there, and be asked in its place.
+/// it before the program is there, and be asked in its place. And nobody listens there to see whether it is free: a process that another
+/// test starts at that moment would listen on for a while.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
@@ -154,7 +155,7 @@ pub(crate) fn free_port() -> u16 {
     loop {
         let number = begin + u32::from(TAKEN.fetch_add(1, Ordering::Relaxed));
         let port = FIRST + u16::try_from(number % u32::from(COUNT)).unwrap();
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             return port;
         }
     }
