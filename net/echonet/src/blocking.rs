@@ -143,6 +143,7 @@ macro_rules! controller {
     (@done $answer:ident) => { $answer };
     (@done $answer:ident async) => { $answer.await };
 }
+#[cfg(feature = "tokio")]
 pub(crate) use controller;
 
 impl Controller {
@@ -260,6 +261,7 @@ macro_rules! device {
         }
     };
 }
+#[cfg(feature = "tokio")]
 pub(crate) use device;
 
 impl Device {

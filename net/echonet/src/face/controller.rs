@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
@@ -120,6 +122,7 @@ impl Hub {
     }
 
     /// The answer, once it is there.
+    #[cfg(feature = "tokio")]
     pub(crate) fn poll_answer(
         &self,
         id: RequestId,
@@ -158,6 +161,7 @@ impl Hub {
     }
 
     /// Gives a request up.
+    #[cfg(feature = "tokio")]
     pub(crate) fn forget(&self, id: RequestId) {
         let mut state = self.lock();
         if state.waits.remove(&id).is_some() {
