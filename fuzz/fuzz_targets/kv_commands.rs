@@ -64,7 +64,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         let args: Vec<&[u8]> = [name.as_bytes()].into_iter().chain(words).chain(step.other).collect();
         let mut out = Vec::new();
         if !blocked[at] {
-            match engine.turn(now, sessions[at]).execute(&args, &mut out) {
+            let outcome = engine.turn(now, sessions[at]).execute(&args, &mut out);
+            match outcome {
                 Outcome::Continue => assert!(is_whole(&out), "{}", String::from_utf8_lossy(&out)),
                 Outcome::Blocked => blocked[at] = true,
                 Outcome::Close => {
