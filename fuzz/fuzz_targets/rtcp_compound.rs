@@ -54,7 +54,7 @@ fn write(packet: &RtcpPacket<'_>, writer: &mut CompoundWriter<'_>) -> bool {
     }
 }
 
-/// The same but for what is not written: extensions of profiles, and how NACKs are grouped.
+/// The same but for what is not written: extensions of profiles, reserved bits, and how NACKs are grouped.
 fn check(packet: &RtcpPacket<'_>, again: &RtcpPacket<'_>) {
     match (packet, again) {
         (RtcpPacket::SenderReport(a), RtcpPacket::SenderReport(b)) => {
@@ -77,6 +77,9 @@ fn check(packet: &RtcpPacket<'_>, again: &RtcpPacket<'_>) {
                 sequences.dedup();
             });
             assert_eq!(sequences[0], sequences[1]);
+        }
+        (RtcpPacket::Fir(a), RtcpPacket::Fir(b)) => {
+            assert_eq!((a.sender, a.entries().collect::<Vec<_>>()), (b.sender, b.entries().collect::<Vec<_>>()));
         }
         _ => assert_eq!(packet, again),
     }
