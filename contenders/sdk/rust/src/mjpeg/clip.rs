@@ -85,7 +85,12 @@ impl Clip {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn find(&mut self, picture: &Picture<'_>, jpeg: &[u8], likely: usize) -> std::io::Result<Option<Found>> {
+    pub fn find(
+        &mut self,
+        picture: &Picture<'_>,
+        jpeg: &[u8],
+        likely: usize,
+    ) -> std::io::Result<Option<Found>> {
         let rest = &jpeg[picture.scan_at..];
         if self.is_scan(likely, rest)? {
             return Ok(Some(Found { frame: likely, scan_bytes: self.frames[likely].scan_bytes }));

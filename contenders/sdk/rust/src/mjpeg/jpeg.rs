@@ -49,13 +49,16 @@ impl<'a> Picture<'a> {
                 return Err(format!("no marker at byte {at}"));
             };
             let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
-            let segment = jpeg.get(at + 4..end).ok_or_else(|| format!("segment {marker:02x} is cut short"))?;
+            let segment =
+                jpeg.get(at + 4..end).ok_or_else(|| format!("segment {marker:02x} is cut short"))?;
             at = end;
             let read = match marker {
                 0xdb => picture.quantisation(segment),
                 0xc4 => picture.huffman(segment),
                 0xc0 | 0xc1 => picture.frame(segment),
-                0xc2..=0xcf => return Err(format!("process {marker:02x} is not sequential with Huffman codes")),
+                0xc2..=0xcf => {
+                    return Err(format!("process {marker:02x} is not sequential with Huffman codes"));
+                }
                 0xdd => segment.first_chunk().map(|&interval| picture.restart = u16::from_be_bytes(interval)),
                 0xda if !picture.is_usual_scan(segment) => return Err("an unusual scan".to_owned()),
                 0xda => {
@@ -129,7 +132,8 @@ impl<'a> Picture<'a> {
 
     fn frame(&mut self, segment: &[u8]) -> Option<()> {
         let [8, h1, h0, w1, w0, count, components @ ..] = segment else { return None };
-        let usual = components.len() == 3 * usize::from(*count) && (1..=COMPONENTS_MAX).contains(&usize::from(*count));
+        let usual = components.len() == 3 * usize::from(*count)
+            && (1..=COMPONENTS_MAX).contains(&usize::from(*count));
         self.height = u16::from_be_bytes([*h1, *h0]);
         self.width = u16::from_be_bytes([*w1, *w0]);
         self.components = components.chunks_exact(3).map(|component| (component[1], component[2])).collect();
@@ -143,7 +147,11 @@ impl<'a> Picture<'a> {
         count == components
             && count > 0
             && rest.len() == 2 * count + 3
-            && rest.chunks_exact(2).take(count).enumerate().all(|(i, c)| c[1] == if i == 0 { 0x00 } else { 0x11 })
+            && rest
+                .chunks_exact(2)
+                .take(count)
+                .enumerate()
+                .all(|(i, c)| c[1] == if i == 0 { 0x00 } else { 0x11 })
     }
 }
 

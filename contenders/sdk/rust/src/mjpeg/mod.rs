@@ -89,7 +89,8 @@ impl Job {
     fn new(lab: Lab, setup: &Setup) -> Self {
         fn bounded<T: TryFrom<u64>>(lab: Lab, setup: &Setup, name: &str) -> T {
             let value = setup.params.int(name);
-            T::try_from(value).unwrap_or_else(|_| lab.failed(format!("parameter `{name}` is {value}: too large")))
+            T::try_from(value)
+                .unwrap_or_else(|_| lab.failed(format!("parameter `{name}` is {value}: too large")))
         }
         let clip = setup.inputs.get("clip");
         Self {

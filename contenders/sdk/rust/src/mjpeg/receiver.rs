@@ -77,7 +77,13 @@ impl Receiver {
         let Books { frames, scan_bytes, wrong, dropped, on_time, .. } = &self.books;
         let of = |name, counter: &AtomicU64| (name, counter.load(Relaxed));
         let frames = of("frames", frames);
-        [frames, of("scan_bytes", scan_bytes), of("wrong", wrong), of("dropped", dropped), of("on_time", on_time)]
+        [
+            frames,
+            of("scan_bytes", scan_bytes),
+            of("wrong", wrong),
+            of("dropped", dropped),
+            of("on_time", on_time),
+        ]
     }
 }
 

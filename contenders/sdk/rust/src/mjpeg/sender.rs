@@ -33,7 +33,14 @@ impl Sender {
 
     /// The walk over the clip. Once.
     pub fn walk(&'static self) -> Walk {
-        Walk { sender: self, clip: self.job.open_clip(), frame: 0, phase: None, first: (Instant::now(), 0), sent: 0 }
+        Walk {
+            sender: self,
+            clip: self.job.open_clip(),
+            frame: 0,
+            phase: None,
+            first: (Instant::now(), 0),
+            sent: 0,
+        }
     }
 
     /// A picture of its own was handed to the network, of so many bytes.

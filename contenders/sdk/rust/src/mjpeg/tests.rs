@@ -59,7 +59,10 @@ fn the_clips_canonical_forms_are_what_the_lab_expects() {
         digest.add(&form);
         bytes += form.len();
     }
-    assert_eq!((digest.to_string().as_str(), clip.frames(), bytes), (vector["digest"].as_str().unwrap(), 3, 2924));
+    assert_eq!(
+        (digest.to_string().as_str(), clip.frames(), bytes),
+        (vector["digest"].as_str().unwrap(), 3, 2924)
+    );
 }
 
 #[test]
@@ -107,12 +110,9 @@ fn a_headers_cut_anywhere_is_refused_and_nothing_panics() {
 #[test]
 fn holes_are_dropped_frames() {
     let file = File::of_vector("counts");
-    for (order, wanted) in [
-        (&[0, 1, 2, 0][..], (4, 0)),
-        (&[1, 2], (2, 0)),
-        (&[0, 2, 1], (3, 2)),
-        (&[2, 1], (2, 1)),
-    ] {
+    for (order, wanted) in
+        [(&[0, 1, 2, 0][..], (4, 0)), (&[1, 2], (2, 0)), (&[0, 2, 1], (3, 2)), (&[2, 1], (2, 1))]
+    {
         let receiver = receiver(0, false, &file);
         let mut inbox = receiver.inbox();
         receiver.handle(Event::Start(Phase::Verify));
