@@ -151,6 +151,17 @@ void nd_walk_await_due(const struct nd_mjpeg *job) {
             ;
 }
 
+uint64_t nd_walk_stream_ns(struct nd_mjpeg *job) {
+    if (job->fps == 0) {
+        nd_walk_await_due(job);
+        return job->sent * ND_NS_PER_S / ND_VERIFY_FPS_MAX;
+    }
+    const uint64_t due_ns = nd_walk_due_ns(job);
+    if (job->stream_from_ns == 0)
+        job->stream_from_ns = due_ns;
+    return due_ns - job->stream_from_ns;
+}
+
 void nd_walk_sent(struct nd_mjpeg *job, size_t length) {
     job->sent++;
     if (!job->is_verify)
