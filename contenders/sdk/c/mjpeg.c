@@ -44,9 +44,12 @@ static size_t read_values(void *self, struct nd_value *values) {
     return count;
 }
 
+/* Asked for at the stop alone. */
 static json_t *histograms(void *self) {
     const struct nd_mjpeg *job = self;
     json_t *object = json_object();
+    if (job->at_stop != NULL)
+        job->at_stop();
     if (!job->sender && job->fps > 0) {
         char *text = nd_histogram_encode(job->jitter);
         json_object_set_new(object, "jitter", json_string(text));

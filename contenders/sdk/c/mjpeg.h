@@ -87,6 +87,7 @@ struct nd_mjpeg {
     uint32_t width, height, quality, fps, packet_bytes;
     uint64_t window_ns;
     struct nd_clip clip;
+    void (*at_stop)(void); /* what is to be done before the result, or NULL */
 
     nd_counter frames, bytes;                       /* bytes: of the receiver those of scans */
     nd_counter wrong, dropped, on_time, measure_at_ns;
