@@ -57,7 +57,7 @@ static void write_all(const char *program, int fd, const void *bytes, size_t len
     while (length > 0) {
         const ssize_t written = write(fd, bytes, length);
         if (written < 0 && errno != EINTR)
-            nd_failed("%s takes nothing any more: %s", program, strerror(errno));
+            program_has_ended(program);
         if (written > 0) {
             bytes = (const uint8_t *)bytes + written;
             length -= (size_t)written;
@@ -71,7 +71,7 @@ static void write_frame(const char *program, int fd, const struct nd_clip *clip,
     const off_t end = at + (off_t)clip->frames[frame].length;
     while (at < end)
         if (sendfile(fd, clip->fd, &at, (size_t)(end - at)) < 0 && errno != EINTR)
-            nd_failed("%s takes nothing any more: %s", program, strerror(errno));
+            program_has_ended(program);
 }
 
 static noreturn void run_sender(struct nd_mjpeg *job, const struct tool *tool) {
@@ -147,7 +147,7 @@ static noreturn void run_receiver(struct nd_mjpeg *job, const struct tool *tool)
         }
         const ssize_t got = read(out, held.bytes + held.length, READ_BYTES);
         if (got == 0 || (got < 0 && errno != EINTR))
-            nd_failed("%s has ended", tool->name);
+            program_has_ended(tool->name);
         if (got > 0) {
             held.length += (size_t)got;
             take_files(job, &held);
@@ -165,6 +165,7 @@ int main(int count, char **arguments) {
             tool = &tools[i];
     if (tool == NULL)
         nd_failed("%s: no program that this adapter knows", name);
+    job.at_stop = program_end;
     nd_mjpeg_ready(&job, tool->name, program_version(tool->name, tool->version_option));
     if (job.sender)
         run_sender(&job, tool);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -18,6 +19,9 @@ enum {
     LOOK_US = 1000,
     LOOKS_MAX = 10000, /* ten seconds */
 };
+
+static _Atomic pid_t running; /* 0: not started yet */
+static atomic_bool is_ended;
 
 static void must(int result, const char *what) {
     if (result < 0)
@@ -56,6 +60,7 @@ int program_start(struct command *command, int *in, bool reads) {
             execvp(command->arguments[0], command->arguments);
         _exit(127);
     }
+    running = child;
     close(input[0]);
     close(output[1]);
     *in = input[1];
@@ -63,6 +68,21 @@ int program_start(struct command *command, int *in, bool reads) {
         return output[0];
     close(output[0]);
     return -1;
+}
+
+void program_end(void) {
+    atomic_store(&is_ended, true);
+    const pid_t child = running;
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+}
+
+noreturn void program_has_ended(const char *name) {
+    while (atomic_load(&is_ended)) /* the process is about to */
+        pause();
+    nd_failed("%s has ended", name);
 }
 
 const char *program_version(const char *name, const char *option) {

@@ -2,8 +2,9 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdnoreturn.h>
 
 enum {
     ARGUMENTS_MAX = 32,
@@ -21,7 +22,11 @@ struct command {
 void command_add(struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Starts the program; `in` becomes the end of its stdin that is written to. Gives the end of its stdout that is read, or, if not
  * `reads`, -1: its stdout goes to /dev/null. */
-int program_start(struct command *command, int *in, _Bool reads);
+int program_start(struct command *command, int *in, bool reads);
+/* Ends the program. From any thread. */
+void program_end(void);
+/* To be called when it has closed a pipe: that is a failure, unless it was ended. */
+noreturn void program_has_ended(const char *name);
 /* The version that it says of itself: "NAME version X" with -version or --version. */
 const char *program_version(const char *name, const char *option);
 
