@@ -159,10 +159,13 @@ uint64_t nd_walk_stream_ns(struct nd_mjpeg *job) {
         nd_walk_await_due(job);
         return job->sent * ND_NS_PER_S / ND_VERIFY_FPS_MAX;
     }
-    const uint64_t due_ns = nd_walk_due_ns(job);
-    if (job->stream_from_ns == 0)
-        job->stream_from_ns = due_ns;
-    return due_ns - job->stream_from_ns;
+    /* Times wrap round where the stream is ahead of its schedule. */
+    const uint64_t due_ns = nd_walk_due_ns(job), earliest_ns = job->stream_next_ns;
+    if (job->sent == 0 || (int64_t)(due_ns - job->stream_from_ns - earliest_ns) < 0)
+        job->stream_from_ns = due_ns - earliest_ns;
+    const uint64_t stream_ns = due_ns - job->stream_from_ns;
+    job->stream_next_ns = stream_ns + nd_walk_interval_ns(job);
+    return stream_ns;
 }
 
 void nd_walk_sent(struct nd_mjpeg *job, size_t length) {
