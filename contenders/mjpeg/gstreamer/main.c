@@ -118,18 +118,27 @@ static gint bind_even(GstElement *socket) {
     nd_failed("no even UDP port in %d tries", PORTS_TRIED_MAX);
 }
 
+/* What an SDP would say. */
+static GstCaps *stream_caps(const struct nd_mjpeg *job) {
+    GstCaps *caps = gst_caps_new_simple("application/x-rtp", "media", G_TYPE_STRING, "video", "clock-rate", G_TYPE_INT, 90000, "encoding-name",
+                                        G_TYPE_STRING, "JPEG", "payload", G_TYPE_INT, 26, NULL);
+    if (job->width > HEADER_PIXELS || job->height > HEADER_PIXELS) {
+        gchar *size = g_strdup_printf("%u,%u", job->width, job->height);
+        gst_caps_set_simple(caps, "x-dimensions", G_TYPE_STRING, size, NULL);
+        g_free(size);
+    }
+    return caps;
+}
+
 static noreturn void run_receiver(struct nd_mjpeg *job) {
     GstAppSinkCallbacks callbacks = {.new_sample = on_sample};
-    char size[64] = "";
-    /* What an SDP's x-dimensions would say. */
-    if (job->width > HEADER_PIXELS || job->height > HEADER_PIXELS)
-        snprintf(size, sizeof size, ",x-dimensions=\"(string)%u\\,%u\"", job->width, job->height);
     const uint64_t created_ns = nd_now_ns();
-    GstElement *pipeline = make_pipeline(g_strdup_printf(
-        "udpsrc name=socket address=%s caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG,payload=26%s ! rtpjpegdepay "
-        "! appsink name=pictures sync=false",
-        job->setup.local, size));
-    const gint port = bind_even(element(pipeline, "socket"));
+    GstElement *pipeline = make_pipeline(g_strdup_printf("udpsrc name=socket address=%s ! rtpjpegdepay ! appsink name=pictures sync=false", job->setup.local));
+    GstElement *socket = element(pipeline, "socket");
+    GstCaps *caps = stream_caps(job);
+    g_object_set(socket, "caps", caps, NULL);
+    gst_caps_unref(caps);
+    const gint port = bind_even(socket);
     gst_app_sink_set_callbacks(GST_APP_SINK(element(pipeline, "pictures")), &callbacks, job, NULL);
     play(pipeline);
     nd_receiver_bound((uint16_t)port, created_ns);
