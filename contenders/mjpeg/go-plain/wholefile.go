@@ -2,6 +2,8 @@ package main
 
 import "github.com/pion/rtp"
 
+const fileBytesMax = 64 << 20 // what an endless picture may take
+
 // wholeFile cuts the file into payloads as it is: no header tells where a payload belongs, so one that is missing takes the picture with it.
 type wholeFile struct {
 	file  []byte
@@ -25,7 +27,7 @@ func (*wholeFile) check([]byte) error { return nil }
 func (w *wholeFile) take(packet *rtp.Packet) []byte {
 	if len(packet.Payload) > 1 && packet.Payload[0] == 0xFF && packet.Payload[1] == soi {
 		w.file, w.whole = w.file[:0], true
-	} else if packet.SequenceNumber != w.next {
+	} else if packet.SequenceNumber != w.next || len(w.file) > fileBytesMax {
 		w.whole = false
 	}
 	w.next = packet.SequenceNumber + 1
