@@ -30,7 +30,7 @@ static const char *ffmpeg_receive(const struct nd_mjpeg *job, struct command *co
     const char *local = job->setup.local;
     snprintf(sdp, sizeof sdp,
              "v=0\r\no=- 0 0 IN IP4 %s\r\ns=-\r\nc=IN IP4 %s\r\nt=0 0\r\nm=video %u RTP/AVP 26\r\na=rtpmap:26 JPEG/90000\r\n", local, local, port);
-    command_add(command, "ffmpeg -hide_banner -nostdin -nostats -loglevel warning -protocol_whitelist pipe,udp,rtp -f sdp -i pipe:0");
+    command_add(command, "ffmpeg -hide_banner -nostdin -nostats -loglevel warning -protocol_whitelist pipe,udp,rtp -fpsprobesize 0 -f sdp -i pipe:0");
     command_add(command, "-c copy -f mjpeg pipe:1");
     return sdp;
 }
@@ -80,7 +80,7 @@ static noreturn void run_sender(struct nd_mjpeg *job, const struct tool *tool) {
     int in;
     tool->send(job, &command, nd_sender_await_port(job));
     program_start(&command, &in, false);
-    write_all(tool->name, in, header, matroska_begin(header, job->width, job->height));
+    write_all(tool->name, in, header, matroska_begin(header, job->width, job->height, job->fps > 0 ? job->fps : ND_VERIFY_FPS_MAX));
     nd_sender_connected();
     for (;;) {
         const ssize_t frame = nd_walk_next_frame(job);

@@ -16,6 +16,7 @@ enum {
     TRACK_NUMBER = 0xD7,
     TRACK_UID = 0x73C5,
     TRACK_TYPE = 0x83,
+    DEFAULT_DURATION = 0x23E383, /* in ns, whatever the scale */
     CODEC_ID = 0x86,
     VIDEO = 0xE0,
     PIXEL_WIDTH = 0xB0,
@@ -66,7 +67,7 @@ static void close_element(struct writer *writer, uint8_t *inside) {
     put_big_endian(&before, (uint64_t)(writer->at - inside) | UINT64_C(1) << 56, LENGTH_BYTES);
 }
 
-size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_t height) {
+size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_t height, uint32_t fps) {
     struct writer writer = {bytes};
     uint8_t *ebml = open_element(&writer, EBML);
     put_text(&writer, DOC_TYPE, "matroska");
@@ -81,6 +82,7 @@ size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_
     put_number(&writer, TRACK_NUMBER, 1);
     put_number(&writer, TRACK_UID, 1);
     put_number(&writer, TRACK_TYPE, VIDEO_TRACK);
+    put_number(&writer, DEFAULT_DURATION, 1000000000 / fps);
     put_text(&writer, CODEC_ID, "V_MJPEG");
     uint8_t *video = open_element(&writer, VIDEO);
     put_number(&writer, PIXEL_WIDTH, width);

@@ -7,8 +7,8 @@
 
 enum { MATROSKA_BYTES_MAX = 256 };
 
-/* The beginning of a file whose pictures have this size. Gives its length. */
-size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_t height);
+/* The beginning of a file whose pictures have this size, so many a second: who is not told the rate reads ahead to learn it. Gives its length. */
+size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_t height, uint32_t fps);
 /* What stands before each picture: its time in ns, as exact as a microsecond, and its length. Gives its length. */
 size_t matroska_picture(uint8_t bytes[MATROSKA_BYTES_MAX], uint64_t at_ns, size_t picture_length);
 
