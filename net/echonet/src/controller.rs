@@ -1,20 +1,19 @@
 //! A controller that the application drives by itself: the fastest face.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core as core;
 use netdyno_echonet_core::{
     Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request,
-    RequestError, RequestId, Source,
+    RequestError, RequestId,
 };
 use netdyno_io::{Events, Poller, Waker};
 
+use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, KEPT_EVENTS, SLACK, WAIT};
-use crate::links::Links;
+use crate::limits::{KEPT_EVENTS, SLACK, WAIT};
+use crate::links::{Links, buffer};
 use crate::settings::Settings;
 
 /// Finds nodes, asks them, hears them, on the thread that calls. No locks, no other thread, no task.
@@ -26,7 +25,7 @@ use crate::settings::Settings;
 pub struct Controller {
     core: core::Controller,
     links: Links,
-    poller: Arc<Poller>,
+    poller: Poller,
     ready: Events,
     /// What happened while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
@@ -41,19 +40,15 @@ impl Controller {
         let links = Links::open(settings, Some(WAIT))?;
         let mut core = core::Controller::new(config)?;
         core.set_own_addresses(links.own_addresses());
-        let poller = Arc::new(Poller::new()?);
-        for (key, socket) in (0..).zip(links.all()) {
-            poller.add(socket, key)?;
-        }
         Ok(Self {
             core,
+            poller: links.poller()?,
             links,
-            poller,
             ready: Events::default(),
             kept: VecDeque::new(),
             dropped: 0,
-            input: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
-            out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+            input: buffer(),
+            out: buffer(),
         })
     }
 
@@ -168,67 +163,38 @@ impl Controller {
 
     /// Takes what is there, of all sockets, and lets time pass.
     fn turn(&mut self) {
-        let ready = std::mem::take(&mut self.ready);
+        let Self { core, links, ready, input, out, .. } = self;
         for socket in ready.iter() {
-            let number = socket.key as usize;
-            for _ in 0..DATAGRAMS_PER_TURN {
-                let Some(from) = self.links.all().nth(number) else { break };
-                // Nothing more; an error comes again, if it lasts.
-                let Ok(Some((bytes, address))) = from.receive_now(&mut self.input) else { break };
-                self.take(Instant::now(), bytes, self.links.source(number, address));
-            }
+            links.drain(socket.key as usize, input, |datagram, source| {
+                core.take(Instant::now(), datagram, source, out, |to, answer| links.send(to, answer));
+            });
         }
-        self.ready = ready;
-        let now = Instant::now();
-        self.pass(now);
-        self.flush(now);
+        self.pass(Instant::now());
     }
 
     /// Waits for one datagram to us alone, until `limit` or as long as a receive does; false if there was none.
     fn receive_one(&mut self, limit: Option<Instant>) -> Result<bool, CallError> {
-        let due = self.core.next_deadline().into_iter().chain(limit).min();
-        let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
-        let received = if let [socket] = &self.links.unicast[..] {
-            // Waiting is a part of receiving, unless time is short.
-            let is_there =
-                left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
-            let received = if is_there { socket.receive(&mut self.input) } else { Ok(None) };
-            received.map_err(|_| CallError::Closed)?.map(|received| (0, received))
-        } else {
-            self.receive_any(left)
-        };
         let now = Instant::now();
-        if let Some((number, (bytes, address))) = received {
-            self.take(now, bytes, self.links.source(number, address));
+        let longest = limit.map_or(WAIT, |limit| limit.saturating_duration_since(now).min(WAIT));
+        let left = self.core.left(now, longest);
+        let Self { core, links, input, out, .. } = self;
+        let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
+        let now = Instant::now();
+        if let Some((bytes, source)) = received {
+            core.take(now, &input[..bytes], source, out, |to, answer| links.send(to, answer));
         }
         self.pass(now);
-        self.flush(now);
         Ok(received.is_some())
     }
 
-    fn receive_any(&mut self, left: Duration) -> Option<(usize, (usize, SocketAddr))> {
-        self.poller.wait(&mut self.ready, Some(left)).ok()?;
-        let number = self.ready.iter().next()?.key as usize;
-        let received = self.links.all().nth(number)?.receive_now(&mut self.input).ok()??;
-        Some((number, received))
-    }
-
-    fn take(&mut self, now: Instant, bytes: usize, source: Source) {
-        if let Some(transmit) = self.core.handle(now, &self.input[..bytes], source, &mut self.out) {
-            self.links.send(transmit, &self.out);
-        }
-    }
-
     fn pass(&mut self, now: Instant) {
-        if self.core.next_deadline().is_some_and(|due| due <= now) {
-            self.core.handle_timeout(now);
-        }
+        self.core.pass(now);
+        self.flush(now);
     }
 
     fn flush(&mut self, now: Instant) {
-        while let Some(transmit) = self.core.poll_transmit(now, &mut self.out) {
-            self.links.send(transmit, &self.out);
-        }
+        let Self { core, links, out, .. } = self;
+        core.flush(now, out, |to, datagram| links.send(to, datagram));
     }
 
     /// The answer to this request, if it is there; other events are kept.
