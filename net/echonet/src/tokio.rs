@@ -148,7 +148,9 @@ impl<E: Engine> Driver<E> {
     fn start(settings: &Settings, make: impl FnOnce(Links, Kick) -> Hub<E>) -> Result<Arc<Self>, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let links = Links::open(settings, None)?;
-        let poller = AsyncPoller::new(Arc::new(links.poller()?))?;
+        let poller = links.poller()?;
+        (0..).zip(&links.unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        let poller = AsyncPoller::new(Arc::new(poller))?;
         let notify = Arc::new(Notify::new());
         let kick = notify.clone();
         let hub = Arc::new(make(links, Box::new(move || kick.notify_one())));
