@@ -157,16 +157,18 @@ impl DatagramSocket {
         }
     }
 
-    /// Waits for a datagram without taking it; false if there was none in time, or a signal came.
-    pub fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
+    /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
+    /// or a signal came.
+    pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
         let timeout = Timespec {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        let mut fds = [PollFd::new(&*self.socket, PollFlags::IN)];
+        let mut fds: Vec<_> =
+            sockets.iter().map(|socket| PollFd::new(&*socket.socket, PollFlags::IN)).collect();
         match poll(&mut fds, Some(&timeout)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
+            Ok(_) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
+            Err(rustix::io::Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -5,12 +5,15 @@
 mod support;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netdyno_echonet::blocking::Device;
-use netdyno_echonet::core::{Eoj, Epc};
-use netdyno_echonet::{Error, Home, Settings, Spread};
-use support::{LIGHT, alone, alone_with, at, light, light_of};
+use netdyno_echonet::core::{
+    Access, Decision, Description, DeviceConfig, DeviceEvent, Eoj, Epc, ObjectDescription,
+    PropertyDescription, WritePolicy,
+};
+use netdyno_echonet::{Error, Home, HomeEvent, Settings, Spread};
+use support::{LIGHT, MAKER, alone, alone_with, at, light, light_of};
 
 /// Port 3610 of one address of loopback.
 fn plain(address: &str) -> UdpSocket {
@@ -140,6 +143,15 @@ fn two_programs_on_one_port_are_told_of_it() {
     });
 }
 
+/// One that is bound more closely than the home has what is for it.
+fn beside_a_home(address: &str) -> UdpSocket {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&address.parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.into()
+}
+
 #[test]
 fn each_node_of_a_home_answers_from_its_own_address() {
     alone("each_node_of_a_home_answers_from_its_own_address", || {
@@ -151,12 +163,7 @@ fn each_node_of_a_home_answers_from_its_own_address() {
             while home.poll(None).unwrap().is_some() {}
             home
         });
-        // One that is bound more closely than the home has what is for it.
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-        socket.set_reuse_address(true).unwrap();
-        socket.bind(&"127.0.0.1:3610".parse::<SocketAddr>().unwrap().into()).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let socket: UdpSocket = socket.into();
+        let socket = beside_a_home("127.0.0.1:3610");
         for n in 0..20 {
             let answer = ask(&socket, &format!("127.1.0.{}", n + 1), GET_80);
             assert_eq!(answer[..14], GOT_80[..14]);
@@ -176,5 +183,51 @@ fn each_node_of_a_home_answers_from_its_own_address() {
         let home = served.join().unwrap();
         assert_eq!(home.len(), 20);
         assert!(home.node(0).unwrap().get(Eoj::NODE_PROFILE, Epc(0xD6)).is_some());
+    });
+}
+
+#[test]
+fn a_write_that_nobody_decides_is_refused_in_time() {
+    alone("a_write_that_nobody_decides_is_refused_in_time", || {
+        let asking = PropertyDescription::new(Epc(0xB0), [100], Access::GET_SET).writes(WritePolicy::Ask);
+        let object = ObjectDescription::device(LIGHT, MAKER).with(asking);
+        let node = |n: u8| {
+            let description = Description::new(MAKER, [n; 13]).object(object.clone());
+            (Some(Ipv4Addr::new(127, 1, 0, n).into()), description)
+        };
+        let mut home =
+            Home::open(&Settings::on("lo"), (1..=3).map(node).collect(), Spread::default()).unwrap();
+        let socket = beside_a_home("127.0.0.1:3610");
+        let set = b"\x10\x81\x00\x02\x05\xFF\x01\x02\x91\x01\x61\x01\xB0\x01\x31";
+        let begin = Instant::now();
+        // Each once more, as one that asks again after a while does.
+        for n in [1, 2, 3, 1, 2, 3] {
+            socket.send_to(set, (Ipv4Addr::new(127, 1, 0, n), 3610)).unwrap();
+        }
+        // All are asked; one decides.
+        let end = begin + 2 * DeviceConfig::default().decision_timeout;
+        let mut told = Vec::new();
+        while let Some(HomeEvent { node, event }) =
+            home.poll(Some(end.saturating_duration_since(Instant::now()))).unwrap()
+        {
+            if let (1, DeviceEvent::WriteRequested { id, .. }) = (node, &event) {
+                assert_eq!(home.with(node, |device| device.decide(*id, Decision::Accept)), Some(true));
+            }
+            told.push((node, matches!(event, DeviceEvent::Written { .. })));
+        }
+        assert!(Instant::now() >= end);
+        told.sort_unstable();
+        assert_eq!(told, [(0, false), (1, false), (1, true), (2, false)]);
+        let answers = [(); 3].map(|()| {
+            let mut answer = [0; 100];
+            let (_, from) = socket.recv_from(&mut answer).unwrap();
+            (from.ip().to_string(), answer[10])
+        });
+        let answers = std::collections::BTreeMap::from(answers);
+        let esvs: Vec<_> = answers.into_iter().collect();
+        assert_eq!(
+            esvs,
+            [("127.1.0.1".into(), 0x51), ("127.1.0.2".into(), 0x71), ("127.1.0.3".into(), 0x51)]
+        );
     });
 }
