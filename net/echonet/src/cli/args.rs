@@ -128,9 +128,13 @@ pub(crate) enum Verb {
     },
     /// Publish states to an MQTT broker, and take commands from it, until Ctrl-C
     Bridge {
-        /// The broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT]. MQTT_PASSWORD in the environment keeps a password out of sight
+        /// The broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT], or mqtts:// for TLS. MQTT_PASSWORD in the environment keeps a
+        /// password out of sight
         #[arg(long, value_name = "URL")]
         mqtt: String,
+        /// With mqtts://: certificates of who may have signed the broker's, in PEM. Without it: those whom the system trusts
+        #[arg(long, value_name = "FILE")]
+        mqtt_ca: Option<PathBuf>,
         /// What all topics begin with
         #[arg(long, default_value = "echonet")]
         topic: String,

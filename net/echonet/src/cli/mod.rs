@@ -70,8 +70,10 @@ fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
         Verb::Set { node, object, values } => set::run(&cli.network, printer, node, object, values),
         Verb::Watch { nodes, poll } => watch::run(&cli.network, printer, nodes, *poll),
         Verb::Simulate { file, spread } => simulate::run(&cli.network, printer, file, *spread),
-        Verb::Bridge { mqtt, topic, discovery, poll, search } => {
-            let settings = bridge::BridgeSettings { mqtt, topic, discovery, poll: *poll, search: *search };
+        Verb::Bridge { mqtt, mqtt_ca, topic, discovery, poll, search } => {
+            let authorities = mqtt_ca.as_deref();
+            let (poll, search) = (*poll, *search);
+            let settings = bridge::BridgeSettings { mqtt, authorities, topic, discovery, poll, search };
             bridge::run(&cli.network, printer, &settings)
         }
     }
