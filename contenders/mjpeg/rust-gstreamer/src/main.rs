@@ -1,5 +1,6 @@
 //! A sender as the published comparison has it: GStreamer captures and encodes in this process where the source is live, pictures
 //! go through a channel to the thread that sends them, one datagram a call. The clip is read instead where the source is that.
+//! The allocator is the C library's, or another one that is loaded before it.
 
 mod packets;
 
@@ -17,8 +18,7 @@ const CLOCK_HZ: u64 = 90_000;
 /// Of pictures that nothing paces.
 const FLAT_OUT_FPS: u32 = 30;
 
-/// Plays the role; `allocator` is for the report.
-pub fn run(allocator: &str) -> ! {
+fn main() {
     let role = mjpeg::connect();
     let Role::Sender(sender) = role else { role.lab().unsupported("rust-gstreamer sends only") };
     let job = &sender.job;
@@ -27,7 +27,7 @@ pub fn run(allocator: &str) -> ! {
     }
     let version = gstreamer::init().map(|()| gstreamer::version_string());
     let crate_version = lock_version(include_str!("../Cargo.lock"), "gstreamer");
-    job.lab.ready("rust-gstreamer", crate_version, &format!("{}, {allocator}", ok(job.lab, version)));
+    job.lab.ready("rust-gstreamer", crate_version, &format!("{}, {}", ok(job.lab, version), allocator()));
     let mut link = Link::open(sender);
     sender.connected();
     let mut walk = sender.walk();
@@ -43,6 +43,12 @@ pub fn run(allocator: &str) -> ! {
         sender.count(jpeg.len());
     }
     job.lab.failed("GStreamer has ended")
+}
+
+/// Where memory comes from, for Rust and for GStreamer.
+fn allocator() -> &'static str {
+    let mapped = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    ["jemalloc", "mimalloc"].into_iter().find(|name| mapped.contains(name)).unwrap_or("malloc")
 }
 
 struct Link {
