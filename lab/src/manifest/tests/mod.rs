@@ -373,7 +373,7 @@ fn the_gate_expects_counts_and_refuses_what_it_cannot_check() {
     assert_eq!(expected("4", "3", 1).unwrap().bytes, 48, "no header");
     let mut fixed = workload.gate.clone();
     (fixed.streams, fixed.messages, fixed.message_bytes) =
-        (Amount::Fixed(1), Amount::Fixed(1), Amount::Fixed(13));
+        (Amount::Fixed(1), Some(Amount::Fixed(1)), Some(Amount::Fixed(13)));
     let one = fixed.expected(&workload.resolve(None, &[]).unwrap(), 1).unwrap();
     assert_eq!((one.messages, one.bytes), (1, 13));
     assert!(expected("4", "16", 1 << 53).unwrap_err().to_string().contains("53 bits"));
