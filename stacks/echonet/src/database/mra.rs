@@ -108,10 +108,13 @@ impl Mra {
             Some(_) => Rule::Optional,
         };
         let kind = property.get("data").and_then(|data| self.kind(data, 0));
+        let name = english(property, "propertyName");
+        // What the consortium's Web API leaves out is called "del".
+        let short_name = text(property, "shortName").filter(|name| *name != "del").unwrap_or(&name);
         Definition {
             epc,
-            name: english(property, "propertyName"),
-            short_name: snake(text(property, "shortName").unwrap_or_default()),
+            short_name: snake(short_name),
+            name,
             get: rule("get"),
             set: rule("set"),
             announce: rule("inf"),
@@ -240,7 +243,10 @@ fn states(bytes: u8, data: &Json) -> Option<Kind> {
         };
         Some((code, name))
     };
-    let states = data.get("enum")?.as_array()?.iter().map(state).collect::<Option<_>>()?;
+    // Some name a range of codes by its ends: those stay codes.
+    let is_range = |state: &&Json| text(state, "edt").is_some_and(|codes| codes.contains("..."));
+    let states = data.get("enum")?.as_array()?.iter().filter(|state| !is_range(state));
+    let states = states.map(state).collect::<Option<_>>()?;
     (1..=4).contains(&bytes).then_some(Kind::State { bytes, states })
 }
 
