@@ -166,7 +166,11 @@ const CLASS: &str = r##"{
           "data": { "type": "state", "size": 2, "enum": [{ "edt": "0x0000", "name": "noFault" },
             { "edt": "0x000a...0x0013", "name": "safetyDevice" }, { "edt": "0x03FF", "name": "other" }] } },
         { "epc": "0xEA", "shortName": "del", "propertyName": { "en": "Left out" }, "accessRule": { "get": "optional" },
-          "data": { "type": "raw", "minSize": 1, "maxSize": 1 } }
+          "data": { "type": "raw", "minSize": 1, "maxSize": 1 } },
+        { "epc": "0xEB", "shortName": "mute", "propertyName": { "en": "Mute" }, "accessRule": { "get": "optional" },
+          "data": { "type": "state", "size": 1, "enum": [{ "edt": "0x30", "name": "true", "descriptions": { "en": "Mute ON" } },
+            { "edt": "0x31", "name": "false", "descriptions": { "en": "Mute OFF" } },
+            { "edt": "0x32", "name": "true", "descriptions": { "en": "Found" } }] } }
     ] }"##;
 
 #[test]
@@ -195,6 +199,8 @@ fn the_consortiums_files_are_read() {
         (0xE9, "fault", "03FF", "other"),
         (0xE9, "fault", "000B", "0x000B"),
         (0xEA, "left_out", "01", "0x01"),
+        (0xEB, "mute", "31", "off"),
+        (0xEB, "mute", "32", "true"),
     ];
     for (epc, name, bytes, text) in rows {
         let definition = class.property(Epc(epc)).unwrap();

@@ -239,7 +239,7 @@ fn states(bytes: u8, data: &Json) -> Option<Kind> {
         let code = u32::from_str_radix(text(state, "edt")?.strip_prefix("0x")?, 16).ok()?;
         let name = match state.get("numericValue") {
             Some(number) => number.to_string(),
-            None => snake(text(state, "name")?),
+            None => snake(on_or_off(state).or(text(state, "name"))?),
         };
         Some((code, name))
     };
@@ -248,6 +248,15 @@ fn states(bytes: u8, data: &Json) -> Option<Kind> {
     let states = data.get("enum")?.as_array()?.iter().filter(|state| !is_range(state));
     let states = states.map(state).collect::<Option<_>>()?;
     (1..=4).contains(&bytes).then_some(Kind::State { bytes, states })
+}
+
+/// Switches are named true and false, and described as ON and OFF, which people know.
+fn on_or_off(state: &Json) -> Option<&'static str> {
+    let described = text(state.get("descriptions")?, "en")?.rsplit(' ').next()?;
+    [("true", "on"), ("false", "off")]
+        .into_iter()
+        .find(|(name, word)| text(state, "name") == Some(name) && described.eq_ignore_ascii_case(word))
+        .map(|(_, word)| word)
 }
 
 fn bit_fields(data: &Json) -> Option<Vec<BitField>> {
