@@ -88,18 +88,10 @@ fn bridges_to_a_broker() {
             return skip("mosquitto (Debian: apt-get install mosquitto)");
         };
         let mut home = Running::home(&folder);
-        let bridge = [
-            "-i",
-            "lo",
-            "--address",
-            "127.0.0.1",
-            "--json",
-            "bridge",
-            "--mqtt",
-            "mqtt://127.0.0.1",
-            "--poll",
-            "1",
-        ];
+        let of_broker = ["bridge", "--mqtt", "mqtt://127.0.0.1", "--poll", "1"];
+        // Who is away is missed sooner so.
+        let bridge =
+            [&["-i", "lo", "--address", "127.0.0.1", "--timeout", "1", "--json"][..], &of_broker].concat();
         let mut bridge = Running::start(&bridge);
         assert_eq!(bridge.line()["event"], "connected");
 

@@ -71,6 +71,13 @@ fn what_goes_wrong_is_told_with_a_remedy() {
                 &["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"],
                 "did not answer in time",
             ),
+            (
+                &["--retries", "0", "--timeout", "0.05", "get", "127.0.0.98"],
+                "127.0.0.98: the node did not answer",
+            ),
+            (&["get", "::1"], "add --ip 6"),
+            (&["--ip", "6", "get", "127.1.0.1"], "leave --ip 6 out"),
+            (&["names", "0F01"], "by --mra"),
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),
@@ -88,5 +95,75 @@ fn what_goes_wrong_is_told_with_a_remedy() {
         let output = Command::new(TOOL).args(["-i", "lo", "scan", "--wait", "0.1"]).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains("another program here speaks ECHONET Lite"), "{told}");
+    });
+}
+
+#[test]
+fn names_are_listed_as_they_are_typed() {
+    let (code, out, _) = run(&["--json", "names", "home_air_conditioner"]);
+    assert_eq!(code, Some(0));
+    let all = json_lines(&out);
+    let of =
+        |name: &str| all.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("{name}: {out}"));
+    assert_eq!(
+        (&of("target_temperature")["epc"], &of("target_temperature")["values"]),
+        (&"B3".into(), &"0 to 50 °C".into())
+    );
+    // Of the super class.
+    assert_eq!(of("installation_location")["epc"], "81");
+    let (_, out, _) = run(&["names"]);
+    assert!(out.lines().any(|line| line.starts_with("0291   mono_functional_lighting")), "{out}");
+}
+
+/// An archive as the consortium lays it out, with its rules, which are files of another kind.
+fn archive(folder: &std::path::Path) {
+    let write = |path: &str, text: &str| {
+        let path = folder.join("mraData").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("metaData.json", r#"{ "metaData": { "release": "R" } }"#);
+    write(
+        "definitions/definitions.json",
+        r#"{ "definitions": { "raw_3": { "type": "raw", "minSize": 3, "maxSize": 3 } } }"#,
+    );
+    write("MCRules/0x0F01_mcrule.json", r#"{ "mcrules": [] }"#);
+    let class = r##"{ "eoj": "0x0F01", "shortName": "toaster", "className": { "en": "Toaster" }, "elProperties": [
+        { "epc": "0xE0", "shortName": "browning", "propertyName": { "en": "Browning" },
+          "accessRule": { "get": "required", "set": "required", "inf": "optional" },
+          "data": { "type": "number", "format": "uint8", "minimum": 1, "maximum": 6 } }] }"##;
+    write("devices/0x0F01.json", class);
+}
+
+#[test]
+fn the_consortiums_archive_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path());
+    let mra = ["--mra", folder.path().to_str().unwrap(), "--json"];
+    let (code, out, told) = run(&[&mra[..], &["names", "toaster"]].concat());
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(json_lines(&out)[0]["name"], "browning", "{out}");
+    let (_, out, _) = run(&[&mra[..], &["names"]].concat());
+    assert!(json_lines(&out).iter().any(|line| line["name"] == "home_air_conditioner"), "{out}");
+}
+
+#[test]
+fn ctrl_c_ends_what_waits() {
+    alone("ctrl_c_ends_what_waits", || {
+        let patient = ["-i", "lo", "--address", "127.0.0.1", "--timeout", "600"];
+        let waits: [&[&str]; 4] = [
+            &["get", "127.9.9.9"],
+            &["set", "127.9.9.9", "029101", "80=on"],
+            &["scan", "--wait", "600"],
+            // Nobody takes a farewell: none is waited for.
+            &["bridge", "--mqtt", "mqtt://127.0.0.1:1"],
+        ];
+        for (verb, ends) in waits.iter().zip([None, None, None, Some(0)]) {
+            let mut running = Running::start(&[&patient[..], verb].concat());
+            // It is past its start, and waits: the port is bound.
+            support::until("bound", || std::fs::read_to_string("/proc/net/udp").unwrap().contains(":0E1A"));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert_eq!(running.interrupt(), ends, "{verb:?}");
+        }
     });
 }

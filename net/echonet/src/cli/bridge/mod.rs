@@ -45,7 +45,7 @@ pub(crate) fn run(
             "--topic: it takes a topic without #, + and / at its end, such as echonet",
         ));
     }
-    let session = Session::open(&network.settings(), network.controller())?;
+    let session = Session::until_ended(&network.settings(), network.controller())?;
     let waker = session.controller.waker();
     let will = (&*bridge_topic(settings.topic), "offline");
     let broker = Broker::connect(&address, settings.authorities, will, waker)?;

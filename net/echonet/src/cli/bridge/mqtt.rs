@@ -87,6 +87,7 @@ impl Address {
 pub(super) struct Broker {
     client: Client,
     inbox: Receiver<FromBroker>,
+    is_connected: bool,
     thread: Option<JoinHandle<()>>,
     /// Messages that found no room.
     pub(super) dropped: u64,
@@ -119,12 +120,18 @@ impl Broker {
         let thread = std::thread::Builder::new()
             .name("mqtt".to_owned())
             .spawn(move || listen(connection, &tell, &waker))?;
-        Ok(Self { client, inbox, thread: Some(thread), dropped: 0 })
+        Ok(Self { client, inbox, is_connected: false, thread: Some(thread), dropped: 0 })
     }
 
     /// What it said, if anything.
-    pub(super) fn next(&self) -> Option<FromBroker> {
-        self.inbox.try_recv().ok()
+    pub(super) fn next(&mut self) -> Option<FromBroker> {
+        let message = self.inbox.try_recv().ok()?;
+        match message {
+            FromBroker::Connected => self.is_connected = true,
+            FromBroker::Away(_) => self.is_connected = false,
+            FromBroker::Message { .. } => {}
+        }
+        Some(message)
     }
 
     /// Publishes, retained, as soon as the broker takes it. Never waits.
@@ -140,12 +147,12 @@ impl Broker {
         }
     }
 
-    /// Sends what is left, and goes.
+    /// Sends what is left, where there is somebody who takes it, and goes.
     pub(super) fn close(mut self) {
         let _ = self.client.try_disconnect();
         let until = std::time::Instant::now() + FAREWELL;
         let Some(thread) = self.thread.take() else { return };
-        while !thread.is_finished() && std::time::Instant::now() < until {
+        while self.is_connected && !thread.is_finished() && std::time::Instant::now() < until {
             while self.next().is_some() {}
             std::thread::sleep(Duration::from_millis(5));
         }
