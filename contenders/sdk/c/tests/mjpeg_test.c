@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static json_t *vector;
@@ -24,12 +25,12 @@ static const char *hex_of(const uint8_t *bytes, size_t length) {
 }
 
 static const char *open_bytes(struct nd_clip *clip, const uint8_t *bytes, size_t length) {
-    char path[] = "/tmp/netdyno-sdk-XXXXXX";
-    const int fd = mkstemp(path);
-    CHECK(fd >= 0 && write(fd, bytes, length) == (ssize_t)length, "%s", path);
-    close(fd);
+    char path[64];
+    const int fd = memfd_create("clip", 0);
+    CHECK(fd >= 0 && write(fd, bytes, length) == (ssize_t)length, "memfd_create");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const char *why = nd_clip_open(clip, path);
-    unlink(path);
+    close(fd);
     return why;
 }
 
