@@ -2,16 +2,15 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | read picture by picture, by one system call each as a rule, into the caller's buffer | hold files in memory, or map them: that would count as the process' |
+//! | read as pictures are asked for, 256 KiB at a time | hold files in memory, or map them: that would count as the process' |
 //! | begin again at the end, if that is wanted | follow a file that grows, or see files that come into a folder later |
 //! | take what is in a folder by its name: `.jpg`, `.jpeg`, `.mjpg`, `.mjpeg` | go into folders within it |
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{ErrorKind, Seek};
 use std::path::{Path, PathBuf};
 
-use super::split::{Front, Walk};
+use super::pictures::Pictures;
 use super::{Next, Source, SourceError, Timing};
 use crate::limits::MAX_FILES;
 
@@ -19,28 +18,21 @@ use crate::limits::MAX_FILES;
 #[derive(Debug)]
 pub struct Files {
     files: Vec<PathBuf>,
-    /// Which file comes next, and the one that is being read.
+    /// Which file comes next, behind the one that is being read.
     next: usize,
     open: Option<Open>,
+    pictures: Pictures,
     repeat: bool,
-    /// Pictures since the first file was begun with: to begin again with none would have no end.
-    since_begin: u64,
-    /// How much to read at once: a little more than a picture had so far.
-    read_bytes: usize,
+    /// Whether there was a picture since the first file was begun with: to begin again without one would have no end.
+    had_picture: bool,
 }
 
 #[derive(Debug)]
 struct Open {
     file: File,
-    /// Where the next picture begins.
-    at: u64,
+    name: String,
+    had_picture: bool,
 }
-
-/// What is read at once before it is known how long pictures are.
-const FIRST_READ_BYTES: usize = 64 << 10;
-/// What is read at once at the most, and beyond the length of the longest picture so far.
-const MOST_READ_BYTES: usize = 4 << 20;
-const READ_BEYOND_BYTES: usize = 4 << 10;
 
 impl Files {
     /// Files and folders of them, in this order. `repeat`: the first comes again after the last.
@@ -62,108 +54,73 @@ impl Files {
                 return Err(SourceError::unusable(path.display(), reason));
             }
         }
-        Ok(Self { files, next: 0, open: None, repeat, since_begin: 0, read_bytes: FIRST_READ_BYTES })
+        Ok(Self { files, next: 0, open: None, pictures: Pictures::new(), repeat, had_picture: false })
     }
 
-    /// The file being read, or the next one; none after the last.
-    fn current(&mut self) -> Result<Option<&mut Open>, SourceError> {
+    /// Opens the next file, unless one is being read. False after the last.
+    fn begin(&mut self) -> Result<bool, SourceError> {
         if self.open.is_none() {
-            if self.next == self.files.len() {
-                if !self.repeat || self.since_begin == 0 {
-                    return Ok(None);
-                }
-                (self.next, self.since_begin) = (0, 0);
+            if self.next == self.files.len() && self.repeat && self.had_picture {
+                (self.next, self.had_picture) = (0, false);
             }
-            let Some(path) = self.files.get(self.next) else { return Ok(None) };
+            let Some(path) = self.files.get(self.next) else { return Ok(false) };
             // One that cannot be opened is passed over when the source is asked again.
             self.next += 1;
-            let file = File::open(path).map_err(|error| SourceError::io(path.display(), error))?;
-            self.open = Some(Open { file, at: 0 });
+            let name = path.display().to_string();
+            let file = File::open(path).map_err(|error| SourceError::io(&name, error))?;
+            self.open = Some(Open { file, name, had_picture: false });
         }
-        Ok(self.open.as_mut())
+        Ok(true)
     }
 
     /// The file at its end is closed, but the only one of a loop, which is read again.
-    fn end_of_file(&mut self) {
-        match &mut self.open {
-            Some(open) if self.files.len() == 1 && self.repeat && self.since_begin > 0 => {
-                (open.at, self.since_begin) = (0, 0);
-            }
-            open => *open = None,
+    fn end_of_file(&mut self) -> Result<(), SourceError> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        if !open.had_picture {
+            let reason = "no JPEG picture is in it: leave it out";
+            return Err(SourceError::unusable(open.name, reason.to_owned()));
         }
-    }
-
-    fn named(&self, error: io::Error) -> SourceError {
-        SourceError::io(self.files[self.next - 1].display(), error)
+        if self.files.len() == 1 && self.repeat {
+            open.had_picture = false;
+            open.file.rewind().map_err(|error| SourceError::io(&open.name, error))?;
+            self.open = Some(open);
+        }
+        Ok(())
     }
 }
 
 impl Source for Files {
     fn next(&mut self, into: &mut Vec<u8>) -> Result<Next, SourceError> {
         into.clear();
-        let (mut walk, mut want) = (Walk::default(), self.read_bytes);
-        loop {
-            let Some(open) = self.current()? else { return Ok(Next::End) };
-            let end = match read_at(&open.file, into, open.at + into.len() as u64, want) {
-                Ok(0) => true,
-                Ok(_) => false,
-                Err(error) => {
-                    let error = self.named(error);
-                    self.open = None;
-                    return Err(error);
-                }
-            };
-            let length = match walk.look(into) {
-                Front::Picture(length) => length,
-                // The end of the last picture may be missing.
-                Front::Part if end && into.len() > 2 => into.len(),
-                Front::Other(0) | Front::Part if end => {
-                    into.clear();
-                    walk = Walk::default();
-                    self.end_of_file();
-                    continue;
-                }
-                Front::Other(length) => {
-                    open.at += length as u64;
-                    into.clear();
-                    continue;
-                }
-                Front::Part => {
-                    want = into.len().clamp(FIRST_READ_BYTES, MOST_READ_BYTES);
-                    continue;
-                }
-                Front::TooLong => {
-                    self.open = None;
-                    let path = self.files[self.next - 1].display();
-                    let rule = "a picture of more than 32 MiB: leave the file out";
-                    return Err(SourceError::unusable(path, rule.to_owned()));
-                }
-            };
-            open.at += length as u64;
-            into.truncate(length);
-            self.since_begin += 1;
-            self.read_bytes = self.read_bytes.max(length + READ_BEYOND_BYTES).min(MOST_READ_BYTES);
-            return Ok(Next::Picture);
+        while self.begin()? {
+            let Self { open: Some(open), pictures, .. } = self else { break };
+            let is_picture = pictures.next(&open.name, into)?
+                || match pictures.read(&mut open.file) {
+                    Ok(0) if pictures.finish(into) => true,
+                    Ok(0) => {
+                        self.end_of_file()?;
+                        continue;
+                    }
+                    Err(error) if error.kind() != ErrorKind::Interrupted => {
+                        let error = SourceError::io(&open.name, error);
+                        pictures.finish(into);
+                        self.open = None;
+                        return Err(error);
+                    }
+                    _ => false,
+                };
+            if is_picture {
+                open.had_picture = true;
+                self.had_picture = true;
+                return Ok(Next::Picture);
+            }
         }
+        Ok(Next::End)
     }
 
     fn timing(&self) -> Timing {
         Timing::OnDemand
     }
-}
-
-/// Reads up to `want` bytes that lie at `offset` to the end of `into`, and gives how many there were.
-fn read_at(file: &File, into: &mut Vec<u8>, offset: u64, want: usize) -> io::Result<usize> {
-    let before = into.len();
-    into.resize(before + want, 0);
-    let read = loop {
-        match file.read_at(&mut into[before..], offset) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => break other,
-        }
-    };
-    into.truncate(before + *read.as_ref().unwrap_or(&0));
-    read
 }
 
 /// The JPEG files of a folder, by name.

@@ -7,21 +7,19 @@
 //! | run a command, end it with itself, and tell what it said when it failed | link GStreamer: see [`StreamSource::gstreamer`] |
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Read};
-use std::ops::Range;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use netdyno_mjpeg_core::{Split, Splitter};
 use rustix::fs::OFlags;
 
 use super::child::{Child, poll};
-use super::{MAX_PICTURE_BYTES, Next, SOURCE_WAIT, Source, SourceError, Timing};
+use super::pictures::Pictures;
+use super::{Next, SOURCE_WAIT, Source, SourceError, Timing};
+use crate::limits::MAX_PICTURE_BYTES;
 
-/// What one read takes at the most, bytes: all that a pipe holds unless it was told otherwise.
-const READ_BYTES: usize = 64 << 10;
 /// So many bytes without a picture are told.
 const MAX_LEFT_OUT_BYTES: u64 = 2 * MAX_PICTURE_BYTES as u64;
 
@@ -31,13 +29,10 @@ pub struct StreamSource {
     name: String,
     stream: File,
     timing: Timing,
-    splitter: Splitter,
-    buffer: Box<[u8]>,
-    /// What of the buffer is not yet looked at.
-    filled: Range<usize>,
+    pictures: Pictures,
     has_ended: bool,
-    pictures: u64,
-    /// Bytes left out when the last picture was found, or their number last told.
+    had_picture: bool,
+    /// Bytes left out when that they are so many was last told, or the last picture found.
     left_out_bytes: u64,
     child: Option<Child>,
 }
@@ -51,11 +46,9 @@ impl StreamSource {
             name: name.into(),
             stream,
             timing: if is_file { Timing::OnDemand } else { Timing::Live },
-            splitter: Splitter::new(MAX_PICTURE_BYTES),
-            buffer: vec![0; READ_BYTES].into(),
-            filled: 0..0,
+            pictures: Pictures::new(),
             has_ended: false,
-            pictures: 0,
+            had_picture: false,
             left_out_bytes: 0,
             child: None,
         }
@@ -69,9 +62,10 @@ impl StreamSource {
         let name = "stdin";
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            return Err(unusable(name, "a terminal gives no pictures: send JPEG files into it by a pipe"));
+            let reason = "a terminal gives no pictures: send JPEG files into it by a pipe";
+            return Err(SourceError::unusable(name, reason.to_owned()));
         }
-        let stream = stdin.as_fd().try_clone_to_owned().map_err(|error| failed(name, error))?;
+        let stream = stdin.as_fd().try_clone_to_owned().map_err(|error| SourceError::io(name, error))?;
         Ok(Self::new(name, stream))
     }
 
@@ -84,7 +78,7 @@ impl StreamSource {
         // Else opening a pipe would wait for its writer, and Ctrl-C not be heard.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        Ok(Self::new(&name, opened.map_err(|error| failed(&name, error))?))
+        Ok(Self::new(&name, opened.map_err(|error| SourceError::io(&name, error))?))
     }
 
     /// Reads what a command writes to its stdout; `sh` runs it. It is ended with this source, with all that it has started and
@@ -94,14 +88,14 @@ impl StreamSource {
     /// It cannot be started. That it failed is told by [`next`](Source::next), with the end of what it wrote to stderr.
     pub fn command(command: &str) -> Result<Self, SourceError> {
         let name = format!("exec:{command}");
-        let (child, stdout) = Child::start(command).map_err(|error| failed(&name, error))?;
+        let (child, stdout) = Child::start(command).map_err(|error| SourceError::io(&name, error))?;
         let mut source = Self::new(name, stdout);
         source.child = Some(child);
         Ok(source)
     }
 
     /// Reads what a GStreamer pipeline gives, such as `v4l2src ! image/jpeg,width=1280,height=720` or
-    /// `videotestsrc is-live=true ! jpegenc`, as typed to a shell. It is run by `gst-launch-1.0`, which has to be installed.
+    /// `videotestsrc is-live=true ! video/x-raw,format=I420 ! jpegenc`, as typed to a shell. It is run by `gst-launch-1.0`, which has to be installed.
     ///
     /// Why as a child process and not by its libraries: nothing is linked and nothing needs headers to be built, its memory
     /// is its own, and a plugin that crashes takes nobody with it. What it costs is one copy of each JPEG file through a pipe.
@@ -136,14 +130,13 @@ impl StreamSource {
         }
     }
 
-    /// Fills the buffer, which is empty. False: nothing came. At the end it is empty, too, and that is noted.
-    fn fill(&mut self, until: Instant) -> io::Result<bool> {
+    /// Reads. False: nothing came.
+    fn read(&mut self, until: Instant) -> io::Result<bool> {
         if !self.wait(until)? {
             return Ok(false);
         }
-        match self.stream.read(&mut self.buffer) {
+        match self.pictures.read(&mut self.stream) {
             Ok(count) => {
-                self.filled = 0..count;
                 self.has_ended = count == 0;
                 Ok(true)
             }
@@ -157,35 +150,24 @@ impl StreamSource {
         let (failure, said) = self.child.take().map_or((None, String::new()), Child::end);
         let reason = match failure {
             Some(failure) => failure,
-            None if self.pictures == 0 => "it ended without a JPEG picture".to_owned(),
+            None if !self.had_picture => "it ended without a JPEG picture".to_owned(),
             None => return Ok(Next::End),
         };
         let said = if said.is_empty() { said } else { format!("; it said:\n{said}") };
         // It has been told, and is the end from now on.
-        self.pictures = 1;
-        Err(unusable(&self.name, &format!("{reason}{said}")))
+        self.had_picture = true;
+        Err(SourceError::unusable(&self.name, format!("{reason}{said}")))
     }
 
-    /// Takes note of a picture, or of what is none.
-    fn found(&mut self, split: Split) -> Option<Result<Next, SourceError>> {
-        let left_out = self.splitter.left_out_bytes();
-        let result = match split {
-            Split::Picture => {
-                self.pictures += 1;
-                Ok(Next::Picture)
-            }
-            Split::TooLong => {
-                let rule = format!("a picture of more than {MAX_PICTURE_BYTES} bytes; it is left out");
-                Err(unusable(&self.name, &rule))
-            }
-            Split::More if left_out - self.left_out_bytes > MAX_LEFT_OUT_BYTES => {
-                let rule = format!("{MAX_LEFT_OUT_BYTES} bytes without a JPEG picture: is it motion JPEG?");
-                Err(unusable(&self.name, &rule))
-            }
-            Split::More => return None,
-        };
-        self.left_out_bytes = left_out;
-        Some(result)
+    /// What is read endlessly and has no picture is told, once in so many bytes.
+    fn check_left_out(&mut self) -> Result<(), SourceError> {
+        let bytes = self.pictures.left_out_bytes();
+        if bytes - self.left_out_bytes <= MAX_LEFT_OUT_BYTES {
+            return Ok(());
+        }
+        self.left_out_bytes = bytes;
+        let reason = format!("{} MiB without a JPEG picture: is it motion JPEG?", MAX_LEFT_OUT_BYTES >> 20);
+        Err(SourceError::unusable(&self.name, reason))
     }
 }
 
@@ -194,21 +176,18 @@ impl Source for StreamSource {
         into.clear();
         let until = Instant::now() + SOURCE_WAIT;
         loop {
-            let mut rest = &self.buffer[self.filled.clone()];
-            let split = self.splitter.split(&mut rest, into);
-            self.filled.start = self.filled.end - rest.len();
-            if let Some(result) = self.found(split) {
-                return result;
+            if self.pictures.next(&self.name, into)? || self.has_ended && self.pictures.finish(into) {
+                self.left_out_bytes = self.pictures.left_out_bytes();
+                self.had_picture = true;
+                return Ok(Next::Picture);
             }
+            self.check_left_out()?;
             if self.has_ended {
                 return self.end();
             }
-            if !self.fill(until).map_err(|error| failed(&self.name, error))? || Instant::now() >= until {
+            let is_more = self.read(until).map_err(|error| SourceError::io(&self.name, error))?;
+            if !is_more || Instant::now() >= until {
                 return Ok(Next::Nothing);
-            }
-            if self.has_ended && self.splitter.finish(into) {
-                self.pictures += 1;
-                return Ok(Next::Picture);
             }
         }
     }
@@ -216,12 +195,4 @@ impl Source for StreamSource {
     fn timing(&self) -> Timing {
         self.timing
     }
-}
-
-fn failed(name: &str, error: io::Error) -> SourceError {
-    SourceError::Io { name: name.to_owned(), error }
-}
-
-fn unusable(name: &str, reason: &str) -> SourceError {
-    SourceError::Unusable { name: name.to_owned(), reason: reason.to_owned() }
 }
