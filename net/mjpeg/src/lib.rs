@@ -3,6 +3,8 @@
 
 pub mod limits;
 pub mod source;
+#[cfg(all(feature = "web", target_os = "linux"))]
+pub mod web;
 
 pub use netdyno_mjpeg_core as core;
 pub use netdyno_rtp as rtp;
