@@ -63,7 +63,7 @@ pub(crate) fn join(
     rtp.join(group.ip(), Some(&interface)).map_err(failed)?;
     let mut options = control_options();
     options.reuse_address = true;
-    let rtcp = DatagramSocket::join(after(group), &interface, &options).map_err(failed)?;
+    let rtcp = DatagramSocket::join(after(rtp.local_address()), &interface, &options).map_err(failed)?;
     Ok((rtp, rtcp))
 }
 
