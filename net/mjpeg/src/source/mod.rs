@@ -9,7 +9,6 @@ mod child;
 mod files;
 #[cfg(feature = "pattern")]
 mod pattern;
-mod pictures;
 mod stream;
 
 use std::time::Duration;

@@ -15,7 +15,9 @@
 //! println!("see http://{}/", web.address());
 //! // For each picture, and now and then:
 //! web.show(jpeg);
-//! web.tell(&Statistics { frames: 1, ..Statistics::default() });
+//! let mut statistics = Statistics::default();
+//! statistics.frames = 1;
+//! web.tell(&statistics);
 //! # Ok(())
 //! # }
 //! ```
