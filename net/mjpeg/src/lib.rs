@@ -44,6 +44,8 @@ mod sdp;
 mod sender;
 pub mod source;
 mod stream;
+#[cfg(all(feature = "web", target_os = "linux"))]
+pub mod web;
 
 pub use error::{OpenError, PictureError, SdpError};
 pub use netdyno_io::Interface;
