@@ -9,6 +9,7 @@ mod child;
 mod files;
 #[cfg(feature = "pattern")]
 mod pattern;
+mod pictures;
 mod stream;
 
 use std::time::Duration;

@@ -7,22 +7,19 @@
 //! | run a command, end it with itself, and tell what it said when it failed | link GStreamer: see [`StreamSource::gstreamer`] |
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Read};
-use std::ops::Range;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use netdyno_mjpeg_core::{Split, Splitter};
 use rustix::fs::OFlags;
 
 use super::child::{Child, poll};
+use super::pictures::Pictures;
 use super::{Next, SOURCE_WAIT, Source, SourceError, Timing};
 use crate::limits::MAX_PICTURE_BYTES;
 
-/// What one read takes at the most, bytes: all that a pipe holds unless it was told otherwise.
-const READ_BYTES: usize = 64 << 10;
 /// So many bytes without a picture are told.
 const MAX_LEFT_OUT_BYTES: u64 = 2 * MAX_PICTURE_BYTES as u64;
 
@@ -32,10 +29,7 @@ pub struct StreamSource {
     name: String,
     stream: File,
     timing: Timing,
-    splitter: Splitter,
-    buffer: Box<[u8]>,
-    /// What of the buffer is not yet looked at.
-    unseen: Range<usize>,
+    pictures: Pictures,
     has_ended: bool,
     had_picture: bool,
     /// Bytes left out when that they are so many was last told, or the last picture found.
@@ -52,9 +46,7 @@ impl StreamSource {
             name: name.into(),
             stream,
             timing: if is_file { Timing::OnDemand } else { Timing::Live },
-            splitter: Splitter::new(MAX_PICTURE_BYTES),
-            buffer: vec![0; READ_BYTES].into(),
-            unseen: 0..0,
+            pictures: Pictures::new(),
             has_ended: false,
             had_picture: false,
             left_out_bytes: 0,
@@ -138,26 +130,13 @@ impl StreamSource {
         }
     }
 
-    /// Whether there is a picture in what was read.
-    fn split(&mut self, into: &mut Vec<u8>) -> Result<bool, SourceError> {
-        let mut unseen = &self.buffer[self.unseen.clone()];
-        let split = self.splitter.split(&mut unseen, into);
-        self.unseen.start = self.unseen.end - unseen.len();
-        if split == Split::TooLong {
-            let reason = format!("a picture of more than {MAX_PICTURE_BYTES} bytes; it is left out");
-            return Err(SourceError::unusable(&self.name, reason));
-        }
-        Ok(split == Split::Picture)
-    }
-
-    /// Reads, when all is looked at. False: nothing came.
+    /// Reads. False: nothing came.
     fn read(&mut self, until: Instant) -> io::Result<bool> {
         if !self.wait(until)? {
             return Ok(false);
         }
-        match self.stream.read(&mut self.buffer) {
+        match self.pictures.read(&mut self.stream) {
             Ok(count) => {
-                self.unseen = 0..count;
                 self.has_ended = count == 0;
                 Ok(true)
             }
@@ -182,7 +161,7 @@ impl StreamSource {
 
     /// What is read endlessly and has no picture is told, once in so many bytes.
     fn check_left_out(&mut self) -> Result<(), SourceError> {
-        let bytes = self.splitter.left_out_bytes();
+        let bytes = self.pictures.left_out_bytes();
         if bytes - self.left_out_bytes <= MAX_LEFT_OUT_BYTES {
             return Ok(());
         }
@@ -197,8 +176,8 @@ impl Source for StreamSource {
         into.clear();
         let until = Instant::now() + SOURCE_WAIT;
         loop {
-            if self.split(into)? || self.has_ended && self.splitter.finish(into) {
-                self.left_out_bytes = self.splitter.left_out_bytes();
+            if self.pictures.next(&self.name, into)? || self.has_ended && self.pictures.finish(into) {
+                self.left_out_bytes = self.pictures.left_out_bytes();
                 self.had_picture = true;
                 return Ok(Next::Picture);
             }
