@@ -112,14 +112,16 @@ fn rooms(browser: &mut Browser, show: &mut Show) {
         (1920, 1080, "dark"),
     ] {
         // Longer than most, so that there is room for the others.
-        show.statistics.size = (65_535, 65_535);
+        show.statistics.size = (7680, 4320);
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         browser.call("Emulation.setDeviceMetricsOverride", size);
         let scheme_is = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         browser.call("Emulation.setEmulatedMedia", scheme_is);
-        browser.wait_until(&format!("{dark} === {} && innerWidth === {width}", scheme == "dark"), || {
-            show.next()
-        });
+        let is_there = format!(
+            "{dark} === {} && innerWidth === {width} && document.getElementById('size').textContent === '7680 × 4320'",
+            scheme == "dark"
+        );
+        browser.wait_until(&is_there, || show.next());
         if let Some(folder) = std::env::var_os("NETDYNO_SCREENSHOTS") {
             let shot = browser.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
             let name = format!("{width}-{scheme}.png.base64");
