@@ -191,7 +191,7 @@ impl Receiver {
         let (rtp, rtcp) = (is_ready(RTP), is_ready(RTCP));
         self.turns = self.turns.wrapping_add(1);
         self.arrived = Instant::now();
-        if rtcp && (!rtp || self.turns % RTP_TURNS == 0) {
+        if rtcp && (!rtp || self.turns.is_multiple_of(RTP_TURNS)) {
             let mut heard = Heard::of(self.source);
             self.control.receive(self.arrived, |packet, from| heard.take(packet, from))?;
             self.handle_heard(heard);

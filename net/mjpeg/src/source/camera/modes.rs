@@ -33,7 +33,7 @@ impl Size {
 
     fn has(&self, (width, height): (u32, u32)) -> bool {
         let is_within = |pixels: u32, least: u32, most: u32, step: u32| {
-            (least..=most).contains(&pixels) && (pixels - least) % step.max(1) == 0
+            (least..=most).contains(&pixels) && (pixels - least).is_multiple_of(step.max(1))
         };
         is_within(width, self.least.0, self.most.0, self.step.0)
             && is_within(height, self.least.1, self.most.1, self.step.1)
