@@ -90,7 +90,9 @@ impl Description {
             let mut parts = connection.connection_address.split('/');
             let wrong = || SdpError::new("c= must have an IP address: put in the one that is sent to");
             address = parts.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
-            hops = parts.next().and_then(|text| text.parse().ok());
+            // IPv6 has none there, but the number of addresses.
+            let has_hops = address.is_multicast() && address.is_ipv4();
+            hops = parts.next().filter(|_| has_hops).and_then(|text| text.parse().ok());
         }
         let value = |name: &'static str| media.get_first_attribute_value(name).flatten();
         Ok(Self {
@@ -99,7 +101,9 @@ impl Description {
             rtcp_port: value("rtcp").and_then(|text| text.split(' ').next()?.parse().ok()),
             payload_type,
             dimensions: value("x-dimensions").map(dimensions).transpose()?,
-            framerate: value("framerate").and_then(|text| text.parse().ok()).filter(|fps| *fps > 0.0),
+            framerate: value("framerate")
+                .and_then(|text| text.parse().ok())
+                .filter(|fps: &f64| fps.is_finite() && *fps > 0.0),
             hops,
         })
     }
@@ -178,5 +182,28 @@ mod tests {
         }
         assert!(Description::parse(&vec![b'v'; MAX_SDP_BYTES + 1]).is_err());
         assert!(Description::parse(b"hello").is_err());
+    }
+    /// As the fuzz target does, a little of it each time.
+    #[test]
+    fn whatever_is_understood_is_written_and_read_alike() {
+        let mut description = Description::new("239.1.2.3:6000".parse().unwrap());
+        (description.dimensions, description.framerate) = (Some((3840, 2160)), Some(29.97));
+        (description.hops, description.rtcp_port) = (Some(5), Some(7001));
+        let text = description.write(7).into_bytes();
+        let (mut state, mut understood) = (1u32, 0);
+        for _ in 0..20_000 {
+            let mut changed = text.clone();
+            for _ in 0..1 + state % 3 {
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                let at = state as usize % changed.len();
+                changed[at] = b"0123456789 /:.,=acmx\r\n\xff"[(state >> 16) as usize % 23];
+            }
+            let Ok(read) = Description::parse(&changed) else { continue };
+            understood += 1;
+            assert_eq!(Description::parse(read.write(1).as_bytes()).as_ref(), Ok(&read));
+        }
+        assert!(understood > 1_000, "{understood}");
     }
 }
