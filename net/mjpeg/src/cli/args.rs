@@ -14,5 +14,5 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Send pictures to one address by RTP over UDP.
-    Send,
+    Send(super::source::SourceArgs),
 }

@@ -5,7 +5,12 @@
 //! | give JPEG files one after the other, as they are | look into them: whoever sends them does |
 //! | say whether they come at a time of their own | pace: that is the sender's part |
 
+mod files;
+mod split;
+
 use std::time::Duration;
+
+pub use files::Files;
 
 /// For how long a source waits for the world before it says [`Next::Nothing`], so that whoever asks can do something else, or stop.
 pub const SOURCE_WAIT: Duration = Duration::from_millis(200);
@@ -63,4 +68,14 @@ pub enum SourceError {
         /// The cause, and what helps.
         reason: String,
     },
+}
+
+impl SourceError {
+    pub(crate) fn io(name: impl ToString, error: std::io::Error) -> Self {
+        Self::Io { name: name.to_string(), error }
+    }
+
+    pub(crate) fn unusable(name: impl ToString, reason: String) -> Self {
+        Self::Unusable { name: name.to_string(), reason }
+    }
 }
