@@ -245,7 +245,7 @@ impl Sessions {
         let target = self.target(request)?;
         let session = self.session(now, peer, request)?;
         match request.method {
-            Method::Describe => self.describe(peer, stream, request, &target),
+            Method::Describe => self.describe(stream, request, &target),
             Method::Setup => self.setup(now, peer, stream, request, &target, session),
             Method::Play => self.play(session, stream, &target),
             Method::Pause => self.pause(session),
@@ -305,13 +305,7 @@ impl Sessions {
         Ok(Some(id))
     }
 
-    fn describe(
-        &self,
-        peer: &Peer,
-        stream: &Stream,
-        request: &Request<'_>,
-        target: &Target,
-    ) -> Result<Answer, Answer> {
+    fn describe(&self, stream: &Stream, request: &Request<'_>, target: &Target) -> Result<Answer, Answer> {
         const TYPE: &str = "application/sdp";
         let takes = |accept: &str| {
             accept.split([',', ';']).any(|kind| matches!(kind.trim(), TYPE | "application/*" | "*/*"))
@@ -319,7 +313,7 @@ impl Sessions {
         if request.header("Accept").is_some_and(|accept| !takes(accept)) {
             return Err(Status::NotAcceptable.into());
         }
-        let Some(body) = sdp::describe(stream, peer.local.ip()) else {
+        let Some(body) = sdp::describe(stream) else {
             return Err(Answer::from(Status::Unavailable).with("Retry-After", 1));
         };
         let mut answer =

@@ -2,45 +2,56 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | read picture by picture, by one system call each as a rule, into the caller's buffer | hold files in memory, or map them: that would count as the process' |
-//! | begin again at the end, if that is wanted | follow a file that grows, or see files that come into a folder later |
-//! | take what is in a folder by its name: `.jpg`, `.jpeg`, `.mjpg`, `.mjpeg` | go into folders within it |
+//! | read picture by picture into the caller's buffer | hold files in memory, or map them: that would count as the process' |
+//! | begin again at the end, if that is wanted; of one file then remember where its pictures are | follow a file that grows, or see files that come into a folder later |
+//! | take what is in a folder, by name: `.jpg`, `.jpeg`, `.mjpg`, `.mjpeg` | go into folders within it |
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::split::{Front, Walk};
+use netdyno_mjpeg_core::{Split, Splitter};
+
 use super::{Next, Source, SourceError, Timing};
-use crate::limits::MAX_FILES;
+use crate::limits::{MAX_FILES, MAX_PICTURE_BYTES, MAX_PLACES};
 
 /// Pictures of files, in the order of the files.
 #[derive(Debug)]
 pub struct Files {
     files: Vec<PathBuf>,
-    /// Which file comes next, and the one that is being read.
+    /// Which file comes next.
     next: usize,
     open: Option<Open>,
     repeat: bool,
     /// Pictures since the first file was begun with: to begin again with none would have no end.
     since_begin: u64,
-    /// How much to read at once: a little more than a picture had so far.
-    read_bytes: usize,
+    chunk: Box<[u8]>,
 }
 
+/// A file that is being read.
 #[derive(Debug)]
 struct Open {
     file: File,
-    /// Where the next picture begins.
+    /// How far it was read.
     at: u64,
+    splitter: Splitter,
+    /// What was read, but not looked at: a part of the chunk.
+    unseen: std::ops::Range<usize>,
+    /// Where its pictures are, if they lie in it as they are given out.
+    places: Option<Vec<Place>>,
+    /// The place that comes next, once all are known.
+    replay: Option<usize>,
 }
 
-/// What is read at once before it is known how long pictures are.
-const FIRST_READ_BYTES: usize = 64 << 10;
-/// What is read at once at the most, and beyond the length of the longest picture so far.
-const MOST_READ_BYTES: usize = 4 << 20;
-const READ_BEYOND_BYTES: usize = 4 << 10;
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: u64,
+    bytes: usize,
+}
+
+/// What is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
 
 impl Files {
     /// Files and folders of them, in this order. `repeat`: the first comes again after the last.
@@ -62,88 +73,52 @@ impl Files {
                 return Err(SourceError::unusable(path.display(), reason));
             }
         }
-        Ok(Self { files, next: 0, open: None, repeat, since_begin: 0, read_bytes: FIRST_READ_BYTES })
+        Ok(Self { files, next: 0, open: None, repeat, since_begin: 0, chunk: vec![0; CHUNK_BYTES].into() })
     }
 
-    /// The file being read, or the next one; none after the last.
-    fn current(&mut self) -> Result<Option<&mut Open>, SourceError> {
-        if self.open.is_none() {
-            if self.next == self.files.len() {
-                if !self.repeat || self.since_begin == 0 {
-                    return Ok(None);
-                }
-                (self.next, self.since_begin) = (0, 0);
-            }
-            let Some(path) = self.files.get(self.next) else { return Ok(None) };
-            // One that cannot be opened is passed over when the source is asked again.
-            self.next += 1;
-            let file = File::open(path).map_err(|error| SourceError::io(path.display(), error))?;
-            self.open = Some(Open { file, at: 0 });
+    /// Sees that a file is open; false after the last.
+    fn advance(&mut self) -> Result<bool, SourceError> {
+        if self.open.is_some() {
+            return Ok(true);
         }
-        Ok(self.open.as_mut())
-    }
-
-    /// The file at its end is closed, but the only one of a loop, which is read again.
-    fn end_of_file(&mut self) {
-        match &mut self.open {
-            Some(open) if self.files.len() == 1 && self.repeat && self.since_begin > 0 => {
-                (open.at, self.since_begin) = (0, 0);
-            }
-            open => *open = None,
+        if self.next == self.files.len() && self.repeat && self.since_begin > 0 {
+            (self.next, self.since_begin) = (0, 0);
         }
-    }
-
-    fn named(&self, error: io::Error) -> SourceError {
-        SourceError::io(self.files[self.next - 1].display(), error)
+        let Some(path) = self.files.get(self.next) else { return Ok(false) };
+        // One that cannot be opened is passed over when the source is asked again.
+        self.next += 1;
+        let file = File::open(path).map_err(|error| SourceError::io(path.display(), error))?;
+        let places = (self.repeat && self.files.len() == 1).then(Vec::new);
+        let splitter = Splitter::new(MAX_PICTURE_BYTES);
+        self.open = Some(Open { file, at: 0, splitter, unseen: 0..0, places, replay: None });
+        Ok(true)
     }
 }
 
 impl Source for Files {
     fn next(&mut self, into: &mut Vec<u8>) -> Result<Next, SourceError> {
         into.clear();
-        let (mut walk, mut want) = (Walk::default(), self.read_bytes);
         loop {
-            let Some(open) = self.current()? else { return Ok(Next::End) };
-            let end = match read_at(&open.file, into, open.at + into.len() as u64, want) {
-                Ok(0) => true,
-                Ok(_) => false,
+            if !self.advance()? {
+                return Ok(Next::End);
+            }
+            let Some(open) = &mut self.open else { return Ok(Next::End) };
+            match open.next(&mut self.chunk, into) {
+                Ok(Split::Picture) => {
+                    self.since_begin += 1;
+                    return Ok(Next::Picture);
+                }
+                Ok(Split::More) if open.begin_again() => {}
+                Ok(Split::More) => self.open = None,
+                Ok(Split::TooLong) => {
+                    let rule = format!("a picture of more than {MAX_PICTURE_BYTES} bytes: leave it out");
+                    return Err(SourceError::unusable(self.files[self.next - 1].display(), rule));
+                }
                 Err(error) => {
-                    let error = self.named(error);
                     self.open = None;
-                    return Err(error);
+                    return Err(SourceError::io(self.files[self.next - 1].display(), error));
                 }
-            };
-            let length = match walk.look(into) {
-                Front::Picture(length) => length,
-                // The end of the last picture may be missing.
-                Front::Part if end && into.len() > 2 => into.len(),
-                Front::Other(0) | Front::Part if end => {
-                    into.clear();
-                    walk = Walk::default();
-                    self.end_of_file();
-                    continue;
-                }
-                Front::Other(length) => {
-                    open.at += length as u64;
-                    into.clear();
-                    continue;
-                }
-                Front::Part => {
-                    want = into.len().clamp(FIRST_READ_BYTES, MOST_READ_BYTES);
-                    continue;
-                }
-                Front::TooLong => {
-                    self.open = None;
-                    let path = self.files[self.next - 1].display();
-                    let rule = "a picture of more than 32 MiB: leave the file out";
-                    return Err(SourceError::unusable(path, rule.to_owned()));
-                }
-            };
-            open.at += length as u64;
-            into.truncate(length);
-            self.since_begin += 1;
-            self.read_bytes = self.read_bytes.max(length + READ_BEYOND_BYTES).min(MOST_READ_BYTES);
-            return Ok(Next::Picture);
+            }
         }
     }
 
@@ -152,18 +127,69 @@ impl Source for Files {
     }
 }
 
-/// Reads up to `want` bytes that lie at `offset` to the end of `into`, and gives how many there were.
-fn read_at(file: &File, into: &mut Vec<u8>, offset: u64, want: usize) -> io::Result<usize> {
-    let before = into.len();
-    into.resize(before + want, 0);
-    let read = loop {
-        match file.read_at(&mut into[before..], offset) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => break other,
+impl Open {
+    /// The next picture of the file; `More` at its end.
+    fn next(&mut self, chunk: &mut [u8], into: &mut Vec<u8>) -> io::Result<Split> {
+        if let (Some(replay), Some(places)) = (&mut self.replay, &self.places) {
+            let place = places[*replay];
+            *replay = (*replay + 1) % places.len();
+            into.resize(place.bytes, 0);
+            self.file.read_exact_at(into, place.at)?;
+            return Ok(Split::Picture);
         }
-    };
-    into.truncate(before + *read.as_ref().unwrap_or(&0));
-    read
+        loop {
+            let mut unseen = &chunk[self.unseen.clone()];
+            let split = self.splitter.split(&mut unseen, into);
+            self.unseen.start = self.unseen.end - unseen.len();
+            match split {
+                Split::Picture => self.remember(into.len())?,
+                Split::TooLong => self.places = None,
+                Split::More => {
+                    let read = read_at(&self.file, chunk, self.at)?;
+                    self.at += read as u64;
+                    self.unseen = 0..read;
+                    if read > 0 {
+                        continue;
+                    }
+                    if !self.splitter.finish(into) {
+                        return Ok(Split::More);
+                    }
+                    self.places = None;
+                    return Ok(Split::Picture);
+                }
+            }
+            return Ok(split);
+        }
+    }
+
+    /// The picture that was found has so many bytes. One without EOI, which the splitter made, does not lie there so.
+    fn remember(&mut self, bytes: usize) -> io::Result<()> {
+        let Some(places) = &mut self.places else { return Ok(()) };
+        let end = self.at - self.unseen.len() as u64;
+        let mut last = [0; 2];
+        self.file.read_exact_at(&mut last, end - 2)?;
+        match end.checked_sub(bytes as u64) {
+            Some(at) if last == [0xff, 0xd9] && places.len() < MAX_PLACES => places.push(Place { at, bytes }),
+            _ => self.places = None,
+        }
+        Ok(())
+    }
+
+    /// At the end of the file: whether it begins again by itself, since all places are known.
+    fn begin_again(&mut self) -> bool {
+        let is_known = self.places.as_ref().is_some_and(|places| !places.is_empty());
+        self.replay = is_known.then_some(0);
+        is_known
+    }
+}
+
+fn read_at(file: &File, chunk: &mut [u8], offset: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(chunk, offset) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
 }
 
 /// The JPEG files of a folder, by name.
@@ -173,9 +199,9 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
     for entry in folder.read_dir().map_err(failed)?.take(MAX_FILES + 1) {
         let path = entry.map_err(failed)?.path();
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if ["jpg", "jpeg", "mjpg", "mjpeg"].iter().any(|known| extension.eq_ignore_ascii_case(known))
-            && path.is_file()
-        {
+        let is_jpeg =
+            ["jpg", "jpeg", "mjpg", "mjpeg"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+        if is_jpeg && path.is_file() {
             files.push(path);
         }
     }

@@ -6,7 +6,6 @@
 //! | say whether they come at a time of their own | pace: that is the sender's part |
 
 mod files;
-mod split;
 
 use std::time::Duration;
 

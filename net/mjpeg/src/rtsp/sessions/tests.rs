@@ -97,7 +97,7 @@ fn a_client_watches_by_udp() {
     let body = answer.split_once("\r\n\r\n").unwrap().1;
     assert_eq!(header(&answer, "Content-Length"), body.len().to_string());
     assert!(body.contains("m=video 0 RTP/AVP 26\r\n") && body.contains("a=framerate:30\r\n"));
-    assert!(!body.contains("x-dimensions"));
+    assert!(body.contains("a=x-dimensions:640,480\r\n") && body.ends_with("a=control:video\r\n"));
 
     let answer = bench.ask(1, &format!("SETUP {MEDIUM_URI}"), UDP);
     let transport = "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;ssrc=0000ABCD;mode=\"PLAY\"";

@@ -1,0 +1,154 @@
+//! The stream: which frame is on its way, which comes next, and when.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_rtp::{MediaClock, Sequence};
+
+use super::frame::Frame;
+use super::limits::{LIVE_INTERVAL, MAX_LIVE_INTERVAL};
+use crate::pace::{Pacer, Schedule, spread};
+use crate::source::Timing;
+
+/// Which frame is sent, and when; pure, time comes in.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    timing: Timing,
+    frames_per_s: f64,
+    pacer: Pacer,
+    clock: MediaClock,
+    /// When frames are due, while somebody plays: of sources that are asked.
+    schedule: Option<Schedule>,
+    due: Option<Instant>,
+    /// The frame that comes next, if the source has given it.
+    ready: Option<Frame>,
+    /// The frame on its way, and the slices of it that are to come, the next one last.
+    current: Option<Arc<Frame>>,
+    slices: Vec<(Instant, Range<usize>)>,
+    /// Sequence number of the frame that comes next.
+    pub(super) next: Sequence,
+    pub(super) dimensions: Option<(u16, u16)>,
+    /// Of live sources: when the last frame came, and the mean time between them.
+    last: Option<Instant>,
+    interval: Duration,
+}
+
+impl Timeline {
+    pub(super) fn new(
+        timing: Timing,
+        frames_per_s: f64,
+        packet_bytes: usize,
+        clock: MediaClock,
+        first: Sequence,
+    ) -> Self {
+        Self {
+            timing,
+            frames_per_s,
+            pacer: Pacer::new(packet_bytes),
+            clock,
+            schedule: None,
+            due: None,
+            ready: None,
+            current: None,
+            slices: Vec::new(),
+            next: first,
+            dimensions: None,
+            last: None,
+            interval: LIVE_INTERVAL,
+        }
+    }
+
+    /// Frames a second, where they are known.
+    pub(super) fn frames_per_s(&self) -> Option<f64> {
+        (self.timing == Timing::OnDemand).then_some(self.frames_per_s)
+    }
+
+    /// The moment that the next frame is of, as far as it is known.
+    pub(super) fn next_moment(&self, now: Instant) -> Instant {
+        self.due.unwrap_or(now)
+    }
+
+    /// Somebody plays, or nobody does any more.
+    pub(super) fn handle_players(&mut self, now: Instant, is_played: bool) {
+        if !is_played {
+            (self.schedule, self.due) = (None, None);
+        } else if self.schedule.is_none() && self.timing == Timing::OnDemand {
+            let mut schedule = Schedule::new(now, self.frames_per_s);
+            self.due = Some(schedule.next(now));
+            self.schedule = Some(schedule);
+        }
+    }
+
+    /// The source gave a frame. Gives it back if it is of no use, as nobody plays.
+    pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame, is_played: bool) -> Option<Frame> {
+        self.dimensions = Some(frame.dimensions);
+        if self.timing == Timing::Live {
+            let gap = self.last.replace(now).map(|last| now.saturating_duration_since(last));
+            if let Some(gap) = gap {
+                self.interval = (self.interval * 7 + gap.min(MAX_LIVE_INTERVAL)) / 8;
+            }
+            if !is_played {
+                self.next = frame.next_sequence();
+                return Some(frame);
+            }
+            self.due = Some(now);
+        }
+        self.ready = Some(frame);
+        None
+    }
+
+    /// The frame that is to begin now. The one before must be over: see [`finish`](Self::finish).
+    pub(super) fn begin(&mut self, now: Instant) -> Option<Arc<Frame>> {
+        let due = self.due.filter(|due| *due <= now)?;
+        let mut frame = self.ready.take()?;
+        frame.stamp(self.clock.at(due));
+        self.next = frame.next_sequence();
+        let interval = match &mut self.schedule {
+            Some(schedule) => {
+                self.due = Some(schedule.next(now));
+                schedule.interval()
+            }
+            None => {
+                self.due = None;
+                self.interval
+            }
+        };
+        self.slices.clear();
+        self.slices.extend(self.pacer.slices(frame.packets, now, spread(interval)));
+        self.slices.reverse();
+        let frame = Arc::new(frame);
+        self.current = Some(frame.clone());
+        Some(frame)
+    }
+
+    /// Whether a frame is to begin now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.ready.is_some() && self.due.is_some_and(|due| due <= now)
+    }
+
+    /// The frame on its way, and up to which packet it is due.
+    pub(super) fn due_packets(&mut self, now: Instant) -> Option<(Arc<Frame>, usize)> {
+        while self.slices.pop_if(|(due, _)| *due <= now).is_some() {}
+        let frame = self.current.clone()?;
+        let packets = self.slices.last().map_or(frame.packets, |(_, slice)| slice.start);
+        Some((frame, packets))
+    }
+
+    /// Whether all slices of the frame on its way were due.
+    pub(super) fn is_whole(&self) -> bool {
+        self.slices.is_empty()
+    }
+
+    /// The frame on its way is over.
+    pub(super) fn finish(&mut self) -> Option<Arc<Frame>> {
+        self.slices.clear();
+        self.current.take()
+    }
+
+    /// When something is due.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let frame = self.due.filter(|_| self.ready.is_some());
+        self.slices.last().map(|(due, _)| *due).into_iter().chain(frame).min()
+    }
+}
