@@ -15,4 +15,6 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Send pictures to one address by RTP over UDP.
     Send(super::source::SourceArgs),
+    /// Serve pictures by RTSP, to many clients at a time, by UDP or TCP.
+    Serve(super::serve::ServeArgs),
 }

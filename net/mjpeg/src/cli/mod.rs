@@ -1,11 +1,13 @@
 //! The tool: one file a verb.
 
 mod args;
+mod serve;
 mod source;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use netdyno_mjpeg::server::ServerError;
 use netdyno_mjpeg::source::SourceError;
 
 use args::{Cli, Verb};
@@ -15,6 +17,10 @@ use args::{Cli, Verb};
 pub(crate) enum Failure {
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error(transparent)]
+    Serve(#[from] ServerError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 /// Runs what was typed.
@@ -22,6 +28,7 @@ pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.verb {
         Verb::Send(args) => args.open().map(drop),
+        Verb::Serve(args) => serve::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
