@@ -47,6 +47,8 @@ mod sender;
 pub mod server;
 pub mod source;
 mod stream;
+#[cfg(all(feature = "web", target_os = "linux"))]
+pub mod web;
 
 pub use error::{OpenError, PictureError, SdpError};
 pub use netdyno_io::Interface;

@@ -9,9 +9,6 @@ pub const MAX_PICTURE_BYTES: usize = 32 << 20;
 /// Files of one folder, and of one source.
 pub const MAX_FILES: usize = 1 << 20;
 
-/// Pictures of a file whose places are remembered, so that they need not be looked for when it is sent again.
-pub(crate) const MAX_PLACES: usize = 1 << 16;
-
 /// The longest time that the packets of a frame are spread over: a slower rate shows pictures less often, not later.
 pub const MAX_SPREAD: Duration = Duration::from_millis(100);
 

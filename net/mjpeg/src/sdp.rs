@@ -42,6 +42,12 @@ impl Description {
         }
     }
 
+    /// Where a receiver of it listens: at the group, or at all addresses of this machine.
+    pub fn listen_address(&self) -> SocketAddr {
+        let ip = if self.address.is_multicast() { self.address } else { crate::ports::any(self.address) };
+        SocketAddr::new(ip, self.port)
+    }
+
     /// Writes it. `session` is a number of this stream's own.
     pub fn write(&self, session: u32) -> String {
         let hops = self.hops.filter(|_| self.address.is_multicast());

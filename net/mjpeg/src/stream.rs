@@ -23,6 +23,7 @@ pub struct Stream {
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Step {
     /// A picture was sent.
     Sent(Sent),
@@ -60,9 +61,14 @@ impl Stream {
         &self.sender
     }
 
-    /// The picture of the last step, a JPEG file; and bytes of all that were sent.
-    pub fn picture(&self) -> (&[u8], u64) {
-        (&self.picture, self.bytes)
+    /// The picture of the last step, a JPEG file.
+    pub fn picture(&self) -> &[u8] {
+        &self.picture
+    }
+
+    /// Bytes of all JPEG files that were sent.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Sends one picture, or waits a moment for it: [`SOURCE_WAIT`] at most, and the time that a picture takes.

@@ -1,25 +1,28 @@
 //! `serve`: an RTSP server.
 
 use std::net::SocketAddr;
-use std::thread;
 
 use clap::Args;
-use netdyno_mjpeg::server::{Left, Server, ServerConfig, ServerEvent};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use netdyno_mjpeg::server::{Figures, Left, Server, ServerConfig, ServerEvent, Stopper};
+use serde_json::json;
+use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
 use super::Failure;
 use super::source::SourceArgs;
+use super::status::{Rate, Status, bits};
 
-/// Of `serve`.
+/// What is told of pictures that are left out; of more only the count is.
+const MAX_REMARKS: u64 = 10;
+
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Where to listen for RTSP. Whoever reaches this address may watch: there are no names and passwords, which is why it is
-    /// this machine alone unless you name another one
+    /// Where to listen for RTSP. Whoever reaches the address may watch: there are no names and passwords. So it is this machine
+    /// alone, unless you name another address; RTP goes by two UDP ports of the same one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8554")]
     listen: SocketAddr,
 
@@ -27,60 +30,114 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "/PATH", default_value = "/stream")]
     path: String,
 
-    /// Frames a second of files; a live source has a rate of its own
-    #[arg(long, value_name = "RATE", default_value_t = 30.0)]
+    /// Pictures a second, up to 1000. What comes at its own time, as from a camera, is sent as it comes
+    #[arg(long, value_name = "N", default_value_t = 30.0)]
     fps: f64,
 
-    /// Clients at a time
+    /// Clients at a time, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 200)]
     clients: usize,
+
+    /// Bytes of a packet, its RTP header included, 300 to 65507; UDP and IP take 28 more
+    #[arg(long, value_name = "BYTES", default_value_t = 1400)]
+    packet_bytes: usize,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  netdyno-mjpeg serve clip.mjpeg --loop                     a file of many pictures, to clients on this machine
-  netdyno-mjpeg serve pictures/ --loop --fps 25             a folder of JPEG files
-  netdyno-mjpeg serve clip.mjpeg --loop --listen 0.0.0.0:8554   to whoever reaches this machine
-and to watch:
-  ffplay rtsp://127.0.0.1:8554/stream                       (by TCP: ffplay -rtsp_transport tcp ..)
-  vlc rtsp://127.0.0.1:8554/stream
+  netdyno-mjpeg serve clip.mjpeg --loop                         to clients on this machine
+  netdyno-mjpeg serve pictures/ --loop --fps 5 --listen 0.0.0.0:8554
+                                                                to whoever reaches this machine
+Files are read while somebody watches: all see the same picture, and the next one goes on where the last one left.
+
+To watch:
+  ffplay rtsp://127.0.0.1:8554/stream                           by UDP; -rtsp_transport tcp: by TCP
   gst-launch-1.0 rtspsrc location=rtsp://127.0.0.1:8554/stream ! rtpjpegdepay ! jpegdec ! autovideosink";
 
-pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     let source = args.source.open()?;
     let mut config = ServerConfig::default();
     config.listen = args.listen;
-    config.path = args.path.clone();
+    config.path.clone_from(&args.path);
     config.frames_per_s = args.fps;
     config.max_clients = args.clients;
+    config.packet_bytes = args.packet_bytes;
     let server = Server::bind(config)?;
+    stop_on_signals(server.stopper())?;
+    let url = format!("rtsp://{}{}", server.address(), args.path);
+    if json {
+        println!("{}", json!({ "serves": url }));
+    } else {
+        println!("{url}");
+    }
+    let (mut status, mut broken) = (Status::new(json, true), None);
     let stopper = server.stopper();
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let handle = signals.handle();
-    let waiting = thread::spawn(move || {
-        for _ in signals.forever() {
+    let figures = server.run(source, |event| match event {
+        ServerEvent::Figures(figures) => {
+            if let Err(error) = show(&mut status, &figures, false) {
+                broken = Some(error);
+                stopper.stop();
+            }
+        }
+        ServerEvent::Refused(why, count) if count <= MAX_REMARKS => {
+            status.remark(&format!("left out: {why}"))
+        }
+        event => told(&event).into_iter().for_each(|text| status.remark(&text)),
+    })?;
+    match broken {
+        Some(error) => Err(error.into()),
+        None => Ok(show(&mut status, &figures, true)?),
+    }
+}
+
+/// The first signal ends the server, the second the process.
+fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
+    let mut signals = Signals::new(TERM_SIGNALS)?;
+    let obey = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            if count > 0 {
+                std::process::exit(128 + signal);
+            }
             stopper.stop();
         }
-    });
-    anstream::println!("rtsp://{}{}", server.address(), args.path);
-    let result = server.run(source, |event| tell(&event));
-    handle.close();
-    let _ = waiting.join();
-    let figures = result?;
-    anstream::eprintln!(
-        "{} frames; {} sent to clients, {} left out",
-        figures.frames,
-        figures.frames_sent,
-        figures.frames_left_out
-    );
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(obey)?;
     Ok(())
 }
 
-fn tell(event: &ServerEvent) {
+fn show(status: &mut Status, figures: &Figures, last: bool) -> std::io::Result<()> {
+    let text = |rate: Rate| {
+        format!(
+            "{} clients, {:.1} frames/s, {} each; {} frames, {} left out for slow clients",
+            figures.clients,
+            rate.frames_per_s,
+            bits(rate.bytes_per_s),
+            figures.frames,
+            figures.frames_left_out
+        )
+    };
+    let json = |rate: Rate| {
+        json!({
+            "clients": figures.clients,
+            "frames": figures.frames,
+            "packet_bytes": figures.stream_bytes,
+            "frames_per_s": rate.frames_per_s,
+            "bytes_per_s": rate.bytes_per_s,
+            "frames_sent": figures.frames_sent,
+            "frames_left_out": figures.frames_left_out,
+            "left_out": figures.refused,
+            "last": last,
+        })
+    };
+    status.show((figures.frames, figures.stream_bytes), last, text, json)
+}
+
+/// Who comes and goes, for people.
+fn told(event: &ServerEvent) -> Option<String> {
     match event {
         ServerEvent::Started { peer, is_udp, clients } => {
             let way = if *is_udp { "UDP" } else { "TCP" };
-            anstream::eprintln!("{peer} watches by {way}; clients: {clients}");
+            Some(format!("{peer} watches by {way} ({clients} clients)"))
         }
         ServerEvent::Stopped { peer, why, frames, left_out, lost_packets, clients } => {
             let why = match why {
@@ -91,14 +148,10 @@ fn tell(event: &ServerEvent) {
                 Left::Stalled => "took nothing any more",
                 _ => "was served to the end",
             };
-            let lost = lost_packets
-                .map(|lost| format!(", {lost} packets lost by its own count"))
-                .unwrap_or_default();
-            anstream::eprintln!(
-                "{peer} {why}: {frames} frames sent, {left_out} left out{lost}; clients: {clients}"
-            );
+            let lost = lost_packets.map(|lost| format!(", {lost} packets lost by its own count"));
+            let lost = lost.unwrap_or_default();
+            Some(format!("{peer} {why}: {frames} frames, {left_out} left out{lost} ({clients} clients)"))
         }
-        ServerEvent::Refused(why) => anstream::eprintln!("left out a picture: {why}"),
-        _ => {}
+        _ => None,
     }
 }

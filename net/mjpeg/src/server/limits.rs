@@ -11,6 +11,10 @@ pub(super) const INPUT_BYTES: usize = 2 * crate::rtsp::limits::MAX_UNIT_BYTES;
 /// Bytes for a connection that it has not taken: the largest frame (RFC 2435's offset has 24 bits) with its headers, and answers.
 pub(super) const OUTPUT_BYTES: usize = 32 << 20;
 
+/// Bytes that the kernel takes of us for a connection beyond those under way: what waits longer waits in our queue, where old frames
+/// give way to new ones.
+pub(super) const UNSENT_BYTES: u32 = 128 << 10;
+
 /// Bytes of answers that a connection has not taken; with more its requests wait.
 pub(super) const ANSWER_BYTES: usize = 64 << 10;
 

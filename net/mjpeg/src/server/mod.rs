@@ -52,7 +52,7 @@ use crate::ports;
 use crate::rtsp::SessionsConfig;
 use crate::source::Source;
 use feeder::Feeder;
-use limits::{FAREWELL, INPUT_BYTES, KEEPALIVE, OUTPUT_BYTES, SPARE_CONNECTIONS};
+use limits::{FAREWELL, INPUT_BYTES, KEEPALIVE, OUTPUT_BYTES, SPARE_CONNECTIONS, UNSENT_BYTES};
 use network::Network;
 use player::UdpPair;
 
@@ -152,8 +152,8 @@ pub enum ServerEvent {
         /// Clients that still play.
         clients: usize,
     },
-    /// A picture was left out: why, and what helps.
-    Refused(String),
+    /// A picture was left out: why, and what helps; and how many were, this one included.
+    Refused(String, u64),
     /// Told about once a second while somebody plays: what was done since the start.
     Figures(Figures),
 }
@@ -246,6 +246,7 @@ impl Server {
         limits.flush_time = FAREWELL;
         limits.linger_time = FAREWELL;
         let mut reactor = TcpReactor::new(Backend::Epoll, limits)?;
+        reactor.set_unsent_bytes(UNSENT_BYTES)?;
         reactor.set_keepalive(Some(KEEPALIVE))?;
         let listener = reactor
             .listen(config.listen, &ListenOptions::default())

@@ -210,7 +210,7 @@ impl Network {
                 }
                 Fed::Refused(why) => {
                     self.figures.refused += 1;
-                    told(ServerEvent::Refused(why));
+                    told(ServerEvent::Refused(why, self.figures.refused));
                 }
                 Fed::End { gave_up: None } => self.is_over = true,
                 Fed::End { gave_up: Some(last) } => return Err(ServerError::Source(FAILURES, last)),

@@ -5,11 +5,19 @@
 //! | give JPEG files one after the other, as they are | look into them: whoever sends them does |
 //! | say whether they come at a time of their own | pace: that is the sender's part |
 
+mod child;
 mod files;
+#[cfg(feature = "pattern")]
+mod pattern;
+mod pictures;
+mod stream;
 
 use std::time::Duration;
 
 pub use files::Files;
+#[cfg(feature = "pattern")]
+pub use pattern::{Pattern, PatternSettings};
+pub use stream::StreamSource;
 
 /// For how long a source waits for the world before it says [`Next::Nothing`], so that whoever asks can do something else, or stop.
 pub const SOURCE_WAIT: Duration = Duration::from_millis(200);
