@@ -10,7 +10,7 @@ use netdyno_io::Waker;
 use netdyno_mjpeg_core::Packetizer;
 
 use super::frame::Frame;
-use super::limits::{FAILURE_PAUSE, FAILURES, FED};
+use super::limits::{FAILURE_PAUSE, FAILURES, FED, FIRST_PICTURE};
 use crate::source::{Next, Source, Timing};
 
 /// What the source's thread has to say.
@@ -57,6 +57,11 @@ impl Feeder {
     /// What there is.
     pub(super) fn poll(&self) -> Option<Fed> {
         self.fed.try_recv().ok()
+    }
+
+    /// The first thing that there is, waited for a while: so that whoever calls early can be told what the pictures are.
+    pub(super) fn first(&self) -> Option<Fed> {
+        self.fed.recv_timeout(FIRST_PICTURE).ok()
     }
 
     /// Ends the thread: once it has its picture, or [`SOURCE_WAIT`](crate::source::SOURCE_WAIT) is over.

@@ -46,6 +46,9 @@ pub(super) const FAILURES: u32 = 100;
 /// How long a source that failed is left alone.
 pub(super) const FAILURE_PAUSE: Duration = Duration::from_millis(20);
 
+/// For how long the first picture is waited for before clients are heard; those who then ask before it is there are answered by 503.
+pub(super) const FIRST_PICTURE: Duration = Duration::from_secs(1);
+
 /// Pictures, and complaints about them, that wait for the network.
 pub(super) const FED: usize = 2;
 

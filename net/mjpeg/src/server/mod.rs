@@ -221,6 +221,8 @@ pub struct Server {
     reactor: TcpReactor,
     sockets: UdpPair,
     stopper: Stopper,
+    packetizer: Packetizer,
+    ssrc: Ssrc,
 }
 
 impl Server {
@@ -239,6 +241,10 @@ impl Server {
         if !(1..=10_000).contains(&config.max_clients) {
             return Err(ServerError::Setting("a number of clients out of range; 1 to 10000"));
         }
+        let mut packets = PacketizerConfig::default();
+        packets.max_packet_bytes = config.packet_bytes;
+        let (ssrc, first) = (Ssrc(u32::from_ne_bytes(random()?)), Sequence(u16::from_ne_bytes(random()?)));
+        let packetizer = Packetizer::new(packets, ssrc, first)?;
         let mut limits = Limits::default();
         limits.connections = config.max_clients + SPARE_CONNECTIONS;
         limits.input_bytes = INPUT_BYTES;
@@ -258,7 +264,7 @@ impl Server {
         let (rtp, rtcp) = ports::bind(SocketAddr::new(address.ip(), 0), &options)?;
         let sockets = UdpPair { rtp, rtcp };
         let stopper = Stopper { is_wanted: Arc::new(AtomicBool::new(false)), waker: reactor.waker() };
-        Ok(Self { config, address, reactor, sockets, stopper })
+        Ok(Self { config, address, reactor, sockets, stopper, packetizer, ssrc })
     }
 
     /// Where it listens, with the port that it got.
@@ -280,11 +286,7 @@ impl Server {
         source: Box<dyn Source>,
         mut told: impl FnMut(ServerEvent),
     ) -> Result<Figures, ServerError> {
-        let mut packets = PacketizerConfig::default();
-        packets.max_packet_bytes = self.config.packet_bytes;
-        let (ssrc, first) = (Ssrc(u32::from_ne_bytes(random()?)), Sequence(u16::from_ne_bytes(random()?)));
-        let packetizer = Packetizer::new(packets, ssrc, first)?;
-        let feeder = Feeder::start(source, packetizer, self.reactor.waker())?;
+        let feeder = Feeder::start(source, self.packetizer.clone(), self.reactor.waker())?;
         let sessions = SessionsConfig {
             path: self.config.path.clone(),
             max_sessions: self.config.max_clients,
@@ -292,7 +294,7 @@ impl Server {
             ports: Some((self.sockets.rtp.local_address().port(), self.sockets.rtcp.local_address().port())),
             ..SessionsConfig::default()
         };
-        let mut network = Network::new(self, feeder, sessions, ssrc, first, random()?);
+        let mut network = Network::new(self, feeder, sessions, random()?);
         let result = network.run(&mut told);
         network.end(&mut told);
         result

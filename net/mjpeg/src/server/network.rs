@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use netdyno_io::ReceiveBatch;
 use netdyno_io::tcp::TcpReactor;
 use netdyno_mjpeg_core::CLOCK_RATE_HZ;
-use netdyno_rtp::{MediaClock, Sequence, Ssrc, Timestamp};
+use netdyno_rtp::{MediaClock, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -49,15 +49,9 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(
-        server: Server,
-        feeder: Feeder,
-        sessions: SessionsConfig,
-        ssrc: Ssrc,
-        first: Sequence,
-        seed: [u8; 32],
-    ) -> Self {
-        let Server { config, address, reactor, sockets, stopper } = server;
+    pub(super) fn new(server: Server, feeder: Feeder, sessions: SessionsConfig, seed: [u8; 32]) -> Self {
+        let Server { config, address, reactor, sockets, stopper, packetizer, ssrc } = server;
+        let first = packetizer.next_sequence();
         let mut random = ChaCha20Rng::from_seed(seed);
         let now = Instant::now();
         let clock = MediaClock::new(now, Timestamp(random.next_u32()), CLOCK_RATE_HZ);
@@ -87,6 +81,9 @@ impl Network {
     /// Serves, until the source or somebody ends it.
     pub(super) fn run(&mut self, told: Told<'_>) -> Result<Figures, ServerError> {
         self.feeder.order(Vec::new());
+        if let Some(fed) = self.feeder.first() {
+            self.take(Instant::now(), fed, told)?;
+        }
         loop {
             self.reactor.wait(self.timeout(Instant::now()))?;
             let now = Instant::now();
@@ -94,7 +91,9 @@ impl Network {
                 self.handle_event(now, event, told);
             }
             self.resume_held(now, told);
-            self.take_fed(now, told)?;
+            while let Some(fed) = self.feeder.poll() {
+                self.take(now, fed, told)?;
+            }
             let is_ending = self.is_over || self.stopper.is_wanted();
             self.advance(now, is_ending);
             if now >= self.housekeeping {
@@ -199,22 +198,20 @@ impl Network {
     }
 
     /// Takes what the source's thread has.
-    fn take_fed(&mut self, now: Instant, told: Told<'_>) -> Result<(), ServerError> {
-        while let Some(fed) = self.feeder.poll() {
-            match fed {
-                Fed::Frame(frame) => {
-                    let unused = self.timeline.handle_frame(now, frame, !self.players.is_empty());
-                    if let Some(frame) = unused {
-                        self.feeder.order(frame.into_buffer());
-                    }
+    fn take(&mut self, now: Instant, fed: Fed, told: Told<'_>) -> Result<(), ServerError> {
+        match fed {
+            Fed::Frame(frame) => {
+                let unused = self.timeline.handle_frame(now, frame, !self.players.is_empty());
+                if let Some(frame) = unused {
+                    self.feeder.order(frame.into_buffer());
                 }
-                Fed::Refused(why) => {
-                    self.figures.refused += 1;
-                    told(ServerEvent::Refused(why, self.figures.refused));
-                }
-                Fed::End { gave_up: None } => self.is_over = true,
-                Fed::End { gave_up: Some(last) } => return Err(ServerError::Source(FAILURES, last)),
             }
+            Fed::Refused(why) => {
+                self.figures.refused += 1;
+                told(ServerEvent::Refused(why, self.figures.refused));
+            }
+            Fed::End { gave_up: None } => self.is_over = true,
+            Fed::End { gave_up: Some(last) } => return Err(ServerError::Source(FAILURES, last)),
         }
         Ok(())
     }
