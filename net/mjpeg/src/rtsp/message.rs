@@ -30,25 +30,25 @@ pub enum Unit<'a> {
     Broken(Status),
 }
 
-/// Gives the first unit of an input and how many bytes it takes. Empty lines before it are skipped (section 4.2 of RFC 2068). Of
-/// an incomplete one nothing is taken.
+/// Gives the first unit of an input and how many bytes it takes. Empty lines before it are skipped; of
+/// an incomplete one they are all that is taken.
 pub fn next_unit(input: &[u8]) -> (usize, Unit<'_>) {
     let skipped = input.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     let input = &input[skipped..];
     if let [b'$', rest @ ..] = input {
-        let [channel, high, low, rest @ ..] = rest else { return (0, Unit::Incomplete) };
+        let [channel, high, low, rest @ ..] = rest else { return (skipped, Unit::Incomplete) };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         return match rest.get(..length) {
             Some(packet) => {
                 let unit = Unit::Interleaved { channel: *channel, packet };
                 (skipped + INTERLEAVED_HEADER_BYTES + length, unit)
             }
-            None => (0, Unit::Incomplete),
+            None => (skipped, Unit::Incomplete),
         };
     }
     let Some(head_bytes) = head_length(&input[..input.len().min(MAX_HEAD_BYTES)]) else {
         let is_too_long = input.len() >= MAX_HEAD_BYTES;
-        return (0, if is_too_long { Unit::Broken(Status::BadRequest) } else { Unit::Incomplete });
+        return (skipped, if is_too_long { Unit::Broken(Status::BadRequest) } else { Unit::Incomplete });
     };
     let Some((line, headers)) = head(&input[..head_bytes]) else {
         return (0, Unit::Broken(Status::BadRequest));
@@ -59,7 +59,7 @@ pub fn next_unit(input: &[u8]) -> (usize, Unit<'_>) {
         Some(Ok(_)) => return (0, Unit::Broken(Status::TooLarge)),
         Some(Err(_)) => return (0, Unit::Broken(Status::BadRequest)),
     };
-    let Some(body) = input[head_bytes..].get(..body_bytes) else { return (0, Unit::Incomplete) };
+    let Some(body) = input[head_bytes..].get(..body_bytes) else { return (skipped, Unit::Incomplete) };
     let unit = match Request::new(line, headers, body) {
         Some(request) => Unit::Request(request),
         None if line.starts_with("RTSP/") => Unit::Ignored,
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(request.header("Session"), None);
         assert!(request.is_version_1);
         for length in 0..text.len() {
-            assert_eq!(next_unit(&text.as_bytes()[..length]), (0, Unit::Incomplete), "{length}");
+            assert_eq!(next_unit(&text.as_bytes()[..length]), (length.min(2), Unit::Incomplete), "{length}");
         }
     }
 

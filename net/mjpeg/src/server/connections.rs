@@ -82,7 +82,7 @@ impl Network {
             let before = output.len();
             let mut is_over = false;
             match unit {
-                Unit::Incomplete => return,
+                Unit::Incomplete => return self.reactor.consume(key, count),
                 Unit::Request(request) => {
                     connection.asked = now;
                     self.sessions.handle_request(now, &connection.peer, &stream, &request, output);
