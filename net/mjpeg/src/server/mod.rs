@@ -33,7 +33,7 @@ mod frame;
 mod limits;
 mod network;
 mod player;
-mod stream;
+mod timeline;
 
 use std::io;
 use std::net::SocketAddr;

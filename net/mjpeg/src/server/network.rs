@@ -16,7 +16,7 @@ use super::connections::Connection;
 use super::feeder::{Fed, Feeder};
 use super::limits::{FAILURES, FAREWELL, HOUSEKEEPING, RTP_RECEIVES};
 use super::player::{Identity, Player, UdpPair, Way};
-use super::stream::Timeline;
+use super::timeline::Timeline;
 use super::{Figures, Left, Server, ServerConfig, ServerError, ServerEvent, Stopper};
 use crate::limits::{RTCP_BYTES, RTCP_PER_TURN};
 use crate::rtsp::{Delivery, SessionEvent, SessionId, Sessions, SessionsConfig, Stream, Why};

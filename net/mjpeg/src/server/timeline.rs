@@ -152,3 +152,82 @@ impl Timeline {
         self.slices.last().map(|(due, _)| *due).into_iter().chain(frame).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netdyno_mjpeg_core::{JpegHeaders, Packetizer, PacketizerConfig, QuantTables, Sampling};
+    use netdyno_rtp::{Packet, Ssrc, Timestamp};
+
+    use super::*;
+
+    fn timeline(timing: Timing, start: Instant) -> (Timeline, Packetizer) {
+        let clock = MediaClock::new(start, Timestamp(100), 90_000);
+        let packetizer = Packetizer::new(PacketizerConfig::default(), Ssrc(1), Sequence(7)).unwrap();
+        (Timeline::new(timing, 25.0, 1400, clock, Sequence(7)), packetizer)
+    }
+
+    /// About 74 packets.
+    fn frame(packetizer: &mut Packetizer) -> Frame {
+        let tables = QuantTables::computed(85).unwrap();
+        let mut file = Vec::new();
+        JpegHeaders { width: 640, height: 480, sampling: Sampling::Yuv420, tables, restart_interval: 0 }
+            .append(&mut file);
+        file.extend(vec![0x55; 100_000]);
+        file.extend([0xff, 0xd9]);
+        Frame::pack(packetizer, &file, Vec::new()).unwrap()
+    }
+
+    /// Sequence number and timestamp of the first packet.
+    fn first(frame: &Frame) -> (u16, u32) {
+        let packet = Packet::parse(frame.side_by_side(0..1).0).unwrap();
+        (packet.header.sequence.0, packet.header.timestamp.0)
+    }
+
+    #[test]
+    fn frames_are_due_at_their_rate_from_when_somebody_plays() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let (mut timeline, mut packetizer) = timeline(Timing::OnDemand, start);
+        assert!(timeline.handle_frame(at(0), frame(&mut packetizer), false).is_none());
+        assert_eq!((timeline.next_deadline(), timeline.dimensions), (None, Some((640, 480))));
+        timeline.handle_players(at(1000), true);
+        assert_eq!((timeline.next_moment(at(1000)), timeline.next), (at(1000), Sequence(7)));
+        assert!(timeline.is_due(at(1000)));
+        let one = timeline.begin(at(1000)).unwrap();
+        assert_eq!((first(&one), timeline.next), ((7, 100 + 90_000), Sequence(7).add(one.packets as u16)));
+        // In slices over four fifths of 40 ms.
+        let mut taken = Vec::new();
+        while let Some(due) = timeline.next_deadline() {
+            taken.push((due - at(1000), timeline.due_packets(due).unwrap().1));
+        }
+        assert!(timeline.is_whole() && taken.len() >= 3 && taken.is_sorted());
+        assert_eq!(*taken.last().unwrap(), (Duration::from_millis(32), one.packets));
+        // The next one is due though it comes late, and is of its time.
+        assert!(!timeline.is_due(at(1040)));
+        timeline.handle_frame(at(1050), frame(&mut packetizer), true);
+        assert!(timeline.is_due(at(1050)) && timeline.finish().is_some());
+        let two = timeline.begin(at(1050)).unwrap();
+        assert_eq!(first(&two), (7 + one.packets as u16, 100 + 90_000 + 3_600));
+        // Nobody plays: nothing is due, whatever there is.
+        timeline.finish();
+        timeline.handle_frame(at(1060), frame(&mut packetizer), true);
+        timeline.handle_players(at(1070), false);
+        assert!(!timeline.is_due(at(9000)) && timeline.next_deadline().is_none());
+    }
+
+    #[test]
+    fn live_frames_go_as_they_come_or_not_at_all() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let (mut timeline, mut packetizer) = timeline(Timing::Live, start);
+        let unseen = timeline.handle_frame(at(0), frame(&mut packetizer), false).expect("given back");
+        assert_eq!((timeline.next, timeline.frames_per_s()), (unseen.next_sequence(), None));
+        timeline.handle_players(at(5), true);
+        assert_eq!((timeline.next_deadline(), timeline.next_moment(at(7))), (None, at(7)));
+        assert!(timeline.handle_frame(at(20), frame(&mut packetizer), true).is_none());
+        assert!(timeline.is_due(at(20)));
+        let frame = timeline.begin(at(20)).unwrap();
+        assert_eq!(first(&frame), (unseen.next_sequence().0, 100 + 1_800));
+        assert!(!timeline.is_due(at(2000)));
+    }
+}
