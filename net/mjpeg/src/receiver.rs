@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use netdyno_io::{Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket};
 use netdyno_mjpeg_core::{Depacketizer, DepacketizerConfig, DepacketizerStats, Event, Frame};
-use netdyno_rtp::rtcp::RtcpPacket;
+use netdyno_rtp::rtcp::{ItemKind, RtcpPacket};
 use netdyno_rtp::{Kind, Packet, ReceptionStats, Ssrc, kind};
 
 use crate::control::Control;
@@ -75,6 +75,8 @@ pub struct Receiver {
     /// Who the source is, once a packet of it came, and where its reports come from.
     source: Option<Ssrc>,
     reports_from: Option<SocketAddr>,
+    /// What it calls itself.
+    source_name: Option<String>,
     has_ended: bool,
     packet_bytes: u64,
     foreign_datagrams: u64,
@@ -110,6 +112,7 @@ impl Receiver {
             depacketizer: Depacketizer::new(config.depacketizer)?,
             source: None,
             reports_from: None,
+            source_name: None,
             has_ended: false,
             packet_bytes: 0,
             foreign_datagrams: 0,
@@ -134,6 +137,11 @@ impl Receiver {
             packet_bytes: self.packet_bytes,
             foreign_datagrams: self.foreign_datagrams,
         }
+    }
+
+    /// What the source calls itself (SDES CNAME), at most 255 bytes, control characters left out; none before it said so.
+    pub fn source_name(&self) -> Option<&str> {
+        self.source_name.as_deref()
     }
 
     /// Whether the source has said goodbye, and sent nothing since.
@@ -183,10 +191,10 @@ impl Receiver {
         let (rtp, rtcp) = (is_ready(RTP), is_ready(RTCP));
         self.turns = self.turns.wrapping_add(1);
         self.arrived = Instant::now();
-        if rtcp && (!rtp || self.turns % RTP_TURNS == 0) {
+        if rtcp && (!rtp || self.turns.is_multiple_of(RTP_TURNS)) {
             let mut heard = Heard::of(self.source);
             self.control.receive(self.arrived, |packet, from| heard.take(packet, from))?;
-            self.handle_heard(&heard);
+            self.handle_heard(heard);
         }
         if rtp {
             self.rtp.receive(&mut self.batch)?;
@@ -228,14 +236,17 @@ impl Receiver {
                 }
             }
         }
-        self.handle_heard(&heard);
+        self.handle_heard(heard);
         event
     }
 
-    fn handle_heard(&mut self, heard: &Heard) {
+    fn handle_heard(&mut self, heard: Heard) {
         if let Some((info, from)) = heard.report {
             self.depacketizer.handle_sender_report(self.arrived, &info);
             self.reports_from = Some(from);
+        }
+        if heard.name.is_some() {
+            self.source_name = heard.name;
         }
         if heard.bye {
             self.has_ended = true;
@@ -274,18 +285,25 @@ impl Drop for Receiver {
 struct Heard {
     source: Option<Ssrc>,
     report: Option<(netdyno_rtp::rtcp::SenderInfo, SocketAddr)>,
+    name: Option<String>,
     bye: bool,
 }
 
 impl Heard {
     fn of(source: Option<Ssrc>) -> Self {
-        Self { source, report: None, bye: false }
+        Self { source, report: None, name: None, bye: false }
     }
 
     fn take(&mut self, packet: &RtcpPacket<'_>, from: SocketAddr) {
         match packet {
             RtcpPacket::SenderReport(report) if Some(report.info.ssrc) == self.source => {
                 self.report = Some((report.info, from));
+            }
+            RtcpPacket::Sdes(sdes) => {
+                let items = sdes.chunks().filter(|chunk| Some(chunk.ssrc) == self.source);
+                let name = items.flat_map(|chunk| chunk.items).find(|item| item.kind == ItemKind::Cname);
+                let text = name.map(|item| String::from_utf8_lossy(item.text).into_owned());
+                self.name = text.map(|text| text.chars().filter(|c| !c.is_control()).collect());
             }
             RtcpPacket::Bye(bye) => self.bye |= bye.sources.clone().any(|ssrc| Some(ssrc) == self.source),
             _ => {}

@@ -23,7 +23,12 @@ const EXAMPLES: &str = "\
 Examples:
   netdyno-mjpeg send clip.mjpeg --loop --to 192.168.1.20:5004 --sdp clip.sdp
   netdyno-mjpeg send pictures/ --fps 5 --to 239.1.2.3:5004 --ttl 4
+  netdyno-mjpeg send camera --size 1280x720 --to 192.168.1.20:5004
+  netdyno-mjpeg send 'exec:curl -sN http://192.168.1.30/video.mjpg' --to 192.168.1.20:5004
+  netdyno-mjpeg send 'gstreamer:videotestsrc is-live=true ! video/x-raw,format=I420 ! jpegenc' --to 127.0.0.1:5004
+  netdyno-mjpeg send pattern --size 640x360 --to 127.0.0.1:5004
   netdyno-mjpeg serve clip.mjpeg --loop
+  netdyno-mjpeg receive --listen 5004 --web 8080
   netdyno-mjpeg receive --listen 5004 --into frames/
   netdyno-mjpeg receive --sdp clip.sdp --stdout | ffplay -f mjpeg -
 
@@ -92,6 +97,10 @@ pub(crate) struct ReceiveArgs {
     #[arg(long)]
     pub(crate) stdout: bool,
 
+    /// Show pictures and statistics on a page for browsers, here: 8080 is 127.0.0.1:8080. Whoever reaches the address may look
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = web)]
+    pub(crate) web: Option<SocketAddr>,
+
     /// Take so many pictures, then end
     #[arg(long, value_name = "N")]
     pub(crate) frames: Option<u64>,
@@ -117,9 +126,20 @@ fn fps(text: &str) -> Result<f64, String> {
 
 /// A port alone is one of all addresses.
 fn listen(text: &str) -> Result<SocketAddr, String> {
+    address(text, Ipv4Addr::UNSPECIFIED)
+}
+
+/// A port alone is one of this machine's own.
+fn web(text: &str) -> Result<SocketAddr, String> {
+    address(text, Ipv4Addr::LOCALHOST)
+}
+
+fn address(text: &str, default: Ipv4Addr) -> Result<SocketAddr, String> {
     let text = text.strip_prefix(':').unwrap_or(text);
-    let any = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-    text.parse().or_else(|_| text.parse().map(any)).map_err(|_| "it takes a port, or ADDRESS:PORT".to_owned())
+    let with_port = |port| SocketAddr::new(IpAddr::V4(default), port);
+    text.parse()
+        .or_else(|_| text.parse().map(with_port))
+        .map_err(|_| "it takes a port, or ADDRESS:PORT".to_owned())
 }
 
 impl SendArgs {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use netdyno_mjpeg::core::{Event, Frame};
+use netdyno_mjpeg::web::{Feed, Web};
 use netdyno_mjpeg::{Description, Receiver, ReceiverConfig, limits};
 use serde_json::json;
 
@@ -35,17 +36,21 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
     let end = End::on_signals()?;
     let mut receiver = Receiver::open(listen, &config)?;
     let mut status = Status::new(json, !args.stdout);
+    status.begin(&json!({ "listening": receiver.local_address().to_string() }))?;
+    let mut page = Page::open(args, &status)?;
     let (mut frames, mut bytes) = (0, 0);
     while !end.is_wanted() && args.frames.is_none_or(|most| frames < most) {
         match receiver.next(Instant::now() + WAIT).map_err(Failure::Network)? {
             Some(Event::Frame(frame)) => {
                 sink.take(&frame)?;
+                page.show(&frame);
                 (frames, bytes) = (frames + 1, bytes + frame.jpeg().len() as u64);
                 receiver.recycle(frame);
             }
             None if args.once && receiver.has_ended() => break,
             _ => {}
         }
+        page.tell(&receiver);
         if status.is_due(Instant::now()) {
             show(&receiver, bytes, &mut status, false)?;
         }
@@ -98,6 +103,36 @@ fn show(receiver: &Receiver, bytes: u64, status: &mut Status, last: bool) -> Res
         })
     };
     Ok(status.show((frames.frames, stats.packet_bytes), last, text, json)?)
+}
+
+/// The page for browsers, if one is wanted.
+struct Page(Option<Feed>);
+
+impl Page {
+    fn open(args: &ReceiveArgs, status: &Status) -> Result<Self, Failure> {
+        let Some(address) = args.web else { return Ok(Self(None)) };
+        let told = |error: io::Error| {
+            Failure::Told(format!("--web {address}: {error}; name another address or port"))
+        };
+        let web = Web::open(address).map_err(told)?;
+        status.remark(&format!("see http://{}/", web.address()));
+        Ok(Self(Some(Feed::new(web, Instant::now()))))
+    }
+
+    fn show(&mut self, frame: &Frame) {
+        if let Some(feed) = &mut self.0 {
+            feed.show(frame);
+        }
+    }
+
+    fn tell(&mut self, receiver: &Receiver) {
+        if let Some(feed) = &mut self.0 {
+            let now = Instant::now();
+            if now >= feed.next_deadline() {
+                feed.tell(now, &receiver.stats(), receiver.source_name());
+            }
+        }
+    }
 }
 
 /// Where pictures go.

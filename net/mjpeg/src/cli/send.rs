@@ -17,7 +17,7 @@ const MAX_REMARKS: u64 = 10;
 const MAX_ERRORS: u32 = 100;
 
 pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
-    let source = args.source.open()?;
+    let source = args.source.open(args.fps)?;
     let to = args.address().map_err(Failure::Told)?;
     let mut config = SenderConfig::default();
     config.packetizer.max_packet_bytes = args.packet_bytes;

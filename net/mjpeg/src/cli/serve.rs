@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "/PATH", default_value = "/stream")]
     path: String,
 
-    /// Pictures a second, up to 1000. What comes at its own time, as from a camera, is sent as it comes
+    /// Pictures a second, up to 1000; asked of a camera. What comes at its own time is sent as it comes
     #[arg(long, value_name = "N", default_value_t = 30.0)]
     fps: f64,
 
@@ -55,7 +55,7 @@ To watch:
   gst-launch-1.0 rtspsrc location=rtsp://127.0.0.1:8554/stream ! rtpjpegdepay ! jpegdec ! autovideosink";
 
 pub(crate) fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
-    let source = args.source.open()?;
+    let source = args.source.open(args.fps)?;
     let mut config = ServerConfig::default();
     config.listen = args.listen;
     config.path.clone_from(&args.path);

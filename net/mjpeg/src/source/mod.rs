@@ -5,6 +5,8 @@
 //! | give JPEG files one after the other, as they are | look into them: whoever sends them does |
 //! | say whether they come at a time of their own | pace: that is the sender's part |
 
+#[cfg(all(feature = "camera", target_os = "linux"))]
+mod camera;
 mod child;
 mod files;
 #[cfg(feature = "pattern")]
@@ -14,6 +16,8 @@ mod stream;
 
 use std::time::Duration;
 
+#[cfg(all(feature = "camera", target_os = "linux"))]
+pub use camera::{Camera, CameraSettings};
 pub use files::Files;
 #[cfg(feature = "pattern")]
 pub use pattern::{Pattern, PatternSettings};

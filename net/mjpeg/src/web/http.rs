@@ -34,10 +34,11 @@ pub(super) struct Text {
     pub(super) text: &'static str,
 }
 
-const TEXTS: [Text; 3] = [
+const TEXTS: [Text; 4] = [
     Text { path: "/", kind: "text/html; charset=utf-8", text: include_str!("page.html") },
     Text { path: "/page.css", kind: "text/css; charset=utf-8", text: include_str!("page.css") },
     Text { path: "/page.js", kind: "text/javascript; charset=utf-8", text: include_str!("page.js") },
+    Text { path: "/icon.svg", kind: "image/svg+xml", text: include_str!("icon.svg") },
 ];
 
 /// What all answers have. The page gets nothing from elsewhere, and nothing elsewhere gets at it.

@@ -15,11 +15,14 @@
 //! println!("see http://{}/", web.address());
 //! // For each picture, and now and then:
 //! web.show(jpeg);
-//! web.tell(&Statistics { frames: 1, ..Statistics::default() });
+//! let mut statistics = Statistics::default();
+//! statistics.frames = 1;
+//! web.tell(&statistics);
 //! # Ok(())
 //! # }
 //! ```
 
+mod feed;
 mod http;
 mod server;
 
@@ -32,6 +35,7 @@ use std::thread::JoinHandle;
 use netdyno_io::Waker;
 use serde_json::json;
 
+pub use feed::Feed;
 use server::Server;
 
 /// How pictures come, as the page shows it.
@@ -52,7 +56,8 @@ pub struct Statistics {
     pub bits_per_s: f64,
     /// Interarrival jitter of packets, ms (RFC 3550 section 6.4.1).
     pub jitter_ms: f64,
-    /// By how much an interval between two pictures was longer or shorter than usual, ms, at the most since this was last told.
+    /// By how much an interval between two pictures was longer or shorter than their timestamps say, ms, at the most since this
+    /// was last told.
     pub interval_jitter_ms: f64,
     /// Width and height of the picture, pixels.
     pub size: (u16, u16),

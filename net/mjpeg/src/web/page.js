@@ -35,8 +35,9 @@ function showState () {
   const place = element('state')
   place.dataset.state = state
   if (place.textContent !== text) place.textContent = text
-  write('hint', frames === 0 ? 'No picture has come yet.' : '')
-  picture.classList.toggle('absent', frames === 0)
+  const isShown = picture.naturalWidth > 0
+  write('hint', isShown ? '' : frames === 0 ? 'No picture has come yet.' : 'The picture is gone with its receiver.')
+  picture.classList.toggle('absent', !isShown)
 }
 
 function showGraph () {
@@ -80,6 +81,7 @@ statistics.onerror = () => {
   showState()
 }
 statistics.onmessage = (event) => show(JSON.parse(event.data))
+picture.onload = showState
 picture.onerror = () => setTimeout(() => { if (isConnected) watch() }, 1_000)
 setInterval(showState, 500)
 watch()

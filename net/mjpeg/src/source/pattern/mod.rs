@@ -195,11 +195,11 @@ impl ImageBuffer for Picture<'_> {
                 row[left.min(end)..end].fill(value);
             }
         };
-        self.draw_text(y, &mut fill);
         let (left, top, edge) = self.square;
         if (top..top + edge).contains(&y) {
             fill(left, edge, WHITE);
         }
+        self.draw_text(y, &mut fill);
     }
 }
 
