@@ -15,7 +15,7 @@ use jpeg_encoder::SamplingFactor;
 use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
 use serde_json::Value;
 use support::{picture, plain};
-use tool::{PATIENCE, Running, TOOL, receive};
+use tool::{PATIENCE, Running, TOOL, free_port, receive};
 
 /// Runs it to its end: exit code, stdout, stderr.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -170,15 +170,4 @@ fn it_costs_little() {
     send.interrupt();
     assert_eq!(receiver.wait(), Some(0));
     assert!(lines.last().unwrap()["frames"].as_u64() > Some(60));
-}
-
-/// A port that was free, for programs that cannot say which they got.
-fn free_port() -> u16 {
-    loop {
-        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = socket.local_addr().unwrap().port();
-        if port % 2 == 0 && std::net::UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
-            return port;
-        }
-    }
 }

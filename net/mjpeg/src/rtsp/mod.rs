@@ -10,6 +10,7 @@
 //! [`next_unit`] cuts what a connection sent into requests and interleaved packets; [`Sessions`] answers the requests, and tells
 //! by events whom to send the stream.
 
+mod answer;
 pub mod limits;
 mod message;
 mod sdp;

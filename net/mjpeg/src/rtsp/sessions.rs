@@ -1,7 +1,7 @@
 //! Who watches, and how: sessions (RFC 2326 section 3.4), and the answers to requests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use netdyno_rtp::{Sequence, Ssrc, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use super::answer::Answer;
 use super::message::{Method, Request, Status};
 use super::sdp::{self, MEDIUM};
 use super::transport::{Delivery, choose};
@@ -160,12 +161,12 @@ impl Sessions {
             None => Answer::from(Status::BadRequest),
             Some(_) => self.answer(now, peer, stream, request).unwrap_or_else(Answer::from),
         };
-        self.write(cseq, &answer, out);
+        answer.write(cseq, &self.config.server, out);
     }
 
     /// Appends the answer to what was no request. The connection is to be closed after it.
     pub fn handle_broken(&self, status: Status, out: &mut Vec<u8>) {
-        self.write(None, &Answer::from(status), out);
+        Answer::from(status).write(None, &self.config.server, out);
     }
 
     /// Takes note of RTCP that came by UDP, and gives the sessions that it may be of.
@@ -252,14 +253,14 @@ impl Sessions {
             Method::Teardown => {
                 let id = session.ok_or(Status::SessionNotFound)?;
                 self.end(id, Why::Teardown);
-                Ok(Answer::of(id))
+                Ok(Answer::of(&id))
             }
             Method::GetParameter | Method::SetParameter if !request.body.trim_ascii().is_empty() => {
                 Err(Status::ParameterNotUnderstood.into())
             }
             // Without parameters they are a sign of life (section 10.8); so is OPTIONS.
             _ => {
-                let answer = session.map_or(Answer::from(Status::Ok), Answer::of);
+                let answer = session.map_or(Answer::from(Status::Ok), |id| Answer::of(&id));
                 Ok(if request.method == Method::Options { answer.with("Public", PUBLIC) } else { answer })
             }
         }
@@ -316,10 +317,8 @@ impl Sessions {
         let Some(body) = sdp::describe(stream) else {
             return Err(Answer::from(Status::Unavailable).with("Retry-After", 1));
         };
-        let mut answer =
-            Answer::from(Status::Ok).with("Content-Base", &target.base).with("Content-Type", TYPE);
-        answer.body = body;
-        Ok(answer)
+        let answer = Answer::from(Status::Ok).with("Content-Base", &target.base).with("Content-Type", TYPE);
+        Ok(answer.with_body(body))
     }
 
     fn setup(
@@ -380,7 +379,7 @@ impl Sessions {
             self.events.push_back(event);
         }
         let (base, next, time) = (&target.base, stream.next.0, stream.timestamp.0);
-        Ok(Answer::of(id)
+        Ok(Answer::of(&id)
             .with("Range", "npt=now-")
             .with("RTP-Info", format_args!("url={base}{MEDIUM};seq={next};rtptime={time}")))
     }
@@ -391,27 +390,12 @@ impl Sessions {
             session.is_playing = false;
             self.events.push_back(SessionEvent::Stop(id, Why::Paused));
         }
-        Ok(Answer::of(id))
+        Ok(Answer::of(&id))
     }
 
     fn named(&mut self, id: Option<SessionId>) -> Result<(SessionId, &mut Session), Status> {
         let id = id.ok_or(Status::SessionNotFound)?;
         Ok((id, self.sessions.get_mut(&id).ok_or(Status::SessionNotFound)?))
-    }
-
-    fn write(&self, cseq: Option<u64>, answer: &Answer, out: &mut Vec<u8>) {
-        let (code, reason, server) = (answer.status.code(), answer.status.reason(), &self.config.server);
-        let mut text = format!("RTSP/1.0 {code} {reason}\r\n");
-        if let Some(cseq) = cseq {
-            let _ = write!(text, "CSeq: {cseq}\r\n");
-        }
-        let _ = write!(text, "Server: {server}\r\n{}", answer.headers);
-        if !answer.body.is_empty() {
-            let _ = write!(text, "Content-Length: {}\r\n", answer.body.len());
-        }
-        out.extend_from_slice(text.as_bytes());
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(answer.body.as_bytes());
     }
 }
 
@@ -423,31 +407,6 @@ struct Target {
     base: String,
     /// The medium, or the presentation.
     is_medium: bool,
-}
-
-/// What is answered.
-struct Answer {
-    status: Status,
-    headers: String,
-    body: String,
-}
-
-impl From<Status> for Answer {
-    fn from(status: Status) -> Self {
-        Self { status, headers: String::new(), body: String::new() }
-    }
-}
-
-impl Answer {
-    /// All went well, with a session.
-    fn of(id: SessionId) -> Self {
-        Self::from(Status::Ok).with("Session", id)
-    }
-
-    fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
-        let _ = write!(self.headers, "{name}: {value}\r\n");
-        self
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::time::Instant;
 use jpeg_encoder::SamplingFactor;
 use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
 use support::{picture, plain};
-use tool::{PATIENCE, Running, receive, skip};
+use tool::{PATIENCE, Running, free_port, receive, skip};
 
 /// What a raw picture of 4:2:0 takes at the size of the test pictures.
 const WIDTH: u16 = 640;
@@ -44,17 +44,6 @@ fn run(program: &str, arguments: &[&str]) {
 fn start(program: &str, arguments: &[&str]) -> Running {
     let mut command = Command::new(program);
     Running(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
-}
-
-/// An even port that is free for RTP, the next one for RTCP.
-fn free_port() -> u16 {
-    loop {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = socket.local_addr().unwrap().port();
-        if port % 2 == 0 && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
-            return port;
-        }
-    }
 }
 
 /// Until somebody listens there.

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -44,6 +45,17 @@ pub fn receive(arguments: &[&str]) -> (Running, impl Iterator<Item = Value> + us
     let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
     let address = lines.next().unwrap()["listening"].as_str().unwrap().to_owned();
     (receive, lines, address)
+}
+
+/// A port that is free, as is the next one: for programs that cannot say which they got.
+pub fn free_port() -> u16 {
+    loop {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        if port.is_multiple_of(2) && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Says why a test is not run, or fails where all must be.
