@@ -38,6 +38,9 @@ pub(crate) enum Came {
     Closed,
 }
 
+/// A packet with its channel, or an answer.
+type Unit = (Option<u8>, Vec<u8>);
+
 pub(crate) struct Client {
     stream: TcpStream,
     input: Vec<u8>,
@@ -85,12 +88,9 @@ impl Client {
 
     pub(crate) fn answer(&mut self) -> Answer {
         loop {
-            match self.unit().expect("an answer before the end") {
-                (None, text) => {
-                    let text = String::from_utf8(text).unwrap();
-                    return Answer { code: text[9..12].parse().unwrap(), text };
-                }
-                (Some(_), _) => {}
+            if let (None, text) = self.unit().expect("an answer before the end") {
+                let text = String::from_utf8(text).unwrap();
+                return Answer { code: text[9..12].parse().unwrap(), text };
             }
         }
     }
@@ -203,7 +203,7 @@ impl Client {
     }
 
     /// The next packet on the connection with its channel, or answer; none at the end.
-    fn unit(&mut self) -> Option<(Option<u8>, Vec<u8>)> {
+    fn unit(&mut self) -> Option<Unit> {
         loop {
             if let Some((count, unit)) = whole(&self.input) {
                 self.input.drain(..count);
@@ -224,7 +224,7 @@ impl Client {
 }
 
 /// The first packet or answer of an input, and its bytes.
-fn whole(input: &[u8]) -> Option<(usize, (Option<u8>, Vec<u8>))> {
+fn whole(input: &[u8]) -> Option<(usize, Unit)> {
     if let [b'$', channel, high, low, rest @ ..] = input {
         let packet = rest.get(..usize::from(u16::from_be_bytes([*high, *low])))?;
         return Some((4 + packet.len(), (Some(*channel), packet.to_vec())));

@@ -1,5 +1,7 @@
 //! The RTSP server with real sockets: who is served what, and who cannot hinder others.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
