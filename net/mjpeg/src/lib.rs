@@ -5,6 +5,7 @@
 //! | send JPEG files to one address or group ([`Sender`]): packets paced, segmented sends, no copy of scan data | need a receiver: nobody has to be there |
 //! | take pictures of files, folders, streams and cameras ([`source`]) | encode pictures that exist, or change them |
 //! | receive, from one address or group ([`Receiver`]): whole frames in order, losses told, statistics | show them |
+//! | serve by RTSP, to many clients from one source ([`server`]) | ask clients for names or passwords |
 //! | RTCP: sender and receiver reports, SDES, BYE | change its rate by what reports say |
 //! | write and read descriptions (SDP, [`Description`]) for players and from senders | encrypt (SRTP) |
 //!
@@ -40,8 +41,10 @@ pub mod limits;
 mod pace;
 mod ports;
 mod receiver;
+pub mod rtsp;
 mod sdp;
 mod sender;
+pub mod server;
 pub mod source;
 mod stream;
 #[cfg(all(feature = "web", target_os = "linux"))]

@@ -27,6 +27,7 @@ Examples:
   netdyno-mjpeg send 'exec:curl -sN http://192.168.1.30/video.mjpg' --to 192.168.1.20:5004
   netdyno-mjpeg send 'gstreamer:videotestsrc is-live=true ! video/x-raw,format=I420 ! jpegenc' --to 127.0.0.1:5004
   netdyno-mjpeg send pattern --size 640x360 --to 127.0.0.1:5004
+  netdyno-mjpeg serve clip.mjpeg --loop
   netdyno-mjpeg receive --listen 5004 --web 8080
   netdyno-mjpeg receive --listen 5004 --into frames/
   netdyno-mjpeg receive --sdp clip.sdp --stdout | ffplay -f mjpeg -
@@ -38,6 +39,8 @@ A player opens what `send` sends by its description: ffplay -protocol_whitelist 
 pub(crate) enum Verb {
     /// Send pictures to one address or group by RTP over UDP, until they end or Ctrl-C
     Send(SendArgs),
+    /// Serve pictures by RTSP, to many clients at a time, by UDP or TCP, until Ctrl-C
+    Serve(super::serve::ServeArgs),
     /// Receive pictures: as files, as one stream, or for the statistics alone, until Ctrl-C
     Receive(ReceiveArgs),
 }

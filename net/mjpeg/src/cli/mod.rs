@@ -3,6 +3,7 @@
 mod args;
 mod receive;
 mod send;
+mod serve;
 mod source;
 mod status;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
+use netdyno_mjpeg::server::ServerError;
 use netdyno_mjpeg::source::SourceError;
 use netdyno_mjpeg::{Interface, OpenError};
 use signal_hook::consts::TERM_SIGNALS;
@@ -26,6 +28,8 @@ pub(crate) enum Failure {
     Told(String),
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error(transparent)]
+    Serve(#[from] ServerError),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the network cannot be read: {0}")]
@@ -64,6 +68,7 @@ pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.verb {
         Verb::Send(args) => send::run(args, cli.json),
+        Verb::Serve(args) => serve::run(args, cli.json),
         Verb::Receive(args) => receive::run(args, cli.json),
     };
     match result {
