@@ -51,6 +51,8 @@ pub struct Stage<'a> {
     pub stand_ins: &'a IndexMap<String, String>,
     /// Whether a contender plays a role.
     pub plays: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether a contender plays with itself alone.
+    pub is_alone: &'a dyn Fn(&str) -> bool,
 }
 
 impl Stage<'_> {
@@ -107,6 +109,12 @@ impl Stage<'_> {
         })
     }
 
+    /// Whether each of a cast understands the others.
+    fn is_understood(&self, cast: &Cast) -> bool {
+        let first = cast.values().next();
+        cast.values().all(|name| Some(name) == first) || !cast.values().any(|name| (self.is_alone)(name))
+    }
+
     /// The roles of a cast that their standard partner plays.
     fn partners_in(&self, cast: &Cast) -> BTreeSet<String> {
         let standard = |(role, name): &(&String, &String)| self.partners.get(*role) == Some(*name);
@@ -137,6 +145,7 @@ pub fn cells(
             casts.extend(stage.against(fixed, contenders).into_iter().map(|c| (c, false)));
         }
     }
+    casts.retain(|(cast, _)| stage.is_understood(cast));
     casts.extend(ceiling.map(|c| (alone(c), true)));
     let cell = |params: &Params, (cast, ceiling): &(Cast, bool), again| PlannedCell {
         contenders: cast.clone(),
@@ -244,7 +253,13 @@ mod tests {
         casting: &Casting,
     ) -> Vec<PlannedCell> {
         let (roles, none) = (names(roles), IndexMap::new());
-        let stage = Stage { roles: &roles, partners: &none, stand_ins: &none, plays: &|_, _| true };
+        let stage = Stage {
+            roles: &roles,
+            partners: &none,
+            stand_ins: &none,
+            plays: &|_, _| true,
+            is_alone: &|_| false,
+        };
         super::cells(&stage, &names(contenders), ceiling, casting, &[Params::default()])
     }
 
@@ -257,7 +272,13 @@ mod tests {
             "both" => true,
             _ => role == "server",
         };
-        let stage = Stage { roles: &roles, partners: &partners, stand_ins: &none, plays: &plays };
+        let stage = Stage {
+            roles: &roles,
+            partners: &partners,
+            stand_ins: &none,
+            plays: &plays,
+            is_alone: &|_| false,
+        };
         let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
         let told = |c: &PlannedCell| {
             let load = if c.partners.contains("load") { "" } else { &c.contenders["load"] };
@@ -288,7 +309,13 @@ mod tests {
         let stand_ins = roles.iter().map(|role| (role.clone(), "full".to_owned())).collect();
         let plays =
             |name: &str, role: &str| !matches!((name, role), ("one", "device") | ("two", "controller"));
-        let stage = Stage { roles: &roles, partners: &none, stand_ins: &stand_ins, plays: &plays };
+        let stage = Stage {
+            roles: &roles,
+            partners: &none,
+            stand_ins: &stand_ins,
+            plays: &plays,
+            is_alone: &|name| name == "odd",
+        };
         let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
         assert!(cells.iter().all(|c| c.partners.is_empty()), "a stand-in's role is compared, and named");
         let told = |c: &PlannedCell| format!("{}>{}", c.contenders["controller"], c.contenders["device"]);
@@ -312,6 +339,17 @@ mod tests {
             with_stand_ins(&["one", "both"], &against("one")),
             ["one>full", "both>both", "both>full", "one>both", "top>top"]
         );
+    }
+
+    #[test]
+    fn who_plays_with_itself_alone_meets_nobody_else() {
+        for (casting, cells) in [
+            (Casting::Alone, &["odd>odd", "both>both", "top>top"][..]),
+            (Casting::Matrix, &["odd>odd", "both>both", "top>top"]),
+            (Casting::Against("both".to_owned()), &["both>both", "odd>odd", "top>top"]),
+        ] {
+            assert_eq!(with_stand_ins(&["odd", "both"], &casting), cells, "{casting:?}");
+        }
     }
 
     #[test]

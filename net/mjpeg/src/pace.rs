@@ -50,7 +50,7 @@ impl Pacer {
         packets: usize,
         from: Instant,
         spread: Duration,
-    ) -> impl Iterator<Item = (Instant, Range<usize>)> + use<> {
+    ) -> impl ExactSizeIterator<Item = (Instant, Range<usize>)> + use<> {
         let count = if spread.is_zero() { 1 } else { self.count(packets) };
         (0..count).map(move |index| {
             let due = from + spread * index as u32 / (count - 1).max(1) as u32;

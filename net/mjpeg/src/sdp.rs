@@ -90,7 +90,9 @@ impl Description {
             let mut parts = connection.connection_address.split('/');
             let wrong = || SdpError::new("c= must have an IP address: put in the one that is sent to");
             address = parts.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
-            hops = parts.next().and_then(|text| text.parse().ok());
+            // IPv6 has none there, but the number of addresses.
+            let has_hops = address.is_multicast() && address.is_ipv4();
+            hops = parts.next().filter(|_| has_hops).and_then(|text| text.parse().ok());
         }
         let value = |name: &'static str| media.get_first_attribute_value(name).flatten();
         Ok(Self {
@@ -99,7 +101,9 @@ impl Description {
             rtcp_port: value("rtcp").and_then(|text| text.split(' ').next()?.parse().ok()),
             payload_type,
             dimensions: value("x-dimensions").map(dimensions).transpose()?,
-            framerate: value("framerate").and_then(|text| text.parse().ok()).filter(|fps| *fps > 0.0),
+            framerate: value("framerate")
+                .and_then(|text| text.parse().ok())
+                .filter(|fps: &f64| fps.is_finite() && *fps > 0.0),
             hops,
         })
     }

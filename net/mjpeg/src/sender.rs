@@ -177,10 +177,14 @@ impl Sender {
     pub fn send(&mut self, file: &[u8], at: Instant, spread: Duration) -> Result<Sent, PictureError> {
         let jpeg = Jpeg::parse(file)?;
         let frame = self.packetizer.packets(&jpeg, self.clock.at(at))?;
-        let mut last_due = at;
-        for (due, packets) in self.pacer.slices(frame.count(), at, spread) {
+        let slices = self.pacer.slices(frame.count(), at, spread);
+        // What is late is caught up with at twice the rate, not at once: the receiver's buffer has no more room for it.
+        let gap = spread / (2 * slices.len() as u32);
+        let (mut last_due, mut not_before) = (at, at);
+        for (due, packets) in slices {
             if !spread.is_zero() {
-                self.wait(due);
+                self.wait(due.max(not_before));
+                not_before = Instant::now() + gap;
             }
             last_due = due;
             let mut next = packets.start;

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
     let end = End::on_signals()?;
     let mut receiver = Receiver::open(listen, &config)?;
     let mut status = Status::new(json, !args.stdout);
+    status.begin(&json!({ "listening": receiver.local_address().to_string() }))?;
     let mut page = Page::open(args, &status)?;
     let (mut frames, mut bytes) = (0, 0);
     while !end.is_wanted() && args.frames.is_none_or(|most| frames < most) {

@@ -80,12 +80,15 @@ impl Status {
                 write!(out, "\r\x1b[2K{line}{}", if last { "\n" } else { "" })?;
                 out.flush()
             }
-            Form::Json { on_stderr: true } => writeln!(io::stderr(), "{}", json(rate)),
-            Form::Json { on_stderr: false } => {
-                let mut out = io::stdout().lock();
-                writeln!(out, "{}", json(rate))?;
-                out.flush()
-            }
+            Form::Json { on_stderr } => write_json(&json(rate), on_stderr),
+        }
+    }
+
+    /// For programs alone: what they need to know before anything happens.
+    pub(crate) fn begin(&self, json: &Value) -> io::Result<()> {
+        match self.form {
+            Form::Json { on_stderr } => write_json(json, on_stderr),
+            Form::Line | Form::Nothing => Ok(()),
         }
     }
 
@@ -94,6 +97,15 @@ impl Status {
         let clear = if self.form == Form::Line { "\r\x1b[2K" } else { "" };
         eprintln!("{clear}netdyno-mjpeg: {text}");
     }
+}
+
+fn write_json(json: &Value, on_stderr: bool) -> io::Result<()> {
+    if on_stderr {
+        return writeln!(io::stderr(), "{json}");
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{json}")?;
+    out.flush()
 }
 
 /// Bits a second, for people.

@@ -20,6 +20,8 @@ use picture::{Content, Painter};
 /// The greatest side of a picture, in pixels, and the most frames: the workload's own bounds are within.
 const SIDE_MAX: u16 = 8192;
 const FRAMES_MAX: u32 = 10_000;
+/// What the sides of a picture are counted in by RFC 2435.
+const SIDE_UNIT: u32 = 8;
 const USAGE: &str = "usage: clip PATH width=N height=N quality=1..100 content=pattern|photo clip_frames=N";
 
 fn main() -> ExitCode {
@@ -57,7 +59,10 @@ impl Job {
             Ok(n) if (1..=max).contains(&n) => Ok(n),
             _ => Err(format!("{name} must be a whole number from 1 to {max}; {USAGE}")),
         };
-        let side = |name| number(name, SIDE_MAX.into()).map(|n| n as u16);
+        let side = |name| match number(name, SIDE_MAX.into())? {
+            n if n.is_multiple_of(SIDE_UNIT) => Ok(n as u16),
+            n => Err(format!("{name} is {n}; RFC 2435 can only say multiples of {SIDE_UNIT}")),
+        };
         let content = match text("content")? {
             "pattern" => Content::Pattern,
             "photo" => Content::Photo,
@@ -131,7 +136,7 @@ mod tests {
         let good = ["/dev/null", "width=64", "height=40", "quality=85", "content=photo", "clip_frames=3"];
         for (at, with, says) in [
             (1, "width=0", "width"),
-            (2, "height=8193", "height"),
+            (2, "height=8200", "height"),
             (3, "quality=101", "quality"),
             (4, "content=film", "content"),
             (5, "frames=3", "clip_frames"),
