@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(all(feature = "cli", feature = "pattern", target_os = "linux"))]
 
+#[path = "support/pictures.rs"]
+mod pictures;
 #[path = "support/tool.rs"]
 mod support;
 
@@ -12,8 +14,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use netdyno_mjpeg::core::{Event, Jpeg};
-use netdyno_mjpeg::source::{Pattern, PatternSettings, Source};
 use netdyno_mjpeg::{Receiver, ReceiverConfig};
+use pictures::pictures;
 use rustix::process::{Pid, test_kill_process};
 use support::{PATIENCE, Running, TOOL};
 
@@ -21,17 +23,6 @@ fn tool(arguments: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn pictures(count: usize) -> Vec<Vec<u8>> {
-    let settings = PatternSettings { width: 160, height: 120, ..PatternSettings::default() };
-    let mut pattern = Pattern::new(settings).unwrap();
-    let mut next = || {
-        let mut file = Vec::new();
-        pattern.next(&mut file).unwrap();
-        file
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 /// A receiver, and where it listens.
