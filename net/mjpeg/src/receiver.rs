@@ -168,7 +168,8 @@ impl Receiver {
             }
             let holes = self.depacketizer.next_deadline().unwrap_or(deadline);
             let mut until = deadline.min(holes);
-            if self.source.is_some() {
+            // Without anybody to report to, the time for it passes.
+            if self.source.is_some() && self.reports_from.is_some() {
                 until = until.min(self.control.next_deadline());
             }
             match self.poller.wait(&mut self.events, Some(until.saturating_duration_since(now))) {

@@ -13,7 +13,8 @@ use netdyno_mjpeg::core::{Jpeg, JpegError, LostReason, Packetizer, PacketizerCon
 use netdyno_mjpeg::rtp::rtcp::{Compound, CompoundWriter, ReportBlock, RtcpPacket, Rule};
 use netdyno_mjpeg::rtp::{Packet, Sequence, Ssrc, Timestamp};
 use netdyno_mjpeg::source::Files;
-use netdyno_mjpeg::{Interface, PictureError, Sender, SenderConfig, Step, Stream};
+use netdyno_mjpeg::{Interface, PictureError, Receiver, ReceiverConfig, Sender, SenderConfig, Step, Stream};
+use rustix::time::{ClockId, clock_gettime};
 use support::{picture, plain, receive};
 
 const SPREAD: Duration = Duration::from_millis(10);
@@ -174,6 +175,25 @@ fn reports_go_both_ways() {
     drop(sender);
     let had = receiver.join().unwrap();
     assert!(had.stats.reception.unwrap().received > 0 && had.lost.is_empty());
+}
+
+/// Nobody to report to: the time for reports passes, and the receiver goes on sleeping.
+#[test]
+fn a_source_without_reports_is_waited_for_asleep() {
+    let mut receiver = Receiver::open("127.0.0.1:0".parse().unwrap(), &ReceiverConfig::default()).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut packetizer = Packetizer::new(PacketizerConfig::default(), Ssrc(9), Sequence(1)).unwrap();
+    let file = plain(320, 240, 1);
+    let mut datagram = Vec::new();
+    packetizer.packets(&Jpeg::parse(&file).unwrap(), Timestamp(0)).unwrap().append(0, &mut datagram);
+    socket.send_to(&datagram, receiver.local_address()).unwrap();
+    let cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+    let before = cpu();
+    // The first report would be due after 3.1 s at the latest.
+    assert_eq!(receiver.next(Instant::now() + Duration::from_millis(3_500)).unwrap(), None);
+    assert_eq!(receiver.stats().frames.packets, 1);
+    let spent = cpu() - before;
+    assert!(spent < Duration::from_millis(200), "{spent:?}");
 }
 
 /// What a sender says of itself, and what it takes of others.
