@@ -19,7 +19,7 @@ use crate::tid::Tid;
 /// A request that was sent.
 #[derive(Debug)]
 pub(super) struct Flight {
-    pub(super) job: Job,
+    pub(super) job: Box<Job>,
     pub(super) tid: Tid,
     /// How often it may be sent again.
     retries: u8,
@@ -50,7 +50,7 @@ pub(super) struct Launch {
     /// One that was is no more.
     pub(super) ended: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
-    pub(super) over: Option<(Job, Result<(), AnswerError>)>,
+    pub(super) over: Option<(Box<Job>, Result<(), AnswerError>)>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) struct Peer {
     pub(super) address: NodeAddress,
     pub(super) node: Node,
     settings: NodeSettings,
-    pub(super) queue: VecDeque<Job>,
+    pub(super) queue: VecDeque<Box<Job>>,
     pub(super) flights: Vec<Flight>,
     /// Nothing is sent to it before, because of `gap`.
     free_at: Option<Instant>,
@@ -178,7 +178,7 @@ impl Peer {
     }
 
     /// The request under way that a frame answers.
-    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Job> {
+    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| {
             flight.tid == frame.tid && flight.job.deoj == frame.seoj && flight.job.is_answered_by(frame.esv)
         })?;
@@ -186,17 +186,17 @@ impl Peer {
     }
 
     /// Takes out a request, waiting or under way; says also whether it was the latter.
-    pub(super) fn take(&mut self, id: RequestId) -> Option<(Job, bool)> {
+    pub(super) fn take(&mut self, id: RequestId) -> Option<(Box<Job>, bool)> {
         let is_it = |job: &Job| job.purpose == Purpose::Application && job.id == id;
         if let Some(at) = self.flights.iter().position(|flight| is_it(&flight.job)) {
             return Some((self.flights.remove(at).job, true));
         }
-        let at = self.queue.iter().position(is_it)?;
+        let at = self.queue.iter().position(|job| is_it(job))?;
         Some((self.queue.remove(at)?, false))
     }
 
     /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
-    pub(super) fn overdue(&mut self, now: Instant) -> Option<Job> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
         let overdue = |flight: &Flight| !flight.again && flight.due <= now;
         if let Some(at) = self.flights.iter().position(|flight| overdue(flight) && flight.retries == 0) {
             return Some(self.flights.remove(at).job);
