@@ -8,13 +8,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
-use crate::socket::{largest, unicast_alone};
+use crate::socket::{largest, unicast_alone, wait_for};
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,18 +157,10 @@ impl DatagramSocket {
         }
     }
 
-    /// Waits for a datagram without taking it; false if there was none in time, or a signal came.
-    pub fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(&*self.socket, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
+    /// or a signal came.
+    pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
+        wait_for(sockets.iter().map(|socket| &*socket.socket), PollFlags::IN, timeout)
     }
 }
 
