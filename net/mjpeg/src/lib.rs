@@ -2,7 +2,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | send JPEG files to one address or group ([`Sender`]): packets paced over the frame's time, segmented sends, no copy of scan data | need a receiver: nobody has to be there |
+//! | send JPEG files to one address or group ([`Sender`]): packets paced, segmented sends, no copy of scan data | need a receiver: nobody has to be there |
 //! | take pictures of files, folders, streams and cameras ([`source`]) | encode pictures that exist, or change them |
 //! | receive, from one address or group ([`Receiver`]): whole frames in order, losses told, statistics | show them |
 //! | serve by RTSP, to many clients from one source ([`server`]) | ask clients for names or passwords |

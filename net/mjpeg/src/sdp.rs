@@ -183,4 +183,27 @@ mod tests {
         assert!(Description::parse(&vec![b'v'; MAX_SDP_BYTES + 1]).is_err());
         assert!(Description::parse(b"hello").is_err());
     }
+    /// As the fuzz target does, a little of it each time.
+    #[test]
+    fn whatever_is_understood_is_written_and_read_alike() {
+        let mut description = Description::new("239.1.2.3:6000".parse().unwrap());
+        (description.dimensions, description.framerate) = (Some((3840, 2160)), Some(29.97));
+        (description.hops, description.rtcp_port) = (Some(5), Some(7001));
+        let text = description.write(7).into_bytes();
+        let (mut state, mut understood) = (1u32, 0);
+        for _ in 0..20_000 {
+            let mut changed = text.clone();
+            for _ in 0..1 + state % 3 {
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                let at = state as usize % changed.len();
+                changed[at] = b"0123456789 /:.,=acmx\r\n\xff"[(state >> 16) as usize % 23];
+            }
+            let Ok(read) = Description::parse(&changed) else { continue };
+            understood += 1;
+            assert_eq!(Description::parse(read.write(1).as_bytes()).as_ref(), Ok(&read));
+        }
+        assert!(understood > 1_000, "{understood}");
+    }
 }

@@ -2,29 +2,20 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(feature = "pattern")]
 
+#[path = "support/pictures.rs"]
+mod pictures;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use netdyno_mjpeg::source::{
-    Files, Next, Pattern, PatternSettings, SOURCE_WAIT, Source, SourceError, StreamSource, Timing,
-};
+use netdyno_mjpeg::source::{Files, Next, SOURCE_WAIT, Source, SourceError, StreamSource, Timing};
+use pictures::pictures;
 
 /// For what may take long on a busy machine: it only guards against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn pictures(count: usize) -> Vec<Vec<u8>> {
-    let settings = PatternSettings { width: 160, height: 120, ..PatternSettings::default() };
-    let mut pattern = Pattern::new(settings).unwrap();
-    let mut next = || {
-        let mut file = Vec::new();
-        pattern.next(&mut file).unwrap();
-        file
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// What it has, up to its end or an error.
 #[track_caller]

@@ -2,46 +2,27 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(all(feature = "cli", feature = "pattern", target_os = "linux"))]
 
+#[path = "support/pictures.rs"]
+mod pictures;
+#[path = "support/tool.rs"]
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use netdyno_mjpeg::core::{Event, Jpeg};
-use netdyno_mjpeg::source::{Pattern, PatternSettings, Source};
 use netdyno_mjpeg::{Receiver, ReceiverConfig};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-
-const TOOL: &str = env!("CARGO_BIN_EXE_netdyno-mjpeg");
-/// For what may take long on a busy machine: it only guards against hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Ended with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use pictures::pictures;
+use rustix::process::{Pid, test_kill_process};
+use support::{PATIENCE, Running, TOOL};
 
 fn tool(arguments: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn pictures(count: usize) -> Vec<Vec<u8>> {
-    let settings = PatternSettings { width: 160, height: 120, ..PatternSettings::default() };
-    let mut pattern = Pattern::new(settings).unwrap();
-    let mut next = || {
-        let mut file = Vec::new();
-        pattern.next(&mut file).unwrap();
-        file
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 /// A receiver, and where it listens.
@@ -121,8 +102,8 @@ fn a_command_ends_by_ctrl_c() {
             _ => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
-    assert_eq!(process.0.wait().unwrap().code(), Some(0));
+    process.interrupt();
+    assert_eq!(process.wait(), Some(0));
     // Whoever inherits it may take a moment to notice.
     while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
         assert!(begin.elapsed() < PATIENCE, "what the command began is still there");
@@ -137,16 +118,17 @@ fn is_waiting_for_its_end(process: Pid) -> bool {
 
 #[test]
 fn a_page_beside_what_is_received() {
-    // An address of its own, so that the port is free.
-    let own = std::process::id().to_be_bytes();
-    let listen = format!("127.{}.{}.{}:5004", 1 + own[1] % 200, own[2], 1 + own[3] % 200);
-    let mut receive = Running(tool(&["receive", "--listen", &listen, "--web", "0"]).spawn().unwrap());
+    let arguments = ["--json", "receive", "--listen", "127.0.0.1:0", "--web", "0"];
+    let mut receive = Running(tool(&arguments).spawn().unwrap());
+    let mut out = BufReader::new(receive.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let listening: serde_json::Value = serde_json::from_str(&out.next().unwrap()).unwrap();
+    let listen = listening["listening"].as_str().unwrap();
     let mut line = String::new();
     BufReader::new(receive.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let address =
         line.trim().strip_prefix("netdyno-mjpeg: see http://").and_then(|rest| rest.strip_suffix('/'));
     let address = address.unwrap_or_else(|| panic!("{line}"));
-    let _send = Running(tool(&["send", "pattern", "--size", "320x240", "--to", &listen]).spawn().unwrap());
+    let _send = Running(tool(&["send", "pattern", "--size", "320x240", "--to", listen]).spawn().unwrap());
 
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -173,6 +155,6 @@ fn a_page_beside_what_is_received() {
     stream.read_exact(&mut begin).unwrap();
     assert!(begin.windows(3).any(|bytes| bytes == [0xff, 0xd8, 0xff]));
 
-    kill_process(Pid::from_child(&receive.0), Signal::INT).unwrap();
-    assert_eq!(receive.0.wait().unwrap().code(), Some(0));
+    receive.interrupt();
+    assert_eq!(receive.wait(), Some(0));
 }

@@ -17,6 +17,8 @@ const MAX_REMARKS: u64 = 10;
 const MAX_ERRORS: u32 = 100;
 
 pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
+    // Before the source: what it starts is to end with us.
+    let end = End::on_signals()?;
     let source = args.source.open(args.fps)?;
     let to = args.address().map_err(Failure::Told)?;
     let mut config = SenderConfig::default();
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
     let fps = (args.fps > 0.0).then_some(args.fps);
     let mut description = Description::new(to);
     (description.framerate, description.hops) = (fps, Some(args.ttl));
-    let verb = Send { args, end: End::on_signals()?, description, left_out: 0 };
+    let verb = Send { args, end, description, left_out: 0 };
     verb.run(Stream::new(sender, source, fps), Status::new(json, true))
 }
 
