@@ -189,7 +189,7 @@ impl UdpSocket {
 
     /// Waits for room to send; false if there was none in time, or a signal came.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
-        wait_for(&self.socket, PollFlags::OUT, timeout)
+        Ok(wait_for([&*self.socket], PollFlags::OUT, timeout)?.is_some())
     }
 
     /// Takes what has arrived, as much as the buffers of `batch` hold; 0 if there is nothing. No more than one system
@@ -305,15 +305,21 @@ pub(crate) fn unicast_alone(socket: &Socket, address: SocketAddr) -> io::Result<
     Ok(())
 }
 
-/// Waits for one socket, for so long at the most; false if nothing happened, or a signal came. One system call.
-pub(crate) fn wait_for(socket: &std::net::UdpSocket, what: PollFlags, timeout: Duration) -> io::Result<bool> {
+/// Waits for one of these sockets, for so long at the most, and gives the place of the first that is ready; `None` if none was in
+/// time, or a signal came. One system call.
+pub(crate) fn wait_for<'a>(
+    sockets: impl IntoIterator<Item = &'a std::net::UdpSocket>,
+    what: PollFlags,
+    timeout: Duration,
+) -> io::Result<Option<usize>> {
     let timeout = Timespec {
         tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    match poll(&mut [PollFd::new(socket, what)], Some(&timeout)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
+    let mut fds: Vec<_> = sockets.into_iter().map(|socket| PollFd::new(socket, what)).collect();
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
+        Err(rustix::io::Errno::INTR) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

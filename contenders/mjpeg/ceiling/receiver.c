@@ -137,8 +137,7 @@ static void take_payload(struct nd_mjpeg *job, struct assembly *frame, const uin
         uint8_t *end = frame->file + HEADERS_MAX + frame->whole;
         end[0] = 0xff;
         end[1] = 0xd9;
-        frame->held = 0;
-        frame->has_tables = false;
+        frame->begun = false; /* what comes next is another one, also where a sender gives all the same time stamp */
         nd_receiver_take(job, frame->file + HEADERS_MAX - frame->headers, frame->headers + frame->whole + 2);
     }
 }

@@ -44,9 +44,12 @@ static size_t read_values(void *self, struct nd_value *values) {
     return count;
 }
 
+/* Asked for at the stop alone. */
 static json_t *histograms(void *self) {
     const struct nd_mjpeg *job = self;
     json_t *object = json_object();
+    if (job->at_stop != NULL)
+        job->at_stop();
     if (!job->sender && job->fps > 0) {
         char *text = nd_histogram_encode(job->jitter);
         json_object_set_new(object, "jitter", json_string(text));
@@ -149,6 +152,20 @@ void nd_walk_await_due(const struct nd_mjpeg *job) {
     if (nd_walk_interval_ns(job) > 0)
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
             ;
+}
+
+uint64_t nd_walk_stream_ns(struct nd_mjpeg *job) {
+    if (job->fps == 0) {
+        nd_walk_await_due(job);
+        return job->sent * ND_NS_PER_S / ND_VERIFY_FPS_MAX;
+    }
+    /* Times wrap round where the stream is ahead of its schedule. */
+    const uint64_t due_ns = nd_walk_due_ns(job), earliest_ns = job->stream_next_ns;
+    if (job->sent == 0 || (int64_t)(due_ns - job->stream_from_ns - earliest_ns) < 0)
+        job->stream_from_ns = due_ns - earliest_ns;
+    const uint64_t stream_ns = due_ns - job->stream_from_ns;
+    job->stream_next_ns = stream_ns + nd_walk_interval_ns(job);
+    return stream_ns;
 }
 
 void nd_walk_sent(struct nd_mjpeg *job, size_t length) {

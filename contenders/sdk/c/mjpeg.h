@@ -87,6 +87,7 @@ struct nd_mjpeg {
     uint32_t width, height, quality, fps, packet_bytes;
     uint64_t window_ns;
     struct nd_clip clip;
+    void (*at_stop)(void); /* what is to be done before the result, or NULL */
 
     nd_counter frames, bytes;                       /* bytes: of the receiver those of scans */
     nd_counter wrong, dropped, on_time, measure_at_ns;
@@ -95,7 +96,7 @@ struct nd_mjpeg {
     /* The sender's walk. */
     size_t next;
     bool is_verify;
-    uint64_t sent, first_ns, first_sent;
+    uint64_t sent, first_ns, first_sent, stream_from_ns, stream_next_ns;
 
     /* The receiver's. */
     struct nd_histogram *jitter;
@@ -132,6 +133,10 @@ uint64_t nd_walk_interval_ns(const struct nd_mjpeg *job);
 /* When the frame is due on CLOCK_MONOTONIC; in the past if flat out. */
 uint64_t nd_walk_due_ns(const struct nd_mjpeg *job);
 void nd_walk_await_due(const struct nd_mjpeg *job);
+/* The frame's time in the sender's stream, from 0 on, for a library that paces by timestamps; once a frame. A pause between two phases is one
+ * there too; where the stream is ahead of its schedule, that begins later by as much. Flat out, where nobody waits for them, frames
+ * are 1/30 s apart, and this awaits what is due: verify has a pace. */
+uint64_t nd_walk_stream_ns(struct nd_mjpeg *job);
 /* The frame was handed to the network. */
 void nd_walk_sent(struct nd_mjpeg *job, size_t length);
 /* The same of a picture of its own. */

@@ -157,9 +157,10 @@ impl DatagramSocket {
         }
     }
 
-    /// Waits for a datagram without taking it; false if there was none in time, or a signal came.
-    pub fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
-        wait_for(&self.socket, PollFlags::IN, timeout)
+    /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
+    /// or a signal came.
+    pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
+        wait_for(sockets.iter().map(|socket| &*socket.socket), PollFlags::IN, timeout)
     }
 }
 

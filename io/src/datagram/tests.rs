@@ -80,6 +80,17 @@ fn a_receive_ends_in_time_and_takes_no_notice_of_a_port_that_nobody_has() {
 }
 
 #[test]
+fn any_of_several_sockets_is_waited_for() {
+    let sockets = [(); 3].map(|()| DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap());
+    assert_eq!(DatagramSocket::wait_any(&sockets, Duration::from_millis(1)).unwrap(), None);
+    for at in [2, 0, 1] {
+        sockets[1].send(sockets[at].local_address(), b"you").unwrap();
+        assert_eq!(DatagramSocket::wait_any(&sockets, Duration::from_secs(60)).unwrap(), Some(at));
+        assert!(sockets[at].receive(&mut [0; 8]).unwrap().is_some());
+    }
+}
+
+#[test]
 fn one_socket_answers_from_many_addresses() {
     let options = SocketOptions { reuse_address: true, only_unicast: true, ..SocketOptions::default() };
     let many = UdpSocket::bind("0.0.0.0:0".parse().unwrap(), &options).unwrap();

@@ -68,7 +68,7 @@ impl Builder {
             Err(e) => return Err(BuildError::cache(&all, e)),
         };
         let mut stale = Vec::new();
-        for folder in entries.flatten().map(|e| e.path()) {
+        for folder in entries.flatten().map(|e| e.path()).filter(|path| path.is_dir()) {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if is_stale(&folder, &name) {
                 stale.push(Stale { kind, bytes: bytes_below(&folder), name, folder });

@@ -161,7 +161,7 @@ fn one_role_is_compared_with_one_partner_for_all() {
             "odd plays with itself alone (its own framing), and here full plays the source",
         ),
         (&["--role", "source"], "nobody is named who plays the sink for all"),
-        (&["--role", "sin"], "did you mean sink"),
+        (&["--role", "sin"], "did you mean \"sink\"?"),
     ] {
         let seen = run(&bench, arguments);
         assert!(seen.code == 2 && seen.stderr.contains(told), "{arguments:?}: {seen:?}");

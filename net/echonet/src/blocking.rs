@@ -16,12 +16,9 @@ use netdyno_echonet_core::{
     DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, SetError,
     WriteId,
 };
-use netdyno_io::Poller;
 
 use crate::error::{CallError, Error};
-use crate::face::controller::Hub;
-use crate::face::device::Hub as DeviceHub;
-use crate::face::{Driver, Feed, Receiver, block};
+use crate::face::{Driver, Feed, Hub, block};
 use crate::limits::WAIT;
 use crate::links::Links;
 use crate::settings::Settings;
@@ -29,14 +26,14 @@ use crate::settings::Settings;
 /// Finds nodes, asks them, hears them.
 #[derive(Debug, Clone)]
 pub struct Controller {
-    driver: Arc<Driver<Hub>>,
+    driver: Arc<Driver<core::Controller>>,
 }
 
 impl Controller {
     /// Opens the sockets and starts the thread.
     pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
         let links = Links::open(settings, Some(WAIT))?;
-        let poller = Arc::new(Poller::new()?);
+        let poller = links.poller()?;
         let waker = poller.waker();
         let mut core = core::Controller::new(config)?;
         core.set_own_addresses(links.own_addresses());
@@ -201,7 +198,7 @@ listener!(Events, DeviceEvent);
 /// A node that others read, write and hear.
 #[derive(Debug, Clone)]
 pub struct Device {
-    driver: Arc<Driver<DeviceHub>>,
+    driver: Arc<Driver<core::Device>>,
 }
 
 impl Device {
@@ -209,7 +206,7 @@ impl Device {
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
         let links = Links::open(settings, Some(WAIT))?;
-        let hub = Arc::new(DeviceHub::new(core, links, Box::new(|| ())));
+        let hub = Arc::new(Hub::new(core, links, Box::new(|| ())));
         let device = Self { driver: Arc::new(Driver::start_each(hub)?) };
         device.announce();
         Ok(device)
@@ -232,22 +229,22 @@ macro_rules! device {
         /// Gives a property a value; says whether it is another than before. If it is, and the property is announced, all are
         /// told.
         pub fn set(&self, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<bool, SetError> {
-            self.driver.hub.act(|core| core.set(eoj, epc, value))
+            self.driver.hub.act(|core, _| core.set(eoj, epc, value))
         }
 
         /// Tells a property to all, though it did not change.
         pub fn notify(&self, eoj: Eoj, epc: Epc) -> Result<(), SetError> {
-            self.driver.hub.act(|core| core.notify(eoj, epc))
+            self.driver.hub.act(|core, _| core.notify(eoj, epc))
         }
 
         /// Tells all which objects the node has.
         pub fn announce(&self) {
-            self.driver.hub.act(core::Device::announce);
+            self.driver.hub.act(|core, _| core.announce());
         }
 
         /// Decides a write that waits; says whether it still did.
         pub fn decide(&self, id: WriteId, decision: Decision) -> bool {
-            self.driver.hub.act(|core| core.decide(id, decision))
+            self.driver.hub.act(|core, _| core.decide(id, decision))
         }
 
         /// What it counted.

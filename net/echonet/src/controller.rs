@@ -1,20 +1,19 @@
 //! A controller that the application drives by itself: the fastest face.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core as core;
 use netdyno_echonet_core::{
     Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request,
-    RequestError, RequestId, Source,
+    RequestError, RequestId,
 };
 use netdyno_io::{Events, Poller, Waker};
 
+use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, KEPT_EVENTS, SLACK, WAIT};
-use crate::links::Links;
+use crate::limits::{KEPT_EVENTS, SLACK, WAIT};
+use crate::links::{Links, buffer};
 use crate::settings::Settings;
 
 /// Finds nodes, asks them, hears them, on the thread that calls. No locks, no other thread, no task.
@@ -26,7 +25,7 @@ use crate::settings::Settings;
 pub struct Controller {
     core: core::Controller,
     links: Links,
-    poller: Arc<Poller>,
+    poller: Poller,
     ready: Events,
     /// What happened while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
@@ -41,19 +40,15 @@ impl Controller {
         let links = Links::open(settings, Some(WAIT))?;
         let mut core = core::Controller::new(config)?;
         core.set_own_addresses(links.own_addresses());
-        let poller = Arc::new(Poller::new()?);
-        for (key, socket) in (0..).zip(links.all()) {
-            poller.add(socket, key)?;
-        }
         Ok(Self {
             core,
+            poller: links.poller()?,
             links,
-            poller,
             ready: Events::default(),
             kept: VecDeque::new(),
             dropped: 0,
-            input: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
-            out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+            input: buffer(),
+            out: buffer(),
         })
     }
 
@@ -106,26 +101,30 @@ impl Controller {
         eoj: Eoj,
         request: Request<'_>,
     ) -> Result<Answer, CallError> {
-        let id = self.begin(node, eoj, request)?;
+        let mut now = Instant::now();
+        let id = self.begin_at(now, node.into(), eoj, request)?;
         loop {
             if let Some(result) = self.answer(id) {
                 return Ok(result?);
             }
-            self.receive_one(None)?;
+            (now, _) = self.receive_one(now, WAIT)?;
         }
     }
 
     /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
     /// costs one system call. What is sent to all is heard by `poll`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
-        let mut deadline = None;
+        let mut begin = None;
+        let mut spent = Duration::ZERO;
         loop {
             if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
                 return Ok(Some(event));
             }
             // The clock is read once there is nothing to give.
-            let limit = *deadline.get_or_insert_with(|| Instant::now() + timeout);
-            if !self.receive_one(Some(limit))? && limit <= Instant::now() + SLACK {
+            let begin = *begin.get_or_insert_with(Instant::now);
+            let (now, received) = self.receive_one(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
+            spent = now.saturating_duration_since(begin);
+            if !received && timeout <= spent + SLACK {
                 return Ok(self.core.poll_event());
             }
         }
@@ -138,8 +137,17 @@ impl Controller {
         eoj: Eoj,
         request: Request<'_>,
     ) -> Result<RequestId, RequestError> {
-        let now = Instant::now();
-        let id = self.core.request(now, node.into(), eoj, request)?;
+        self.begin_at(Instant::now(), node.into(), eoj, request)
+    }
+
+    fn begin_at(
+        &mut self,
+        now: Instant,
+        node: NodeAddress,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<RequestId, RequestError> {
+        let id = self.core.request(now, node, eoj, request)?;
         self.flush(now);
         Ok(id)
     }
@@ -155,7 +163,8 @@ impl Controller {
             let now = Instant::now();
             self.flush(now);
             let due = [deadline, self.core.next_deadline()].into_iter().flatten().min();
-            self.poller.wait(&mut self.ready, due.map(|due| due.saturating_duration_since(now)))?;
+            let left = due.map(|due| due.saturating_duration_since(now));
+            self.poller.wait_with(&self.links.unicast, &mut self.ready, left)?;
             let was_woken = self.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
             self.turn();
             if was_woken
@@ -168,67 +177,36 @@ impl Controller {
 
     /// Takes what is there, of all sockets, and lets time pass.
     fn turn(&mut self) {
-        let ready = std::mem::take(&mut self.ready);
+        let Self { core, links, ready, input, out, .. } = self;
         for socket in ready.iter() {
-            let number = socket.key as usize;
-            for _ in 0..DATAGRAMS_PER_TURN {
-                let Some(from) = self.links.all().nth(number) else { break };
-                // Nothing more; an error comes again, if it lasts.
-                let Ok(Some((bytes, address))) = from.receive_now(&mut self.input) else { break };
-                self.take(Instant::now(), bytes, self.links.source(number, address));
-            }
+            links.drain(socket.key as usize, input, |datagram, source| {
+                core.take(Instant::now(), datagram, source, out, |to, answer| links.send(to, answer));
+            });
         }
-        self.ready = ready;
-        let now = Instant::now();
-        self.pass(now);
-        self.flush(now);
+        self.pass(Instant::now());
     }
 
-    /// Waits for one datagram to us alone, until `limit` or as long as a receive does; false if there was none.
-    fn receive_one(&mut self, limit: Option<Instant>) -> Result<bool, CallError> {
-        let due = self.core.next_deadline().into_iter().chain(limit).min();
-        let left = due.map_or(WAIT, |due| due.saturating_duration_since(Instant::now()).min(WAIT));
-        let received = if let [socket] = &self.links.unicast[..] {
-            // Waiting is a part of receiving, unless time is short.
-            let is_there =
-                left + SLACK >= WAIT || socket.wait_readable(left).map_err(|_| CallError::Closed)?;
-            let received = if is_there { socket.receive(&mut self.input) } else { Ok(None) };
-            received.map_err(|_| CallError::Closed)?.map(|received| (0, received))
-        } else {
-            self.receive_any(left)
-        };
+    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one.
+    fn receive_one(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
+        let left = self.core.left(now, longest);
+        let Self { core, links, input, out, .. } = self;
+        let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
         let now = Instant::now();
-        if let Some((number, (bytes, address))) = received {
-            self.take(now, bytes, self.links.source(number, address));
+        if let Some((bytes, source)) = received {
+            core.take(now, &input[..bytes], source, out, |to, answer| links.send(to, answer));
         }
         self.pass(now);
-        self.flush(now);
-        Ok(received.is_some())
-    }
-
-    fn receive_any(&mut self, left: Duration) -> Option<(usize, (usize, SocketAddr))> {
-        self.poller.wait(&mut self.ready, Some(left)).ok()?;
-        let number = self.ready.iter().next()?.key as usize;
-        let received = self.links.all().nth(number)?.receive_now(&mut self.input).ok()??;
-        Some((number, received))
-    }
-
-    fn take(&mut self, now: Instant, bytes: usize, source: Source) {
-        if let Some(transmit) = self.core.handle(now, &self.input[..bytes], source, &mut self.out) {
-            self.links.send(transmit, &self.out);
-        }
+        Ok((now, received.is_some()))
     }
 
     fn pass(&mut self, now: Instant) {
-        if self.core.next_deadline().is_some_and(|due| due <= now) {
-            self.core.handle_timeout(now);
-        }
+        self.core.pass(now);
+        self.flush(now);
     }
 
     fn flush(&mut self, now: Instant) {
-        while let Some(transmit) = self.core.poll_transmit(now, &mut self.out) {
-            self.links.send(transmit, &self.out);
-        }
+        let Self { core, links, out, .. } = self;
+        core.flush(now, out, |to, datagram| links.send(to, datagram));
     }
 
     /// The answer to this request, if it is there; other events are kept.

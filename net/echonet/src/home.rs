@@ -2,19 +2,20 @@
 
 mod queue;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
-    Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source, Transmit,
+    Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source,
 };
-use netdyno_io::{DatagramSocket, Events, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
+use netdyno_io::{DatagramSocket, Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
 
+use crate::engine::Engine;
 use crate::error::Error;
-use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, HOME_NODES_MAX};
-use crate::links::{groups, interfaces, options, probe, probe_own, unicast_addresses};
+use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX};
+use crate::links::{buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses};
 use crate::settings::Settings;
 use queue::Queue;
 
@@ -42,12 +43,12 @@ pub struct Home {
     anywhere: Option<usize>,
     sockets: Sockets,
     queue: Queue,
-    /// Nodes that wait for a time.
-    timed: Vec<usize>,
+    /// Nodes that wait for a time, each once.
+    timed: BTreeSet<(Instant, usize)>,
     /// Away while it is looked through.
     batch: Option<ReceiveBatch>,
     out: Box<[u8]>,
-    /// Nodes whose events have not been given.
+    /// Nodes whose events have not been given, each once.
     eventful: Vec<usize>,
 }
 
@@ -56,12 +57,18 @@ struct Place {
     device: Device,
     /// Where it sends from; `None`: whatever the system chooses.
     address: Option<IpAddr>,
+    /// As it stands in `timed`.
+    due: Option<Instant>,
+    /// Whether it stands in `eventful`.
+    is_eventful: bool,
 }
 
 #[derive(Debug)]
 struct Sockets {
     unicast: Vec<UdpSocket>,
     groups: Vec<DatagramSocket>,
+    /// By each of which what is sent to all leaves.
+    interfaces: Vec<Interface>,
     poller: Poller,
     ready: Events,
 }
@@ -80,9 +87,9 @@ impl Home {
             anywhere: None,
             sockets: Sockets::open(settings)?,
             queue: Queue::new(spread, nodes.len()),
-            timed: Vec::new(),
+            timed: BTreeSet::new(),
             batch: Some(ReceiveBatch::new(32)),
-            out: vec![0; DATAGRAM_BYTES].into_boxed_slice(),
+            out: buffer(),
             eventful: Vec::new(),
         };
         for (address, description) in nodes.into_iter().take(HOME_NODES_MAX) {
@@ -98,12 +105,13 @@ impl Home {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
             }
             address.map_or(Ok(()), probe_own)?;
-            home.nodes.push(Place { device: Device::new(&description)?, address });
+            let device = Device::new(&description)?;
+            home.nodes.push(Place { device, address, due: None, is_eventful: false });
         }
         let now = Instant::now();
         for number in 0..home.nodes.len() {
             home.nodes[number].device.announce();
-            home.flush(now, number);
+            home.after(now, number);
         }
         Ok(home)
     }
@@ -150,10 +158,8 @@ impl Home {
             }
             let now = Instant::now();
             self.send_due(now);
-            let timed =
-                self.timed.iter().filter_map(|&number| self.nodes[number].device.next_deadline()).min();
-            let own = [self.queue.due(), timed].into_iter().flatten().min();
-            let due = own.into_iter().chain(deadline).min();
+            let timed = self.timed.first().map(|&(due, _)| due);
+            let due = [self.queue.due(), timed, deadline].into_iter().flatten().min();
             let left = due.map(|due| due.saturating_duration_since(now));
             self.sockets.poller.wait(&mut self.sockets.ready, left)?;
             let was_woken = self.sockets.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
@@ -170,6 +176,7 @@ impl Home {
             if let Some(event) = self.nodes[node].device.poll_event() {
                 return Some(HomeEvent { node, event });
             }
+            self.nodes[node].is_eventful = false;
             self.eventful.pop();
         }
         None
@@ -222,33 +229,30 @@ impl Home {
     }
 
     fn take(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
-        let Place { device, address } = &mut self.nodes[node];
-        if let Some(transmit) = device.handle(now, datagram, source, &mut self.out) {
-            let datagram = &self.out[..transmit.bytes];
+        let Place { device, address, .. } = &mut self.nodes[node];
+        device.take(now, datagram, source, &mut self.out, |to, answer| {
             if source.multicast {
-                self.queue.push(now, *address, transmit.to, datagram);
+                self.queue.push(now, *address, to, answer);
             } else {
-                self.sockets.send(*address, transmit.to, datagram);
+                self.sockets.send(*address, to, answer);
             }
-        }
+        });
         self.after(now, node);
     }
 
     fn after(&mut self, now: Instant, node: usize) {
-        self.flush(now, node);
-        if self.nodes[node].device.next_deadline().is_some() && !self.timed.contains(&node) {
-            self.timed.push(node);
+        let Place { device, address, due, is_eventful } = &mut self.nodes[node];
+        device.flush(now, &mut self.out, |to, datagram| self.queue.push(now, *address, to, datagram));
+        let before = std::mem::replace(due, device.next_deadline());
+        if before != *due {
+            if let Some(before) = before {
+                self.timed.remove(&(before, node));
+            }
+            self.timed.extend(due.map(|due| (due, node)));
         }
         // Asking for the event is what tells whether there is one; most often there is none.
-        if self.eventful.last() != Some(&node) {
+        if !std::mem::replace(is_eventful, true) {
             self.eventful.push(node);
-        }
-    }
-
-    fn flush(&mut self, now: Instant, node: usize) {
-        let Place { device, address } = &mut self.nodes[node];
-        while let Some(Transmit { to, bytes }) = device.poll_transmit(now, &mut self.out) {
-            self.queue.push(now, *address, to, &self.out[..bytes]);
         }
     }
 
@@ -261,14 +265,11 @@ impl Home {
 
     /// Lets time pass for those that wait for it.
     fn pass(&mut self, now: Instant) {
-        let timed = std::mem::take(&mut self.timed);
-        for node in timed {
-            if self.nodes[node].device.next_deadline().is_some_and(|due| due <= now) {
-                self.nodes[node].device.handle_timeout(now);
-                self.after(now, node);
-            } else if self.nodes[node].device.next_deadline().is_some() {
-                self.timed.push(node);
-            }
+        let later = self.timed.split_off(&(now, usize::MAX));
+        for (_, node) in std::mem::replace(&mut self.timed, later) {
+            self.nodes[node].due = None;
+            self.nodes[node].device.handle_timeout(now);
+            self.after(now, node);
         }
     }
 }
@@ -282,57 +283,41 @@ impl Sockets {
         let mut asked = SocketOptions::default();
         asked.receive_buffer_bytes = settings.receive_buffer_bytes;
         (asked.reuse_address, asked.only_unicast) = (true, true);
-        let mut sockets = Self {
-            unicast: Vec::new(),
-            groups: Vec::new(),
-            poller: Poller::new()?,
-            ready: Events::default(),
-        };
+        let (mut unicast, poller) = (Vec::new(), Poller::new()?);
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
             let socket = UdpSocket::bind(address, &asked).map_err(|error| Error::bind(address, error))?;
-            if let Some(first) = interfaces.first() {
-                socket.set_multicast_interface(first)?;
-            }
-            sockets.unicast.push(socket);
+            unicast.push(socket);
         }
-        for interface in &interfaces {
-            for group in groups(settings) {
-                let has_address =
-                    if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
-                if has_address {
-                    let to = SocketAddr::new(group, PORT);
-                    let socket = DatagramSocket::join(to, interface, &options(settings, None))
-                        .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
-                    sockets.groups.push(socket);
-                }
-            }
-        }
-        if sockets.groups.is_empty() {
-            return Err(Error::no_interface(&interfaces));
-        }
-        for (key, socket) in (0..).zip(&sockets.unicast) {
-            sockets.poller.add(socket, key)?;
-        }
-        for (key, socket) in (sockets.unicast.len() as u32..).zip(&sockets.groups) {
-            sockets.poller.add(socket, key)?;
-        }
-        Ok(sockets)
+        let groups = join(settings, &interfaces, &options(settings, None))?;
+        (0..).zip(&unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        (unicast.len() as u32..).zip(&groups).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        Ok(Self { unicast, groups, interfaces, poller, ready: Events::default() })
     }
 
     /// A datagram that could not be sent is one that was lost.
     fn send(&self, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
         for socket in &self.unicast {
-            let is_v4 = socket.local_address().is_ipv4();
-            let remote = match to {
-                Destination::Node(node) => node.socket_address(),
-                Destination::Multicast if is_v4 => SocketAddr::new(MULTICAST_V4.into(), PORT),
-                Destination::Multicast => SocketAddr::new(MULTICAST_V6.into(), PORT),
-            };
-            let is_of_family = from.is_none_or(|from| from.is_ipv4() == is_v4);
-            if remote.is_ipv4() == is_v4 && is_of_family {
-                let local = SocketAddr::new(from.unwrap_or(socket.local_address().ip()), PORT);
+            let own = socket.local_address();
+            if from.is_some_and(|from| from.is_ipv4() != own.is_ipv4()) {
+                continue;
+            }
+            let local = SocketAddr::new(from.unwrap_or(own.ip()), PORT);
+            let send = |remote| {
                 socket.send(local, remote, datagram, datagram.len());
+            };
+            match to {
+                Destination::Node(node) if node.ip.is_ipv4() == own.is_ipv4() => send(node.socket_address()),
+                Destination::Node(_) => {}
+                Destination::Multicast => {
+                    let is_v4 = own.is_ipv4();
+                    let group: IpAddr = if is_v4 { MULTICAST_V4.into() } else { MULTICAST_V6.into() };
+                    for interface in self.interfaces.iter().filter(|one| speaks(one, is_v4)) {
+                        if socket.set_multicast_interface(interface).is_ok() {
+                            send(SocketAddr::new(group, PORT));
+                        }
+                    }
+                }
             }
         }
     }

@@ -14,6 +14,7 @@
 
 pub mod blocking;
 mod controller;
+mod engine;
 mod error;
 mod face;
 mod home;

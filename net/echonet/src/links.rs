@@ -4,11 +4,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use netdyno_echonet_core::{Destination, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source, Transmit};
-use netdyno_io::{DatagramOptions, DatagramSocket, Interface};
+use netdyno_echonet_core::{Destination, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source};
+use netdyno_io::{DatagramOptions, DatagramSocket, Interface, Poller};
 
 use crate::error::Error;
-use crate::limits::INTERFACES_MAX;
+use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
 use crate::settings::Settings;
 
 /// Sockets that are bound and joined.
@@ -21,8 +21,9 @@ pub(crate) struct Links {
     /// The interface of link-local addresses that come without one.
     scope: u32,
     own: Vec<NodeAddress>,
-    /// Whether what is sent to all leaves from the one address.
-    from_one: bool,
+    /// Whether what is sent to all leaves from the socket for unicast, since our address is but one, and of IPv6. That of IPv4 the
+    /// groups' sockets have too.
+    from_unicast: bool,
 }
 
 impl Links {
@@ -33,13 +34,7 @@ impl Links {
             probe(settings)?;
         }
         let options = options(settings, wait);
-        let mut links = Self {
-            unicast: Vec::new(),
-            groups: Vec::new(),
-            scope: 0,
-            own: Vec::new(),
-            from_one: settings.address.is_some(),
-        };
+        let mut unicast = Vec::new();
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
             let socket =
@@ -47,45 +42,33 @@ impl Links {
             if let (Some(_), Some(first)) = (settings.address, interfaces.first()) {
                 socket.set_multicast_interface(first, &options)?;
             }
-            links.unicast.push(socket);
+            unicast.push(socket);
         }
-        for interface in &interfaces {
-            for group in groups(settings) {
-                let has_address =
-                    if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() };
-                if !has_address {
-                    continue;
-                }
-                if group.is_ipv6() && links.scope == 0 {
-                    links.scope = interface.index;
-                }
-                let socket = DatagramSocket::join(SocketAddr::new(group, PORT), interface, &options)
-                    .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
-                links.groups.push(socket);
-            }
-        }
-        links.own = match settings.address {
+        let groups = join(settings, &interfaces, &options)?;
+        let own = match settings.address {
             Some(address) => vec![address.into()],
             None => interfaces.iter().flat_map(own_addresses).collect(),
         };
-        if links.groups.is_empty() {
-            return Err(Error::no_interface(&interfaces));
-        }
-        Ok(links)
+        let has_v6 = interfaces.iter().find(|interface| interface.v6.is_some());
+        let scope = has_v6.map_or(0, |interface| interface.index);
+        let from_unicast = settings.address.is_some_and(|address| address.is_ipv6());
+        Ok(Self { unicast, groups, scope, own, from_unicast })
     }
 
-    /// Sends what stands at the start of `buffer`. A datagram that could not be sent is one that was lost.
-    pub(crate) fn send(&self, transmit: Transmit, buffer: &[u8]) {
-        let datagram = &buffer[..transmit.bytes];
-        match transmit.to {
-            Destination::Multicast if self.from_one => {
-                for (from, to) in self.unicast.iter().zip(&self.groups) {
-                    let _ = from.send(to.local_address(), datagram);
-                }
-            }
+    /// Waits for the groups' sockets, each by its number; those for unicast are mostly read without a wait.
+    pub(crate) fn poller(&self) -> io::Result<Poller> {
+        let poller = Poller::new()?;
+        (0..).zip(self.all()).skip(self.unicast.len()).try_for_each(|(key, one)| poller.add(one, key))?;
+        Ok(poller)
+    }
+
+    /// A datagram that could not be sent is one that was lost.
+    pub(crate) fn send(&self, to: Destination, datagram: &[u8]) {
+        match to {
             Destination::Multicast => {
-                for socket in &self.groups {
-                    let _ = socket.send(socket.local_address(), datagram);
+                for group in &self.groups {
+                    let from = if self.from_unicast { &self.unicast[0] } else { group };
+                    let _ = from.send(group.local_address(), datagram);
                 }
             }
             Destination::Node(node) => {
@@ -95,6 +78,25 @@ impl Links {
                     let _ = socket.send(self.destination(node), datagram);
                 }
             }
+        }
+    }
+
+    /// Waits for a datagram to one of our addresses, `left` at the most: one system call where the time is long and there
+    /// is but one socket.
+    pub(crate) fn wait(&self, buffer: &mut [u8], left: Duration) -> io::Result<Option<(usize, Source)>> {
+        let is_one_call = self.unicast.len() == 1 && left + SLACK >= WAIT;
+        let ready = if is_one_call { Some(0) } else { DatagramSocket::wait_any(&self.unicast, left)? };
+        let Some(number) = ready else { return Ok(None) };
+        let received = self.unicast[number].receive(buffer)?;
+        Ok(received.map(|(bytes, address)| (bytes, self.source(number, address))))
+    }
+
+    /// Takes what the socket of this number has, as much as goes into one turn. An error comes again, if it lasts.
+    pub(crate) fn drain(&self, number: usize, buffer: &mut [u8], mut take: impl FnMut(&[u8], Source)) {
+        let Some(socket) = self.all().nth(number) else { return };
+        for _ in 0..DATAGRAMS_PER_TURN {
+            let Ok(Some((bytes, address))) = socket.receive_now(buffer) else { break };
+            take(&buffer[..bytes], self.source(number, address));
         }
     }
 
@@ -123,6 +125,11 @@ impl Links {
             _ => node.socket_address(),
         }
     }
+}
+
+/// Room for a datagram.
+pub(crate) fn buffer() -> Box<[u8]> {
+    vec![0; DATAGRAM_BYTES].into_boxed_slice()
 }
 
 fn own_addresses(interface: &Interface) -> impl Iterator<Item = NodeAddress> {
@@ -156,8 +163,35 @@ pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
     }
 }
 
+/// Whether an interface has an address of this IP version.
+pub(crate) fn speaks(interface: &Interface, is_v4: bool) -> bool {
+    if is_v4 { interface.v4.is_some() } else { interface.v6.is_some() }
+}
+
+/// A socket for each group on each interface that has an address of its IP version. What it sends over IPv4 comes from our one
+/// address, if there is but one.
+pub(crate) fn join(
+    settings: &Settings,
+    interfaces: &[Interface],
+    options: &DatagramOptions,
+) -> Result<Vec<DatagramSocket>, Error> {
+    let mut sockets = Vec::new();
+    for interface in interfaces {
+        let mut from = interface.clone();
+        if let Some(IpAddr::V4(own)) = settings.address {
+            from.v4 = Some(own);
+        }
+        for group in groups(settings).filter(|group| speaks(interface, group.is_ipv4())) {
+            let socket = DatagramSocket::join(SocketAddr::new(group, PORT), &from, options)
+                .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
+            sockets.push(socket);
+        }
+    }
+    if sockets.is_empty() { Err(Error::no_interface(interfaces)) } else { Ok(sockets) }
+}
+
 /// The groups to join.
-pub(crate) fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
+fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
     let has = |is_v4: bool| match settings.address {
         Some(address) => address.is_ipv4() == is_v4,
         None => {

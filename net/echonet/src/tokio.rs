@@ -13,17 +13,16 @@ use netdyno_echonet_core::{
     DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, RequestId,
     SetError, WriteId,
 };
+use netdyno_io::Events as Ready;
 use netdyno_io::tokio::AsyncPoller;
-use netdyno_io::{Events as Ready, Poller};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::blocking::{controller, device};
+use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::face::controller::{Hub, Kick};
-use crate::face::device::Hub as DeviceHub;
-use crate::face::{EndOnDrop, Feed, Receiver, drain};
+use crate::face::{EndOnDrop, Feed, Hub, Kick};
 use crate::limits::WAIT;
 use crate::links::Links;
 use crate::settings::Settings;
@@ -31,7 +30,7 @@ use crate::settings::Settings;
 /// Finds nodes, asks them, hears them.
 #[derive(Debug, Clone)]
 pub struct Controller {
-    driver: Arc<Driver<Hub>>,
+    driver: Arc<Driver<core::Controller>>,
 }
 
 impl Controller {
@@ -69,7 +68,7 @@ impl Controller {
 
 /// Gives the request up when it is dropped.
 struct Call<'a> {
-    hub: &'a Hub,
+    hub: &'a Hub<core::Controller>,
     id: RequestId,
 }
 
@@ -118,15 +117,14 @@ impl Events {
 /// A node that others read, write and hear.
 #[derive(Debug, Clone)]
 pub struct Device {
-    driver: Arc<Driver<DeviceHub>>,
+    driver: Arc<Driver<core::Device>>,
 }
 
 impl Device {
     /// Opens the sockets, starts the task, and announces the node to all.
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
-        let device =
-            Self { driver: Driver::start(settings, |links, kick| DeviceHub::new(core, links, kick))? };
+        let device = Self { driver: Driver::start(settings, |links, kick| Hub::new(core, links, kick))? };
         device.announce();
         Ok(device)
     }
@@ -141,23 +139,21 @@ impl Device {
 
 /// A hub and the task that turns it. Dropping it ends both.
 #[derive(Debug)]
-struct Driver<R: Receiver> {
-    hub: Arc<R>,
+struct Driver<E: Engine> {
+    hub: Arc<Hub<E>>,
     task: AbortHandle,
 }
 
-impl<R: Receiver + 'static> Driver<R> {
-    fn start(settings: &Settings, make: impl FnOnce(Links, Kick) -> R) -> Result<Arc<Self>, Error> {
+impl<E: Engine> Driver<E> {
+    fn start(settings: &Settings, make: impl FnOnce(Links, Kick) -> Hub<E>) -> Result<Arc<Self>, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let links = Links::open(settings, None)?;
-        let poller = Arc::new(Poller::new()?);
-        for (key, socket) in (0..).zip(links.all()) {
-            poller.add(socket, key)?;
-        }
+        let poller = links.poller()?;
+        (0..).zip(&links.unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        let poller = AsyncPoller::new(Arc::new(poller))?;
         let notify = Arc::new(Notify::new());
         let kick = notify.clone();
         let hub = Arc::new(make(links, Box::new(move || kick.notify_one())));
-        let poller = AsyncPoller::new(poller)?;
         let end = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {
             // Nobody is left to tell of an error; who waits is told that it is over.
@@ -167,7 +163,7 @@ impl<R: Receiver + 'static> Driver<R> {
     }
 }
 
-impl<R: Receiver> Drop for Driver<R> {
+impl<E: Engine> Drop for Driver<E> {
     fn drop(&mut self) {
         self.hub.end();
         self.task.abort();
@@ -175,7 +171,7 @@ impl<R: Receiver> Drop for Driver<R> {
 }
 
 /// Receives until it is over, or the system fails.
-async fn drive(hub: &impl Receiver, poller: &AsyncPoller, notify: &Notify) -> io::Result<()> {
+async fn drive<E: Engine>(hub: &Hub<E>, poller: &AsyncPoller, notify: &Notify) -> io::Result<()> {
     let mut ready = Ready::default();
     while !hub.is_over() {
         let until = tokio::time::Instant::from_std(Instant::now() + hub.rest(WAIT));
@@ -187,7 +183,7 @@ async fn drive(hub: &impl Receiver, poller: &AsyncPoller, notify: &Notify) -> io
         }
         for socket in ready.iter() {
             let number = socket.key as usize;
-            hub.with_lead(&mut |buffer| drain(hub, number, buffer));
+            hub.with_lead(|buffer| hub.drain(number, buffer));
         }
         hub.tick();
     }

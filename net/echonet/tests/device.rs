@@ -4,13 +4,16 @@
 
 mod support;
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
-use netdyno_echonet::blocking::Device;
-use netdyno_echonet::core::{Eoj, Epc};
-use netdyno_echonet::{Error, Home, Settings, Spread};
-use support::{LIGHT, alone, alone_with, at, light, light_of};
+use netdyno_echonet::blocking::{self, Device};
+use netdyno_echonet::core::{
+    Access, Decision, Description, DeviceConfig, DeviceEvent, Eoj, Epc, ObjectDescription,
+    PropertyDescription, WritePolicy,
+};
+use netdyno_echonet::{Controller, Error, Home, HomeEvent, Settings, Spread};
+use support::{LIGHT, MAKER, alone, alone_with, at, light, light_of};
 
 /// Port 3610 of one address of loopback.
 fn plain(address: &str) -> UdpSocket {
@@ -140,6 +143,15 @@ fn two_programs_on_one_port_are_told_of_it() {
     });
 }
 
+/// One that is bound more closely than the home has what is for it.
+fn beside_a_home(address: &str) -> UdpSocket {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&address.parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.into()
+}
+
 #[test]
 fn each_node_of_a_home_answers_from_its_own_address() {
     alone("each_node_of_a_home_answers_from_its_own_address", || {
@@ -151,12 +163,7 @@ fn each_node_of_a_home_answers_from_its_own_address() {
             while home.poll(None).unwrap().is_some() {}
             home
         });
-        // One that is bound more closely than the home has what is for it.
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-        socket.set_reuse_address(true).unwrap();
-        socket.bind(&"127.0.0.1:3610".parse::<SocketAddr>().unwrap().into()).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let socket: UdpSocket = socket.into();
+        let socket = beside_a_home("127.0.0.1:3610");
         for n in 0..20 {
             let answer = ask(&socket, &format!("127.1.0.{}", n + 1), GET_80);
             assert_eq!(answer[..14], GOT_80[..14]);
@@ -176,5 +183,108 @@ fn each_node_of_a_home_answers_from_its_own_address() {
         let home = served.join().unwrap();
         assert_eq!(home.len(), 20);
         assert!(home.node(0).unwrap().get(Eoj::NODE_PROFILE, Epc(0xD6)).is_some());
+    });
+}
+
+#[test]
+fn a_write_that_nobody_decides_is_refused_in_time() {
+    alone("a_write_that_nobody_decides_is_refused_in_time", || {
+        let asking = PropertyDescription::new(Epc(0xB0), [100], Access::GET_SET).writes(WritePolicy::Ask);
+        let object = ObjectDescription::device(LIGHT, MAKER).with(asking);
+        let node = |n: u8| {
+            let description = Description::new(MAKER, [n; 13]).object(object.clone());
+            (Some(Ipv4Addr::new(127, 1, 0, n).into()), description)
+        };
+        let mut home =
+            Home::open(&Settings::on("lo"), (1..=3).map(node).collect(), Spread::default()).unwrap();
+        let socket = beside_a_home("127.0.0.1:3610");
+        let set = b"\x10\x81\x00\x02\x05\xFF\x01\x02\x91\x01\x61\x01\xB0\x01\x31";
+        let begin = Instant::now();
+        // Each once more, as one that asks again after a while does.
+        for n in [1, 2, 3, 1, 2, 3] {
+            socket.send_to(set, (Ipv4Addr::new(127, 1, 0, n), 3610)).unwrap();
+        }
+        // All are asked; one decides.
+        let end = begin + 2 * DeviceConfig::default().decision_timeout;
+        let mut told = Vec::new();
+        while let Some(HomeEvent { node, event }) =
+            home.poll(Some(end.saturating_duration_since(Instant::now()))).unwrap()
+        {
+            if let (1, DeviceEvent::WriteRequested { id, .. }) = (node, &event) {
+                assert_eq!(home.with(node, |device| device.decide(*id, Decision::Accept)), Some(true));
+            }
+            told.push((node, matches!(event, DeviceEvent::Written { .. })));
+        }
+        assert!(Instant::now() >= end);
+        told.sort_unstable();
+        assert_eq!(told, [(0, false), (1, false), (1, true), (2, false)]);
+        let answers = [(); 3].map(|()| {
+            let mut answer = [0; 100];
+            let (_, from) = socket.recv_from(&mut answer).unwrap();
+            (from.ip().to_string(), answer[10])
+        });
+        let answers = std::collections::BTreeMap::from(answers);
+        let esvs: Vec<_> = answers.into_iter().collect();
+        assert_eq!(
+            esvs,
+            [("127.1.0.1".into(), 0x51), ("127.1.0.2".into(), 0x71), ("127.1.0.3".into(), 0x51)]
+        );
+    });
+}
+
+#[test]
+fn what_goes_to_all_leaves_by_each_interface() {
+    let name = "what_goes_to_all_leaves_by_each_interface";
+    let setup = "for name in a b; do ip link add ${name}0 type veth peer name ${name}1 && ip link set ${name}0 up && \
+        ip link set ${name}1 up || exit 1; done; \
+        for n in 1 2 3 4; do ip addr add 198.18.1.$n/24 dev a0 && ip addr add 198.18.2.$n/24 dev b0 || exit 1; \
+        ip addr add fd00:1::$n/64 dev a0 nodad; ip addr add fd00:2::$n/64 dev b0 nodad; done; true";
+    alone_with(name, setup, || {
+        let on = |interfaces: &[&str], address: &str| {
+            let mut settings = at(address);
+            settings.interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
+            settings
+        };
+        // Each hears one interface, and none of them asks.
+        let ear = |interface, address| {
+            blocking::Controller::open(&on(&[interface], address), support::config()).unwrap()
+        };
+        let hear = |ears: &[blocking::Controller; 2], address: &str| {
+            let address: IpAddr = address.parse().unwrap();
+            for ear in ears {
+                support::until(address, || ear.node(address).is_some());
+            }
+        };
+        if UdpSocket::bind("[fd00:1::1]:0").is_ok() {
+            let ears = [ear("a0", "fd00:1::1"), ear("b0", "fd00:2::1")];
+            let _device = Device::open(&on(&["a0", "b0"], "fd00:1::2"), light()).unwrap();
+            hear(&ears, "fd00:1::2");
+        } else {
+            support::skip("IPv6");
+        }
+        let ears = [ear("a0", "198.18.1.1"), ear("b0", "198.18.2.1")];
+        let _device = Device::open(&on(&["a0", "b0"], "198.18.1.2"), light()).unwrap();
+        hear(&ears, "198.18.1.2");
+        let mut settings = Settings::on("a0");
+        settings.interfaces.push("b0".to_owned());
+        // Beside those that are bound more closely.
+        settings.share_port = true;
+        let places = ["198.18.1.3", "198.18.2.3"].map(|address| (Some(address.parse().unwrap()), light()));
+        let mut home = Home::open(&settings, places.into(), Spread::default()).unwrap();
+        home.poll(Some(Duration::from_millis(20))).unwrap();
+        hear(&ears, "198.18.1.3");
+        hear(&ears, "198.18.2.3");
+        // One that asks by both is answered from both.
+        let _others = [on(&["a0"], "198.18.1.4"), on(&["b0"], "198.18.2.4")]
+            .map(|settings| Device::open(&settings, light()).unwrap());
+        let mut asks = Controller::open(&on(&["b0", "a0"], "198.18.2.2"), support::config()).unwrap();
+        asks.search();
+        for address in ["198.18.1.4", "198.18.2.4", "198.18.1.2"] {
+            let address: IpAddr = address.parse().unwrap();
+            support::until(address, || {
+                asks.poll(Some(Duration::from_millis(1))).unwrap();
+                asks.core().node(address.into()).is_some()
+            });
+        }
     });
 }

@@ -1,9 +1,10 @@
 //! One stream to one address, by RTP over UDP.
 
 use std::net::{IpAddr, SocketAddr};
+use std::slice;
 use std::time::{Duration, Instant};
 
-use netdyno_io::{Interface, MAX_SEGMENTS, SocketOptions, UdpSocket};
+use netdyno_io::{DatagramSocket, Interface, MAX_SEGMENTS, SocketOptions, UdpSocket};
 use netdyno_mjpeg_core::{CLOCK_RATE_HZ, FramePackets, Jpeg, Packetizer, PacketizerConfig};
 use netdyno_rtp::rtcp::{ReportBlock, RtcpPacket};
 use netdyno_rtp::{MediaClock, Sending, Sequence, Ssrc, Timestamp, round_trip};
@@ -216,9 +217,9 @@ impl Sender {
             if self.stats.frames > 0 {
                 wait = wait.min(self.control.next_deadline().saturating_duration_since(now));
             }
-            match self.control.socket.wait_readable(wait) {
-                Ok(true) => self.receive(),
-                Ok(false) => {}
+            match DatagramSocket::wait_any(slice::from_ref(&self.control.socket), wait) {
+                Ok(Some(_)) => self.receive(),
+                Ok(None) => {}
                 // The socket cannot be waited for: then by the clock.
                 Err(_) => std::thread::sleep(wait),
             }

@@ -1,6 +1,6 @@
 // Package mjpeg is what every contender of the mjpeg workload needs beside its library: what a picture is (jpeg.go), the clip
-// (clip.go), the sender's walk over it (sender.go) and the receiver's books (receiver.go). It opens no socket. It is a module of its own, so
-// that contenders of other workloads do without its dependency.
+// (clip.go), the sender's walk over it (sender.go) and the receiver's books (receiver.go), and plain sockets for a library without any
+// (udp.go). It is a module of its own, so that contenders of other workloads do without its dependency.
 //
 //	job := mjpeg.Begin()
 //	job.Ready("library", "1.0.0") // the lab's lines are answered on a goroutine of their own from then on

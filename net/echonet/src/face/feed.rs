@@ -32,10 +32,7 @@ impl<T> Feed<T> {
             Some(event) => Poll::Ready(Some(event)),
             None if inner.is_over => Poll::Ready(None),
             None => {
-                match &mut inner.waker {
-                    Some(known) => known.clone_from(context.waker()),
-                    none => *none = Some(context.waker().clone()),
-                }
+                inner.waker.get_or_insert_with(|| context.waker().clone()).clone_from(context.waker());
                 Poll::Pending
             }
         }

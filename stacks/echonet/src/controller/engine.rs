@@ -1,5 +1,6 @@
 //! The controller: what is done with what comes, and what is sent next.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::address::{Destination, NodeAddress, Source, Transmit};
@@ -43,7 +44,8 @@ pub struct Controller {
     peers: Peers,
     searching: Searching,
     events: Events,
-    spare: Vec<Job>,
+    /// In boxes, so that a request on its way through queues is not copied each time.
+    spare: VecDeque<Box<Job>>,
     tid: Tid,
     serial: u64,
     /// Requests whose answers were not polled.
@@ -64,7 +66,7 @@ impl Controller {
             peers: Peers::default(),
             searching: Searching::default(),
             events: Events::new(config.limits.max_events),
-            spare: Vec::new(),
+            spare: VecDeque::new(),
             tid: Tid(0),
             serial: 0,
             requests: 0,
@@ -170,7 +172,7 @@ impl Controller {
         if self.requests >= self.config.limits.max_requests {
             return Err(RequestError::QueueFull);
         }
-        let mut job = self.spare.pop().unwrap_or_default();
+        let mut job = self.spare.pop_back().unwrap_or_default();
         job.fill(deoj, request, self.config.limits.max_datagram_bytes)?;
         let slot = self.add(node).ok_or(RequestError::TooManyNodes)?;
         self.serial += 1;
@@ -289,7 +291,7 @@ impl Controller {
         slot
     }
 
-    fn queue(&mut self, now: Instant, slot: u32, job: Job) {
+    fn queue(&mut self, now: Instant, slot: u32, job: Box<Job>) {
         if let Some(peer) = self.peers.get_mut(slot) {
             peer.queue.push_back(job);
         }
@@ -304,7 +306,7 @@ impl Controller {
         self.in_flight -= usize::from(launch.ended);
         if launch.bytes.is_some() {
             self.stats.sent += 1;
-            self.stats.retried += u64::from(matches!(want, Want::Again(_)));
+            self.stats.retried += u64::from(matches!(want, Want::Again));
         }
         if let Some((job, result)) = launch.over {
             self.finish(now, slot, job, result);
@@ -397,11 +399,11 @@ impl Controller {
     }
 
     /// A request is over, and is under way no more.
-    fn finish(&mut self, now: Instant, slot: u32, mut job: Job, result: Result<(), AnswerError>) {
+    fn finish(&mut self, now: Instant, slot: u32, mut job: Box<Job>, result: Result<(), AnswerError>) {
         let answer = std::mem::take(&mut job.answer);
         let (id, purpose, deoj) = (job.id, job.purpose, job.deoj);
         if self.spare.len() < SPARE_JOBS {
-            self.spare.push(job);
+            self.spare.push_back(job);
         }
         let Some(peer) = self.peers.get_mut(slot) else { return };
         let address = peer.address;
@@ -437,7 +439,7 @@ impl Controller {
 
     fn ask(&mut self, now: Instant, slot: u32, question: Option<Question>) {
         let Some((purpose, eoj, epcs)) = question.map(Question::parts) else { return };
-        let mut job = self.spare.pop().unwrap_or_default();
+        let mut job = self.spare.pop_back().unwrap_or_default();
         // A handful of properties of one object: nothing can be wrong with it.
         if job.fill(eoj, Request::Get(epcs), usize::MAX).is_ok() {
             job.purpose = purpose;

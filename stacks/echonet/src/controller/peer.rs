@@ -19,7 +19,7 @@ use crate::tid::Tid;
 /// A request that was sent.
 #[derive(Debug)]
 pub(super) struct Flight {
-    pub(super) job: Job,
+    pub(super) job: Box<Job>,
     pub(super) tid: Tid,
     /// How often it may be sent again.
     retries: u8,
@@ -34,8 +34,8 @@ pub(super) enum Want {
     Nothing,
     /// Not before this moment.
     At(Instant),
-    /// A request under way once more.
-    Again(usize),
+    /// The first request under way once more.
+    Again,
     /// The next request that waits.
     New,
 }
@@ -50,7 +50,7 @@ pub(super) struct Launch {
     /// One that was is no more.
     pub(super) ended: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
-    pub(super) over: Option<(Job, Result<(), AnswerError>)>,
+    pub(super) over: Option<(Box<Job>, Result<(), AnswerError>)>,
 }
 
 #[derive(Debug)]
@@ -58,8 +58,9 @@ pub(super) struct Peer {
     pub(super) address: NodeAddress,
     pub(super) node: Node,
     settings: NodeSettings,
-    pub(super) queue: VecDeque<Job>,
-    pub(super) flights: Vec<Flight>,
+    pub(super) queue: VecDeque<Box<Job>>,
+    /// In the order in which they are due, so that nobody looks at all of them; those to be sent again are the first.
+    pub(super) flights: VecDeque<Flight>,
     /// Nothing is sent to it before, because of `gap`.
     free_at: Option<Instant>,
     /// Requests without an answer, one after the other.
@@ -85,7 +86,7 @@ impl Peer {
             node: Node::default(),
             settings,
             queue: VecDeque::new(),
-            flights: Vec::new(),
+            flights: VecDeque::new(),
             free_at: None,
             failures: 0,
             timer: None,
@@ -109,20 +110,21 @@ impl Peer {
 
     /// What could be sent now.
     pub(super) fn want(&self, now: Instant) -> Want {
-        let again = self.flights.iter().position(|flight| flight.again);
+        let again = self.flights.front().is_some_and(|flight| flight.again);
         let parallel = usize::from(self.settings.parallel).clamp(1, PARALLEL_MAX);
-        if again.is_none() && (self.queue.is_empty() || self.flights.len() >= parallel) {
+        if !again && (self.queue.is_empty() || self.flights.len() >= parallel) {
             return Want::Nothing;
         }
         match self.free_at.filter(|free_at| *free_at > now) {
             Some(free_at) => Want::At(free_at),
-            None => again.map_or(Want::New, Want::Again),
+            None if again => Want::Again,
+            None => Want::New,
         }
     }
 
     /// When something is due: an answer, or the end of the gap.
     pub(super) fn next_timer(&self, now: Instant) -> Option<Instant> {
-        let answers = self.flights.iter().filter(|flight| !flight.again).map(|flight| flight.due).min();
+        let answers = self.flights.iter().find(|flight| !flight.again).map(|flight| flight.due);
         let gap = if let Want::At(free_at) = self.want(now) { Some(free_at) } else { None };
         answers.into_iter().chain(gap).min()
     }
@@ -137,7 +139,7 @@ impl Peer {
         out: &mut [u8],
     ) -> Launch {
         let launch = match want {
-            Want::Again(at) => self.launch_again(now, at, seoj, out),
+            Want::Again => self.launch_again(now, seoj, out),
             Want::New => self.launch_next(now, tid, seoj, out),
             Want::Nothing | Want::At(_) => Launch::default(),
         };
@@ -147,14 +149,20 @@ impl Peer {
         launch
     }
 
-    fn launch_again(&mut self, now: Instant, at: usize, seoj: Eoj, out: &mut [u8]) -> Launch {
-        let flight = &mut self.flights[at];
+    fn launch_again(&mut self, now: Instant, seoj: Eoj, out: &mut [u8]) -> Launch {
+        let Some(flight) = self.flights.pop_front() else { return Launch::default() };
         let Ok(bytes) = flight.job.write(flight.tid, seoj, out) else {
-            let over = Some((self.flights.remove(at).job, Err(AnswerError::TooLong)));
+            let over = Some((flight.job, Err(AnswerError::TooLong)));
             return Launch { ended: true, over, ..Launch::default() };
         };
-        (flight.again, flight.due) = (false, now + self.settings.timeout);
+        self.fly(Flight { again: false, due: now + self.settings.timeout, ..flight });
         Launch { bytes: Some(bytes), ..Launch::default() }
+    }
+
+    fn fly(&mut self, flight: Flight) {
+        // Behind all, unless the time limit became shorter.
+        let at = self.flights.partition_point(|other| other.due <= flight.due);
+        self.flights.insert(at, flight);
     }
 
     /// The next request that waits, its next part cut to what the node takes.
@@ -173,33 +181,33 @@ impl Peer {
             return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
-        self.flights.push(Flight { job, tid: new, retries, due, again: false });
+        self.fly(Flight { job, tid: new, retries, due, again: false });
         Launch { bytes: Some(bytes), begun: true, ..Launch::default() }
     }
 
     /// The request under way that a frame answers.
-    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Job> {
+    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| {
             flight.tid == frame.tid && flight.job.deoj == frame.seoj && flight.job.is_answered_by(frame.esv)
         })?;
-        Some(self.flights.swap_remove(at).job)
+        Some(self.flights.remove(at)?.job)
     }
 
     /// Takes out a request, waiting or under way; says also whether it was the latter.
-    pub(super) fn take(&mut self, id: RequestId) -> Option<(Job, bool)> {
+    pub(super) fn take(&mut self, id: RequestId) -> Option<(Box<Job>, bool)> {
         let is_it = |job: &Job| job.purpose == Purpose::Application && job.id == id;
         if let Some(at) = self.flights.iter().position(|flight| is_it(&flight.job)) {
-            return Some((self.flights.remove(at).job, true));
+            return Some((self.flights.remove(at)?.job, true));
         }
-        let at = self.queue.iter().position(is_it)?;
+        let at = self.queue.iter().position(|job| is_it(job))?;
         Some((self.queue.remove(at)?, false))
     }
 
     /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
-    pub(super) fn overdue(&mut self, now: Instant) -> Option<Job> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
         let overdue = |flight: &Flight| !flight.again && flight.due <= now;
         if let Some(at) = self.flights.iter().position(|flight| overdue(flight) && flight.retries == 0) {
-            return Some(self.flights.remove(at).job);
+            return Some(self.flights.remove(at)?.job);
         }
         for flight in self.flights.iter_mut().filter(|flight| overdue(flight)) {
             (flight.again, flight.retries) = (true, flight.retries - 1);

@@ -9,7 +9,9 @@ pub(crate) fn form(jpeg: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     let mut frame: &[u8] = &[];
     let mut at = 2;
     loop {
-        let [0xff, marker, high, low] = *jpeg.get(at..at + 4).ok_or_else(broken)? else { return Err(broken()) };
+        let [0xff, marker, high, low] = *jpeg.get(at..at + 4).ok_or_else(broken)? else {
+            return Err(broken());
+        };
         let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
         let mut segment = jpeg.get(at + 4..end).ok_or_else(broken)?;
         at = end;

@@ -112,7 +112,8 @@ mod tests {
 
     fn made(name: &str, content: &str) -> (String, Vec<u8>) {
         let path = std::env::temp_dir().join(format!("netdyno-clip-{}-{name}", std::process::id()));
-        let args = [path.to_str().unwrap(), "width=64", "height=40", "quality=85", "clip_frames=3"].map(str::to_owned);
+        let args = [path.to_str().unwrap(), "width=64", "height=40", "quality=85", "clip_frames=3"]
+            .map(str::to_owned);
         let told = Job::read(&[&args[..], &[format!("content={content}")]].concat()).unwrap().run().unwrap();
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(path).unwrap();
@@ -125,7 +126,8 @@ mod tests {
             let (told, bytes) = made(&format!("{content}-1"), content);
             assert_eq!((told.clone(), bytes.clone()), made(&format!("{content}-2"), content));
             assert!(told.contains(r#""messages":3"#), "{told}");
-            let starts: Vec<usize> = (0..bytes.len() - 2).filter(|&i| bytes[i..].starts_with(&[0xff, 0xd8, 0xff])).collect();
+            let starts: Vec<usize> =
+                (0..bytes.len() - 2).filter(|&i| bytes[i..].starts_with(&[0xff, 0xd8, 0xff])).collect();
             assert_eq!(starts.len(), 3);
             assert_ne!(bytes[starts[0]..starts[1]], bytes[starts[1]..starts[2]]);
         }

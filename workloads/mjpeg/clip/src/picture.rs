@@ -14,7 +14,8 @@ type Rgb = [u8; 3];
 /// The bars of 75 %, and those below them.
 const BARS: [Rgb; 7] =
     [[191, 191, 191], [191, 191, 0], [0, 191, 191], [0, 191, 0], [191, 0, 191], [191, 0, 0], [0, 0, 191]];
-const LOWER: [Rgb; 7] = [[0, 0, 191], [19, 19, 19], [191, 0, 191], [19, 19, 19], [0, 191, 191], [19, 19, 19], [191, 191, 191]];
+const LOWER: [Rgb; 7] =
+    [[0, 0, 191], [19, 19, 19], [191, 0, 191], [19, 19, 19], [0, 191, 191], [19, 19, 19], [191, 191, 191]];
 const DARK: [Rgb; 5] = [[0, 33, 76], [255, 255, 255], [50, 0, 106], [19, 19, 19], [9, 9, 9]];
 
 /// How far a photograph is panned over, in pixels.
@@ -108,7 +109,8 @@ fn scene(width: usize, height: usize) -> Vec<Rgb> {
 }
 
 fn sum(octaves: &[(usize, i32)], seed: u32, x: usize, y: usize) -> i32 {
-    let noise = |(i, &(size, weight)): (usize, &(usize, i32))| weight * smooth(seed + i as u32, x, y, size) / 256;
+    let noise =
+        |(i, &(size, weight)): (usize, &(usize, i32))| weight * smooth(seed + i as u32, x, y, size) / 256;
     octaves.iter().enumerate().map(noise).sum()
 }
 

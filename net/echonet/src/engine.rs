@@ -1,0 +1,104 @@
+//! What the core's controller and device have in common for who drives them: what comes is taken, what is due is done, what is to
+//! be sent is sent. Neither sockets nor locks are here.
+
+use std::time::{Duration, Instant};
+
+use netdyno_echonet_core::{
+    Answer, AnswerError, Controller, ControllerEvent, Destination, Device, DeviceEvent, RequestId, Source,
+    Transmit,
+};
+
+/// What happened, and whom it concerns.
+pub(crate) enum Told<T> {
+    /// Who asked for it.
+    Caller(RequestId, Result<Answer, AnswerError>),
+    /// Who listens.
+    All(T),
+}
+
+/// A core; methods without a body are its own.
+pub(crate) trait Engine: Send + 'static {
+    /// What listeners are told.
+    type Event: Clone + Send;
+
+    fn handle(&mut self, now: Instant, datagram: &[u8], from: Source, out: &mut [u8]) -> Option<Transmit>;
+    fn handle_timeout(&mut self, now: Instant);
+    fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit>;
+    fn next_deadline(&self) -> Option<Instant>;
+    /// What happened next.
+    fn poll_told(&mut self) -> Option<Told<Self::Event>>;
+
+    /// Takes a datagram, and sends what it is answered with at once.
+    fn take(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        from: Source,
+        out: &mut [u8],
+        send: impl FnOnce(Destination, &[u8]),
+    ) {
+        if let Some(transmit) = self.handle(now, datagram, from, out) {
+            send(transmit.to, &out[..transmit.bytes]);
+        }
+    }
+
+    /// Sends all that there is.
+    fn flush(&mut self, now: Instant, out: &mut [u8], mut send: impl FnMut(Destination, &[u8])) {
+        while let Some(transmit) = self.poll_transmit(now, out) {
+            send(transmit.to, &out[..transmit.bytes]);
+        }
+    }
+
+    /// Does what is due; says whether anything was.
+    fn pass(&mut self, now: Instant) -> bool {
+        let is_due = self.next_deadline().is_some_and(|due| due <= now);
+        if is_due {
+            self.handle_timeout(now);
+        }
+        is_due
+    }
+
+    /// Time until something is due, or `longest`.
+    fn left(&self, now: Instant, longest: Duration) -> Duration {
+        self.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest))
+    }
+}
+
+macro_rules! engine {
+    ($core:ident, $event:ident, $told:expr) => {
+        impl Engine for $core {
+            type Event = $event;
+
+            fn handle(
+                &mut self,
+                now: Instant,
+                datagram: &[u8],
+                from: Source,
+                out: &mut [u8],
+            ) -> Option<Transmit> {
+                $core::handle(self, now, datagram, from, out)
+            }
+
+            fn handle_timeout(&mut self, now: Instant) {
+                $core::handle_timeout(self, now);
+            }
+
+            fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
+                $core::poll_transmit(self, now, out)
+            }
+
+            fn next_deadline(&self) -> Option<Instant> {
+                $core::next_deadline(self)
+            }
+
+            fn poll_told(&mut self) -> Option<Told<$event>> {
+                self.poll_event().map($told)
+            }
+        }
+    };
+}
+engine!(Device, DeviceEvent, Told::All);
+engine!(Controller, ControllerEvent, |event| match event {
+    ControllerEvent::Answer { id, result, .. } => Told::Caller(id, result),
+    other => Told::All(other),
+});

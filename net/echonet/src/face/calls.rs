@@ -1,0 +1,108 @@
+//! Calls of a controller whose answers are waited for.
+
+use std::sync::atomic::Ordering;
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use netdyno_echonet_core::{Answer, Controller, Eoj, NodeAddress, Request, RequestId};
+
+use super::hub::Hub;
+use super::wait::this_thread;
+use crate::engine::Engine;
+use crate::error::CallError;
+use crate::limits::WAIT;
+
+impl Hub<Controller> {
+    /// Begins a request whose answer will be awaited.
+    pub(crate) fn begin(
+        &self,
+        node: NodeAddress,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<RequestId, CallError> {
+        if self.is_over() {
+            return Err(CallError::Closed);
+        }
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        let now = Instant::now();
+        let id = state.core.request(now, node, eoj, request)?;
+        state.waits.begin(id);
+        self.finish(state, now);
+        Ok(id)
+    }
+
+    /// The answer, once it is there.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_answer(
+        &self,
+        id: RequestId,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Answer, CallError>> {
+        self.lock().waits.take(id, Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Waits for the answer, and receives meanwhile: no other thread stands between the kernel and who waits.
+    pub(crate) fn wait_answer(&self, id: RequestId) -> Result<Answer, CallError> {
+        loop {
+            if let Some(result) = self.lock().waits.take(id, None) {
+                return result;
+            }
+            if let Some(result) = self.with_lead(|buffer| self.lead(buffer, id)) {
+                return result;
+            }
+            self.parked.fetch_add(1, Ordering::SeqCst);
+            let result = self.lock().waits.take(id, Some(&this_thread()));
+            // The leader may have left before it could see that somebody waits: then the lead is to be had.
+            if result.is_none() && self.is_led() {
+                let left = self.lock().core.left(Instant::now(), WAIT);
+                std::thread::park_timeout(left);
+            }
+            self.parked.fetch_sub(1, Ordering::SeqCst);
+            if let Some(result) = result {
+                return result;
+            }
+            self.tick();
+        }
+    }
+
+    /// Gives a request up.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn forget(&self, id: RequestId) {
+        let mut state = self.lock();
+        if state.waits.forget(id) {
+            let now = Instant::now();
+            state.core.cancel(now, id);
+            self.finish(state, now);
+        }
+    }
+
+    /// Receives until the answer is there.
+    fn lead(&self, buffer: &mut [u8], id: RequestId) -> Result<Answer, CallError> {
+        loop {
+            let left = self.lock().core.left(Instant::now(), WAIT);
+            let received = self.links.wait(buffer, left);
+            let mut state = self.lock();
+            let now = Instant::now();
+            match received {
+                Ok(Some((bytes, source))) => state.take(&self.links, now, &buffer[..bytes], source),
+                Ok(None) => {}
+                Err(_) => {
+                    state.waits.forget(id);
+                    return Err(CallError::Closed);
+                }
+            }
+            state.core.pass(now);
+            state.settle(&self.links, now);
+            let result = state.waits.take(id, None);
+            self.release(state);
+            if let Some(result) = result {
+                return result;
+            }
+            if self.is_over() {
+                return Err(CallError::Closed);
+            }
+        }
+    }
+}

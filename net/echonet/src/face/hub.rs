@@ -1,0 +1,206 @@
+//! An engine behind one lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use netdyno_echonet_core::Source;
+
+use super::clock::Clock;
+use super::feed::{Feed, Feeds};
+use super::waits::Waits;
+use crate::engine::{Engine, Told};
+use crate::error::Error;
+use crate::links::{Links, buffer};
+
+/// Ends the driver's wait.
+pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
+
+/// A controller or a device that threads or a task turn, and whose handles act on it directly.
+pub(crate) struct Hub<E: Engine> {
+    pub(super) links: Links,
+    state: Mutex<State<E>>,
+    /// Held by who receives what is sent to us alone: whoever waits for an answer, if he can get it, else the driver.
+    lead: Mutex<Box<[u8]>>,
+    /// Threads that wait for an answer while another one leads.
+    pub(super) parked: AtomicUsize,
+    /// Calls that were begun: while there are some, those who call receive by themselves.
+    pub(super) calls: AtomicU64,
+    is_over: AtomicBool,
+    kick: Kick,
+}
+
+pub(super) struct State<E: Engine> {
+    pub(super) core: E,
+    /// Of a device, none.
+    pub(super) waits: Waits,
+    out: Box<[u8]>,
+    feeds: Feeds<E::Event>,
+    clock: Clock,
+    woken: Vec<Waker>,
+}
+
+impl<E: Engine> std::fmt::Debug for Hub<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Hub<E> {
+    pub(crate) fn new(core: E, links: Links, kick: Kick) -> Self {
+        let state = State {
+            core,
+            waits: Waits::default(),
+            out: buffer(),
+            feeds: Feeds::default(),
+            clock: Clock::default(),
+            woken: Vec::new(),
+        };
+        Self {
+            links,
+            state: Mutex::new(state),
+            lead: Mutex::new(buffer()),
+            parked: AtomicUsize::new(0),
+            calls: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            kick,
+        }
+    }
+
+    /// Does something with the engine, and sends what comes of it.
+    pub(crate) fn act<T>(&self, act: impl FnOnce(&mut E, Instant) -> T) -> T {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let result = act(&mut state.core, now);
+        self.finish(state, now);
+        result
+    }
+
+    /// Looks at the engine.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&E) -> T) -> T {
+        look(&self.lock().core)
+    }
+
+    /// One more listener.
+    pub(crate) fn listen(&self) -> Result<Arc<Feed<E::Event>>, Error> {
+        if self.is_over() {
+            return Err(Error::Closed);
+        }
+        Ok(self.lock().feeds.listen())
+    }
+
+    /// Takes a datagram, answers it, and tells whom it concerns.
+    pub(super) fn receive(&self, datagram: &[u8], source: Source) {
+        let mut state = self.lock();
+        let now = Instant::now();
+        state.take(&self.links, now, datagram, source);
+        state.core.pass(now);
+        self.finish(state, now);
+    }
+
+    /// Takes what a socket has.
+    pub(crate) fn drain(&self, number: usize, buffer: &mut [u8]) {
+        self.links.drain(number, buffer, |datagram, source| self.receive(datagram, source));
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&self) {
+        let mut state = self.lock();
+        let now = Instant::now();
+        if state.core.pass(now) {
+            self.finish(state, now);
+        }
+    }
+
+    /// Time that the driver may rest: until something is due, or `longest`. It will not look sooner.
+    pub(crate) fn rest(&self, longest: Duration) -> Duration {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let rest = state.core.left(now, longest);
+        state.clock.rest(now, rest);
+        rest
+    }
+
+    /// Receives what is sent to us alone, with the buffer for it; `None`: somebody else does so.
+    pub(crate) fn with_lead<T>(&self, receive: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
+        let result = match self.lead.try_lock() {
+            Ok(mut buffer) => receive(&mut buffer),
+            Err(TryLockError::Poisoned(error)) => receive(&mut error.into_inner()),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        // Somebody who waits takes the lead.
+        if self.parked.load(Ordering::SeqCst) > 0 {
+            let waker = self.lock().waits.wakers().next();
+            waker.into_iter().for_each(Waker::wake);
+        }
+        Some(result)
+    }
+
+    /// Whether somebody receives what is sent to us alone.
+    pub(super) fn is_led(&self) -> bool {
+        matches!(self.lead.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Whether there is nothing more to come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Ends it: who waits or listens is told.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        self.is_over.store(true, Ordering::Release);
+        let State { waits, feeds, woken, .. } = &mut *state;
+        feeds.end(woken);
+        woken.extend(waits.wakers());
+        wake(state);
+        (self.kick)();
+    }
+
+    /// Sends, tells whom it concerns, gives the lock back.
+    pub(super) fn finish(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
+        state.settle(&self.links, now);
+        self.release(state);
+    }
+
+    /// Gives the lock back, then wakes whom it concerns.
+    pub(super) fn release(&self, mut state: MutexGuard<'_, State<E>>) {
+        let due = state.core.next_deadline();
+        let is_late = state.clock.is_late(due);
+        wake(state);
+        if is_late {
+            (self.kick)();
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<E>> {
+        // A panic under the lock is a bug of ours that has been told already; the others go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E: Engine> State<E> {
+    /// Takes a datagram, and sends what it is answered with at once.
+    pub(super) fn take(&mut self, links: &Links, now: Instant, datagram: &[u8], source: Source) {
+        self.core.take(now, datagram, source, &mut self.out, |to, answer| links.send(to, answer));
+    }
+
+    /// Sends, and puts down what is told.
+    pub(super) fn settle(&mut self, links: &Links, now: Instant) {
+        let Self { core, waits, out, feeds, woken, .. } = self;
+        core.flush(now, out, |to, datagram| links.send(to, datagram));
+        while let Some(told) = core.poll_told() {
+            match told {
+                Told::Caller(id, result) => waits.answer(id, result, woken),
+                Told::All(event) => feeds.tell(&event, woken),
+            }
+        }
+    }
+}
+
+fn wake<E: Engine>(mut state: MutexGuard<'_, State<E>>) {
+    let woken = std::mem::take(&mut state.woken);
+    drop(state);
+    woken.into_iter().for_each(Waker::wake);
+}

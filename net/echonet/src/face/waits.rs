@@ -1,0 +1,60 @@
+//! Requests whose answers somebody waits for.
+
+use std::collections::HashMap;
+use std::task::Waker;
+
+use netdyno_echonet_core::{Answer, AnswerError, RequestId};
+
+use crate::error::CallError;
+
+#[derive(Default)]
+pub(super) struct Waits(HashMap<RequestId, Wait>);
+
+#[derive(Default)]
+struct Wait {
+    result: Option<Result<Answer, AnswerError>>,
+    waker: Option<Waker>,
+}
+
+impl Waits {
+    /// The answer to this request will be waited for.
+    pub(super) fn begin(&mut self, id: RequestId) {
+        self.0.insert(id, Wait::default());
+    }
+
+    /// The answer came; whom to wake is added to `woken`. Nobody waits if the request was given up.
+    pub(super) fn answer(
+        &mut self,
+        id: RequestId,
+        result: Result<Answer, AnswerError>,
+        woken: &mut Vec<Waker>,
+    ) {
+        if let Some(wait) = self.0.get_mut(&id) {
+            wait.result = Some(result);
+            woken.extend(wait.waker.take());
+        }
+    }
+
+    /// The answer, if it is there; otherwise the waker is to be told.
+    pub(super) fn take(&mut self, id: RequestId, waker: Option<&Waker>) -> Option<Result<Answer, CallError>> {
+        let Some(wait) = self.0.get_mut(&id) else { return Some(Err(CallError::Closed)) };
+        if let Some(result) = wait.result.take() {
+            self.0.remove(&id);
+            return Some(result.map_err(CallError::from));
+        }
+        if let Some(waker) = waker {
+            wait.waker.get_or_insert_with(|| waker.clone()).clone_from(waker);
+        }
+        None
+    }
+
+    /// Nobody waits for it any more; says whether somebody did.
+    pub(super) fn forget(&mut self, id: RequestId) -> bool {
+        self.0.remove(&id).is_some()
+    }
+
+    /// Takes the wakers of those who wait.
+    pub(super) fn wakers(&mut self) -> impl Iterator<Item = Waker> {
+        self.0.values_mut().filter_map(|wait| wait.waker.take())
+    }
+}
