@@ -200,7 +200,7 @@ mod tests {
         while let Some(due) = timeline.next_deadline() {
             taken.push((due - at(1000), timeline.due_packets(due).unwrap().1));
         }
-        assert!(timeline.is_whole() && taken.len() >= 3 && taken.is_sorted());
+        assert!(timeline.is_whole() && taken.len() >= 2 && taken.is_sorted());
         assert_eq!(*taken.last().unwrap(), (Duration::from_millis(32), one.packets));
         // The next one is due though it comes late, and is of its time.
         assert!(!timeline.is_due(at(1040)));
