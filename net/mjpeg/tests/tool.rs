@@ -90,30 +90,59 @@ fn what_cannot_be_is_told() {
 
 #[test]
 fn a_command_ends_by_ctrl_c() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("process");
-    let source = format!("exec:sleep 1000 & echo $! > '{}'; wait", path.display());
-    let mut process = Running(tool(&["send", &source, "--to", "127.0.0.1:9"]).spawn().unwrap());
-    let begin = Instant::now();
-    let sleeper = loop {
-        assert!(begin.elapsed() < PATIENCE, "it does not begin");
-        match fs::read_to_string(&path) {
-            Ok(text) if text.ends_with('\n') => break Pid::from_raw(text.trim().parse().unwrap()).unwrap(),
-            _ => std::thread::sleep(Duration::from_millis(5)),
+    for verb in [&["send", "--to", "127.0.0.1:9"], &["serve", "--listen", "127.0.0.1:0"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("process");
+        let source = format!("exec:sleep 1000 & echo $! > '{}'; wait", path.display());
+        let mut process = Running(tool(&[&verb[..], &[&source]].concat()).spawn().unwrap());
+        let begin = Instant::now();
+        let sleeper = loop {
+            assert!(begin.elapsed() < PATIENCE, "{verb:?}: it does not begin");
+            match fs::read_to_string(&path) {
+                Ok(text) if text.ends_with('\n') => {
+                    break Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+                }
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        process.interrupt();
+        assert_eq!(process.wait(), Some(0), "{verb:?}");
+        // Whoever inherits it may take a moment to notice.
+        while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
+            assert!(begin.elapsed() < PATIENCE, "{verb:?}: what the command began is still there");
+            std::thread::sleep(Duration::from_millis(5));
         }
-    };
-    process.interrupt();
-    assert_eq!(process.wait(), Some(0));
-    // Whoever inherits it may take a moment to notice.
-    while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
-        assert!(begin.elapsed() < PATIENCE, "what the command began is still there");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn is_waiting_for_its_end(process: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     status.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+}
+
+#[test]
+fn a_server_says_where_it_is() {
+    let mut serve =
+        Running(tool(&["--json", "serve", "pattern", "--listen", "127.0.0.1:0"]).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let url = line["serves"].as_str().unwrap();
+    let address = url.strip_prefix("rtsp://").unwrap().split_once('/').unwrap().0;
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(client, "DESCRIBE {url} RTSP/1.0\r\nCSeq: 7\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    while !String::from_utf8_lossy(&answer).contains("a=x-dimensions:") {
+        let mut part = [0; 1024];
+        let bytes = client.read(&mut part).unwrap();
+        assert_ne!(bytes, 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend(&part[..bytes]);
+    }
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("RTSP/1.0 200 ") && answer.contains("CSeq: 7\r\n"), "{answer}");
+    serve.interrupt();
+    assert_eq!(serve.wait(), Some(0));
 }
 
 #[test]

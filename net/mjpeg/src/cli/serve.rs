@@ -55,7 +55,6 @@ To watch:
   gst-launch-1.0 rtspsrc location=rtsp://127.0.0.1:8554/stream ! rtpjpegdepay ! jpegdec ! autovideosink";
 
 pub(crate) fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
-    let source = args.source.open(args.fps)?;
     let mut config = ServerConfig::default();
     config.listen = args.listen;
     config.path.clone_from(&args.path);
@@ -63,7 +62,9 @@ pub(crate) fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     config.max_clients = args.clients;
     config.packet_bytes = args.packet_bytes;
     let server = Server::bind(config)?;
+    // Before the source: what it starts is to end with us.
     stop_on_signals(server.stopper())?;
+    let source = args.source.open(args.fps)?;
     let url = format!("rtsp://{}{}", server.address(), args.path);
     if json {
         println!("{}", json!({ "serves": url }));
