@@ -304,6 +304,8 @@ impl Sockets {
                 Destination::Node(node) => node.socket_address(),
                 Destination::Multicast if is_v4 => SocketAddr::new(MULTICAST_V4.into(), PORT),
                 Destination::Multicast => SocketAddr::new(MULTICAST_V6.into(), PORT),
+                // There are none.
+                Destination::Connection(_) => return,
             };
             let is_of_family = from.is_none_or(|from| from.is_ipv4() == is_v4);
             if remote.is_ipv4() == is_v4 && is_of_family {

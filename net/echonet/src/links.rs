@@ -80,6 +80,8 @@ impl Links {
                     let _ = socket.send(self.destination(node), datagram);
                 }
             }
+            // There are none.
+            Destination::Connection(_) => {}
         }
     }
 
@@ -105,7 +107,7 @@ impl Links {
     /// Who sent a datagram that the socket of this number took.
     pub(crate) fn source(&self, number: usize, address: SocketAddr) -> Source {
         let multicast = number >= self.unicast.len();
-        Source { address: address.into(), multicast }
+        Source { multicast, ..Source::unicast(address) }
     }
 
     /// What our own datagrams come from when they are heard here too.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::address::NodeAddress;
+use crate::address::{ConnectionId, Destination, NodeAddress, Source};
 use crate::controller::config::NodeSettings;
 use crate::controller::interview::{Interview, Question};
 use crate::controller::job::{Job, Purpose};
@@ -16,16 +16,41 @@ use crate::hash::hash;
 use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS};
 use crate::tid::Tid;
 
-/// A request that was sent.
+/// A request under way.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) job: Job,
     pub(super) tid: Tid,
     /// How often it may be sent again.
     retries: u8,
+    /// Where it was last sent, and so where its answer comes from; `None`: it waits for a connection.
+    sent_to: Option<Destination>,
     due: Instant,
-    /// It is to be sent again.
+    /// It is to be sent, or sent again.
     again: bool,
+}
+
+impl Flight {
+    /// Whether its answer is late.
+    fn is_overdue(&self, now: Instant) -> bool {
+        !self.again && self.due <= now
+    }
+
+    /// Whether it may be sent once more without a new connection.
+    fn is_repeated(&self) -> bool {
+        self.retries > 0 && !matches!(self.sent_to, Some(Destination::Connection(_)))
+    }
+}
+
+/// The TCP connection to a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Link {
+    Down,
+    /// The caller is to be asked for one.
+    Wanted,
+    /// The caller was asked.
+    Connecting,
+    Up(ConnectionId),
 }
 
 /// What could be sent to a node.
@@ -34,7 +59,9 @@ pub(super) enum Want {
     Nothing,
     /// Not before this moment.
     At(Instant),
-    /// A request under way once more.
+    /// A connection, before anything can be sent.
+    Connection,
+    /// A request under way, once more or for the first time.
     Again(usize),
     /// The next request that waits.
     New,
@@ -58,6 +85,7 @@ pub(super) struct Peer {
     pub(super) address: NodeAddress,
     pub(super) node: Node,
     settings: NodeSettings,
+    link: Link,
     pub(super) queue: VecDeque<Job>,
     pub(super) flights: Vec<Flight>,
     /// Nothing is sent to it before, because of `gap`.
@@ -84,6 +112,7 @@ impl Peer {
             address,
             node: Node::default(),
             settings,
+            link: Link::Down,
             queue: VecDeque::new(),
             flights: Vec::new(),
             free_at: None,
@@ -103,6 +132,10 @@ impl Peer {
         self.learned_limit = usize::MAX;
     }
 
+    pub(super) fn is_asked_by_tcp(&self) -> bool {
+        self.settings.tcp
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.flights.is_empty()
     }
@@ -110,6 +143,11 @@ impl Peer {
     /// What could be sent now.
     pub(super) fn want(&self, now: Instant) -> Want {
         let again = self.flights.iter().position(|flight| flight.again);
+        match self.link {
+            Link::Wanted | Link::Connecting if self.settings.tcp => return Want::Nothing,
+            Link::Down if self.settings.tcp && again.is_some() => return Want::Connection,
+            _ => {}
+        }
         let parallel = usize::from(self.settings.parallel).clamp(1, PARALLEL_MAX);
         if again.is_none() && (self.queue.is_empty() || self.flights.len() >= parallel) {
             return Want::Nothing;
@@ -139,7 +177,7 @@ impl Peer {
         let launch = match want {
             Want::Again(at) => self.launch_again(now, at, seoj, out),
             Want::New => self.launch_next(now, tid, seoj, out),
-            Want::Nothing | Want::At(_) => Launch::default(),
+            Want::Nothing | Want::At(_) | Want::Connection => Launch::default(),
         };
         if launch.bytes.is_some() {
             self.free_at = (self.settings.gap > Duration::ZERO).then(|| now + self.settings.gap);
@@ -148,13 +186,16 @@ impl Peer {
     }
 
     fn launch_again(&mut self, now: Instant, at: usize, seoj: Eoj, out: &mut [u8]) -> Launch {
+        let to = self.destination();
         let flight = &mut self.flights[at];
-        let Ok(bytes) = flight.job.write(flight.tid, seoj, out) else {
-            let over = Some((self.flights.remove(at).job, Err(AnswerError::TooLong)));
-            return Launch { ended: true, over, ..Launch::default() };
-        };
-        (flight.again, flight.due) = (false, now + self.settings.timeout);
-        Launch { bytes: Some(bytes), ..Launch::default() }
+        let written = flight.job.write(flight.tid, seoj, out);
+        if flight.job.esv == Esv::SetI || written.is_err() {
+            let result = written.map(drop).map_err(|_| AnswerError::TooLong);
+            let over = Some((self.flights.remove(at).job, result));
+            return Launch { bytes: written.ok(), ended: true, over, ..Launch::default() };
+        }
+        (flight.again, flight.sent_to, flight.due) = (false, to, now + self.settings.timeout);
+        Launch { bytes: written.ok(), ..Launch::default() }
     }
 
     /// The next request that waits, its next part cut to what the node takes.
@@ -169,18 +210,74 @@ impl Peer {
             return Launch { over: Some((job, Err(AnswerError::TooLong))), ..Launch::default() };
         };
         *tid = new;
-        if job.esv == Esv::SetI {
+        let to = self.destination();
+        if job.esv == Esv::SetI && to.is_some() {
             return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
-        self.flights.push(Flight { job, tid: new, retries, due, again: false });
-        Launch { bytes: Some(bytes), begun: true, ..Launch::default() }
+        self.flights.push(Flight { job, tid: new, retries, sent_to: to, due, again: to.is_none() });
+        Launch { bytes: to.map(|_| bytes), begun: true, ..Launch::default() }
+    }
+
+    /// Where requests go now; `None`: there is no connection.
+    pub(super) fn destination(&self) -> Option<Destination> {
+        match self.link {
+            _ if !self.settings.tcp => Some(Destination::Node(self.address)),
+            Link::Up(connection) => Some(Destination::Connection(connection)),
+            _ => None,
+        }
+    }
+
+    /// The caller is to be asked for a connection.
+    pub(super) fn want_connection(&mut self) {
+        self.link = Link::Wanted;
+    }
+
+    /// The caller is asked now, if it is to be: gives the time that the connection may take.
+    pub(super) fn connect(&mut self) -> Option<Duration> {
+        let is_wanted = self.link == Link::Wanted;
+        is_wanted.then(|| {
+            self.link = Link::Connecting;
+            self.settings.timeout
+        })
+    }
+
+    /// There is a connection.
+    pub(super) fn connected(&mut self, connection: ConnectionId) {
+        if self.link == Link::Connecting {
+            self.link = Link::Up(connection);
+        }
+    }
+
+    /// A connection is over, or (`None`) could not be made. Says whether it was ours; what was lost with it, and may be
+    /// sent again, is.
+    pub(super) fn disconnected(&mut self, connection: Option<ConnectionId>) -> bool {
+        if self.link != connection.map_or(Link::Connecting, Link::Up) {
+            return false;
+        }
+        self.link = Link::Down;
+        let lost = connection.map(Destination::Connection);
+        for flight in self.flights.iter_mut().filter(|flight| flight.sent_to == lost) {
+            // One that may not be sent again is taken out next.
+            flight.again = flight.retries > 0;
+            (flight.sent_to, flight.retries) = (None, flight.retries.saturating_sub(1));
+        }
+        true
+    }
+
+    /// Takes out a request that was lost with its connection, and is not sent again.
+    pub(super) fn unreachable(&mut self) -> Option<Job> {
+        let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
+        Some(self.flights.remove(at).job)
     }
 
     /// The request under way that a frame answers.
-    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Job> {
+    pub(super) fn answered(&mut self, frame: &Frame<'_>, from: Source) -> Option<Job> {
         let at = self.flights.iter().position(|flight| {
-            flight.tid == frame.tid && flight.job.deoj == frame.seoj && flight.job.is_answered_by(frame.esv)
+            flight.tid == frame.tid
+                && flight.job.deoj == frame.seoj
+                && flight.job.is_answered_by(frame.esv)
+                && flight.sent_to == Some(from.reply())
         })?;
         Some(self.flights.swap_remove(at).job)
     }
@@ -197,11 +294,11 @@ impl Peer {
 
     /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Job> {
-        let overdue = |flight: &Flight| !flight.again && flight.due <= now;
-        if let Some(at) = self.flights.iter().position(|flight| overdue(flight) && flight.retries == 0) {
+        let is_last = |flight: &Flight| flight.is_overdue(now) && !flight.is_repeated();
+        if let Some(at) = self.flights.iter().position(is_last) {
             return Some(self.flights.remove(at).job);
         }
-        for flight in self.flights.iter_mut().filter(|flight| overdue(flight)) {
+        for flight in self.flights.iter_mut().filter(|flight| flight.is_overdue(now)) {
             (flight.again, flight.retries) = (true, flight.retries - 1);
         }
         None
