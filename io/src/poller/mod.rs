@@ -22,6 +22,8 @@ use portable as system;
 use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
 use crate::socket::UdpSocket;
+#[cfg(target_os = "linux")]
+use crate::tcp::TcpReactor;
 
 /// Nobody waits.
 pub(crate) const AWAKE: u8 = 0;
@@ -102,6 +104,20 @@ impl Poller {
     /// Tells of `socket` under `key` from now on, when there is something to receive.
     pub fn add(&self, socket: &impl Pollable, key: u32) -> io::Result<()> {
         self.system.add(socket.inner(), key)
+    }
+
+    /// Tells under `key` from now on when a reactor's [`wait`](TcpReactor::wait) has something to do, so that one thread waits for
+    /// connections and for other sockets. A wait that does not wait (`Some(Duration::ZERO)`) then makes a turn. Its
+    /// [`next_deadline`](TcpReactor::next_deadline) is to be looked at too.
+    ///
+    /// # Errors
+    ///
+    /// It works with io_uring: then it can only be waited for by itself.
+    #[cfg(target_os = "linux")]
+    pub fn add_reactor(&self, reactor: &TcpReactor, key: u32) -> io::Result<()> {
+        let text = "a reactor on io_uring waits by itself: make it with Backend::Epoll";
+        let epoll = reactor.epoll().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, text))?;
+        self.system.add(epoll, key)
     }
 
     /// Whether to tell also when there is room to send.
