@@ -47,6 +47,7 @@ pub struct Ready {
 #[derive(Debug, Default)]
 pub struct Events {
     list: Vec<Ready>,
+    is_woken: bool,
 }
 
 impl Events {
@@ -58,6 +59,12 @@ impl Events {
     /// Forgets them.
     pub fn clear(&mut self) {
         self.list.clear();
+        self.is_woken = false;
+    }
+
+    /// Whether somebody used a [`Waker`], whatever else happened: it is told once.
+    pub fn is_woken(&self) -> bool {
+        self.is_woken
     }
 
     /// How many are ready.
@@ -138,18 +145,21 @@ impl Poller {
     /// Waits until a socket is ready, somebody wakes us, or the time is over; `None`: without end. It may also end
     /// for no reason.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
-        events.list.clear();
+        events.clear();
+        let result = self.wait_and_see(events, timeout);
+        events.is_woken = self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED;
+        result
+    }
+
+    fn wait_and_see(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         if timeout == Some(Duration::ZERO) {
-            self.state.swap(AWAKE, Ordering::AcqRel);
-            return self.system.wait(events, Some(Duration::ZERO));
+            return self.system.wait(events, timeout);
         }
         if !self.spin.is_zero() && self.spin(events, timeout)? {
             return Ok(());
         }
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
-        let result = self.system.wait(events, if woken { Some(Duration::ZERO) } else { timeout });
-        self.state.store(AWAKE, Ordering::Release);
-        result
+        self.system.wait(events, if woken { Some(Duration::ZERO) } else { timeout })
     }
 
     /// Asks without sleeping; true if something was found, or the time is over.
@@ -158,7 +168,6 @@ impl Poller {
         loop {
             self.system.wait(events, Some(Duration::ZERO))?;
             if !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
-                self.state.store(AWAKE, Ordering::Release);
                 return Ok(true);
             }
             let spent = begin.elapsed();

@@ -290,15 +290,15 @@ impl TcpReactor {
         self.shared.table.len()
     }
 
-    /// When [`wait`](Self::wait) is to be called though a [`Poller`](crate::Poller) that has it tells nothing of it: at once, if one
+    /// When [`wait`](Self::wait) is to be called though a [`Poller`](crate::Poller) that has it tells nothing of it: `now`, if one
     /// turn did not take all that is there, or an event was not taken; else when a connection takes too long to be closed.
-    pub fn next_deadline(&mut self) -> Option<Instant> {
+    pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
         let busy = match &self.driver {
             Driver::Epoll(epoll) => epoll.is_busy(&mut self.shared),
             Driver::Uring(_) => false,
         };
         if busy || !self.shared.events.is_empty() {
-            return Some(Instant::now());
+            return Some(now);
         }
         self.shared.next_deadline()
     }

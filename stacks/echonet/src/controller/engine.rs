@@ -306,7 +306,7 @@ impl Controller {
         self.in_flight -= usize::from(launch.ended);
         if launch.bytes.is_some() {
             self.stats.sent += 1;
-            self.stats.retried += u64::from(matches!(want, Want::Again(_)));
+            self.stats.retried += u64::from(launch.again);
         }
         if let Some((job, result)) = launch.over {
             self.finish(now, slot, job, result);

@@ -28,6 +28,8 @@ pub(super) struct Flight {
     due: Instant,
     /// It is to be sent, or sent again.
     again: bool,
+    /// It was sent before.
+    was_sent: bool,
 }
 
 impl Flight {
@@ -76,6 +78,8 @@ pub(super) struct Launch {
     pub(super) begun: bool,
     /// One that was is no more.
     pub(super) ended: bool,
+    /// What is sent was sent before.
+    pub(super) again: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
     pub(super) over: Option<(Job, Result<(), AnswerError>)>,
 }
@@ -195,7 +199,8 @@ impl Peer {
             return Launch { bytes: written.ok(), ended: true, over, ..Launch::default() };
         }
         (flight.again, flight.sent_to, flight.due) = (false, to, now + self.settings.timeout);
-        Launch { bytes: written.ok(), ..Launch::default() }
+        let again = std::mem::replace(&mut flight.was_sent, true);
+        Launch { bytes: written.ok(), again, ..Launch::default() }
     }
 
     /// The next request that waits, its next part cut to what the node takes.
@@ -215,8 +220,9 @@ impl Peer {
             return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
-        self.flights.push(Flight { job, tid: new, retries, sent_to: to, due, again: to.is_none() });
-        Launch { bytes: to.map(|_| bytes), begun: true, ..Launch::default() }
+        let was_sent = to.is_some();
+        self.flights.push(Flight { job, tid: new, retries, sent_to: to, due, again: !was_sent, was_sent });
+        Launch { bytes: was_sent.then_some(bytes), begun: true, ..Launch::default() }
     }
 
     /// Where requests go now; `None`: there is no connection.

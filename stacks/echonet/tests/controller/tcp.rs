@@ -71,6 +71,8 @@ fn script(name: &str, change: impl FnOnce(&mut ControllerConfig), steps: &[(&str
     for (number, (what, expected)) in steps.iter().enumerate() {
         assert_eq!(script.step(what), *expected, "{name}: step {number}, {what}");
     }
+    let again: usize = steps.iter().map(|(_, seen)| seen.matches("again").count()).sum();
+    assert_eq!(script.bench.controller.stats().retried, again as u64, "{name}");
 }
 
 const FIRST: &str = "found 9, 9 80=30 |  | ";

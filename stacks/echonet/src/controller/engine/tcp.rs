@@ -58,10 +58,14 @@ impl Controller {
         }
     }
 
+    /// Whether a node is asked by TCP: [`NodeSettings::tcp`](crate::NodeSettings::tcp).
+    pub fn is_asked_by_tcp(&self, node: NodeAddress) -> bool {
+        let known = self.peers.find(node).and_then(|slot| self.peers.get(slot));
+        known.map_or(self.config.defaults.tcp, |peer| peer.is_asked_by_tcp())
+    }
+
     /// Bytes of the longest message that may be sent to a node.
     pub(super) fn longest(&self, node: NodeAddress) -> usize {
-        let known = self.peers.find(node).and_then(|slot| self.peers.get(slot));
-        let tcp = known.map_or(self.config.defaults.tcp, |peer| peer.is_asked_by_tcp());
-        if tcp { MESSAGE_BYTES_MAX } else { self.config.limits.max_datagram_bytes }
+        if self.is_asked_by_tcp(node) { MESSAGE_BYTES_MAX } else { self.config.limits.max_datagram_bytes }
     }
 }
