@@ -11,6 +11,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, p
 use rustix::io::Errno;
 
 use super::{Events, Ready};
+use crate::datagram::DatagramSocket;
+use crate::sealed::Sealed;
 
 /// Key of the eventfd; no socket can have it, as theirs have 32 bits.
 const WAKER_KEY: u64 = u64::MAX;
@@ -54,17 +56,30 @@ impl Poller {
         Waker(self.wakeup.clone())
     }
 
-    pub(super) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
-        let precise = timeout.filter(|&timeout| !timeout.is_zero() && timeout < PRECISE_BELOW);
-        if let Some(timeout) = precise {
-            let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
-            match poll(&mut fds, Some(&timespec(timeout))) {
+    pub(super) fn wait(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        let is_short = timeout.is_some_and(|timeout| !timeout.is_zero() && timeout < PRECISE_BELOW);
+        let polls = is_short || !sockets.is_empty();
+        if polls {
+            let mut fds = vec![PollFd::new(&self.epoll, PollFlags::IN)];
+            fds.extend(sockets.iter().map(|socket| PollFd::new(&**socket.inner(), PollFlags::IN)));
+            match poll(&mut fds, timeout.map(timespec).as_ref()) {
                 Ok(0) | Err(Errno::INTR) => return Ok(()),
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
+            for (key, _) in (0..).zip(&fds[1..]).filter(|(_, fd)| !fd.revents().is_empty()) {
+                events.list.push(Ready { key, readable: true, writable: false });
+            }
+            if fds[0].revents().is_empty() {
+                return Ok(());
+            }
         }
-        let timeout = if precise.is_some() { Some(Duration::ZERO) } else { timeout };
+        let timeout = if polls { Some(Duration::ZERO) } else { timeout };
         let mut found = [MaybeUninit::uninit(); MAX_EVENTS];
         let found = match epoll::wait(&self.epoll, &mut found, timeout.map(timespec).as_ref()) {
             Ok((found, _)) => found,

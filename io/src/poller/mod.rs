@@ -145,28 +145,50 @@ impl Poller {
     /// Waits until a socket is ready, somebody wakes us, or the time is over; `None`: without end. It may also end
     /// for no reason.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        self.wait_with(&[], events, timeout)
+    }
+
+    /// As [`wait`](Self::wait), and until one of these sockets, which were not added, has something to receive: each is told by
+    /// its place. On Linux a socket that was added makes every datagram dearer that it gets (epoll hears of it), also while nobody
+    /// waits here; these make the wait dearer. So they are for sockets that are mostly read without a wait.
+    pub fn wait_with(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         events.clear();
-        let result = self.wait_and_see(events, timeout);
+        let result = self.wait_and_see(sockets, events, timeout);
         events.is_woken = self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED;
         result
     }
 
-    fn wait_and_see(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    fn wait_and_see(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         if timeout == Some(Duration::ZERO) {
-            return self.system.wait(events, timeout);
+            return self.system.wait(sockets, events, timeout);
         }
-        if !self.spin.is_zero() && self.spin(events, timeout)? {
+        if !self.spin.is_zero() && self.spin(sockets, events, timeout)? {
             return Ok(());
         }
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
-        self.system.wait(events, if woken { Some(Duration::ZERO) } else { timeout })
+        self.system.wait(sockets, events, if woken { Some(Duration::ZERO) } else { timeout })
     }
 
     /// Asks without sleeping; true if something was found, or the time is over.
-    fn spin(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<bool> {
+    fn spin(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<bool> {
         let begin = Instant::now();
         loop {
-            self.system.wait(events, Some(Duration::ZERO))?;
+            self.system.wait(sockets, events, Some(Duration::ZERO))?;
             if !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
                 return Ok(true);
             }

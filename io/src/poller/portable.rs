@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::{Events, Ready};
+use crate::datagram::DatagramSocket;
+use crate::sealed::Sealed;
 
 #[derive(Debug)]
 struct Entry {
@@ -58,10 +60,18 @@ impl Poller {
         self.waker.clone()
     }
 
-    pub(super) fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    pub(super) fn wait(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         // Copied, so that others can add sockets while this thread sleeps.
-        let entries: Vec<_> =
-            self.entries().iter().map(|entry| (entry.socket.clone(), entry.key, entry.writable)).collect();
+        let entries: Vec<_> = (0..)
+            .zip(sockets)
+            .map(|(key, socket)| (socket.inner().clone(), key, false))
+            .chain(self.entries().iter().map(|entry| (entry.socket.clone(), entry.key, entry.writable)))
+            .collect();
         let mut fds = Vec::with_capacity(entries.len() + 1);
         fds.push(PollFd::new(&*self.waker.0, PollFlags::IN));
         fds.extend(entries.iter().map(|(socket, _, writable)| {
@@ -117,7 +127,6 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::sealed::Sealed;
     use crate::{ReceiveBatch, SocketOptions, UdpSocket};
 
     fn socket() -> UdpSocket {
@@ -130,29 +139,29 @@ mod tests {
         let (one, two) = (socket(), socket());
         poller.add(one.inner(), 1).unwrap();
         poller.add(two.inner(), 2).unwrap();
-        poller.wait(&mut events, None).unwrap();
+        poller.wait(&[], &mut events, None).unwrap();
         assert!(events.is_empty(), "adding a socket ends a wait");
 
         let begin = Instant::now();
-        poller.wait(&mut events, Some(Duration::from_millis(3))).unwrap();
+        poller.wait(&[], &mut events, Some(Duration::from_millis(3))).unwrap();
         assert!(events.is_empty() && begin.elapsed() >= Duration::from_millis(3));
 
         one.send(one.local_address(), two.local_address(), b"hello", 5);
-        poller.wait(&mut events, None).unwrap();
+        poller.wait(&[], &mut events, None).unwrap();
         let readable = Ready { key: 2, readable: true, writable: false };
         assert_eq!(events.iter().collect::<Vec<_>>(), [readable]);
         assert_eq!(two.receive(&mut ReceiveBatch::new(1)).unwrap(), 1);
 
         poller.modify(one.inner(), 1, true).unwrap();
         events.list.clear();
-        poller.wait(&mut events, None).unwrap();
+        poller.wait(&[], &mut events, None).unwrap();
         assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: false, writable: true }]);
         poller.remove(one.inner()).unwrap();
 
         let waker = poller.waker();
         let thread = std::thread::spawn(move || waker.wake());
         events.list.clear();
-        poller.wait(&mut events, None).unwrap();
+        poller.wait(&[], &mut events, None).unwrap();
         thread.join().unwrap();
         assert!(events.is_empty());
     }

@@ -109,26 +109,30 @@ impl Controller {
         eoj: Eoj,
         request: Request<'_>,
     ) -> Result<Answer, CallError> {
-        let id = self.begin(node, eoj, request)?;
+        let mut now = Instant::now();
+        let id = self.begin_at(now, node.into(), eoj, request)?;
         loop {
             if let Some(result) = self.answer(id) {
                 return Ok(result?);
             }
-            self.receive_one(None)?;
+            (now, _) = self.receive_one(now, WAIT)?;
         }
     }
 
     /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
     /// costs one system call. What is sent to all is heard by `poll`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
-        let mut deadline = None;
+        let mut begin = None;
+        let mut spent = Duration::ZERO;
         loop {
             if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
                 return Ok(Some(event));
             }
             // The clock is read once there is nothing to give.
-            let limit = *deadline.get_or_insert_with(|| Instant::now() + timeout);
-            if !self.receive_one(Some(limit))? && limit <= Instant::now() + SLACK {
+            let begin = *begin.get_or_insert_with(Instant::now);
+            let (now, received) = self.receive_one(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
+            spent = now.saturating_duration_since(begin);
+            if !received && timeout <= spent + SLACK {
                 return Ok(self.core.poll_event());
             }
         }
@@ -141,8 +145,17 @@ impl Controller {
         eoj: Eoj,
         request: Request<'_>,
     ) -> Result<RequestId, RequestError> {
-        let now = Instant::now();
-        let id = self.core.request(now, node.into(), eoj, request)?;
+        self.begin_at(Instant::now(), node.into(), eoj, request)
+    }
+
+    fn begin_at(
+        &mut self,
+        now: Instant,
+        node: NodeAddress,
+        eoj: Eoj,
+        request: Request<'_>,
+    ) -> Result<RequestId, RequestError> {
+        let id = self.core.request(now, node, eoj, request)?;
         self.flush(now);
         Ok(id)
     }
@@ -159,7 +172,8 @@ impl Controller {
             self.flush(now);
             let due =
                 [deadline, self.core.next_deadline(), self.streams.due(now)].into_iter().flatten().min();
-            self.poller.wait(&mut self.ready, due.map(|due| due.saturating_duration_since(now)))?;
+            let left = due.map(|due| due.saturating_duration_since(now));
+            self.poller.wait_with(&self.links.unicast, &mut self.ready, left)?;
             self.is_woken |= self.ready.is_woken();
             self.turn();
             if std::mem::take(&mut self.is_woken)
@@ -187,19 +201,19 @@ impl Controller {
         self.pass(Instant::now());
     }
 
-    /// Waits for one datagram to us alone, until `limit` or as long as a receive does; false if there was none. Where there are
-    /// connections, it waits for whatever comes.
-    fn receive_one(&mut self, limit: Option<Instant>) -> Result<bool, CallError> {
-        let now = Instant::now();
-        let longest = limit.map_or(WAIT, |limit| limit.saturating_duration_since(now).min(WAIT));
+    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one. Where there
+    /// are connections, it waits for whatever comes.
+    fn receive_one(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
         let left = self.core.left(now, longest);
         if !self.streams.is_empty() {
             let left = self.streams.due(now).map_or(left, |due| due.saturating_duration_since(now).min(left));
-            self.poller.wait(&mut self.ready, Some(left)).map_err(|_| CallError::Closed)?;
+            self.poller
+                .wait_with(&self.links.unicast, &mut self.ready, Some(left))
+                .map_err(|_| CallError::Closed)?;
             // That is for the next `poll`.
             self.is_woken |= self.ready.is_woken();
             self.turn();
-            return Ok(!self.ready.is_empty());
+            return Ok((Instant::now(), !self.ready.is_empty()));
         }
         let Self { core, links, input, out, .. } = self;
         let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
@@ -208,7 +222,7 @@ impl Controller {
             core.take(now, &input[..bytes], source, out, |to, answer| links.send(to, answer));
         }
         self.pass(now);
-        Ok(received.is_some())
+        Ok((now, received.is_some()))
     }
 
     fn pass(&mut self, now: Instant) {

@@ -55,10 +55,10 @@ impl Links {
         Ok(Self { unicast, groups, scope, own, from_one: settings.address.is_some() })
     }
 
-    /// Waits for all sockets, each by its number.
+    /// Waits for the groups' sockets, each by its number; those for unicast are mostly read without a wait.
     pub(crate) fn poller(&self) -> io::Result<Poller> {
         let poller = Poller::new()?;
-        (0..).zip(self.all()).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        (0..).zip(self.all()).skip(self.unicast.len()).try_for_each(|(key, one)| poller.add(one, key))?;
         Ok(poller)
     }
 

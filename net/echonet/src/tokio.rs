@@ -156,6 +156,7 @@ impl<E: Engine> Driver<E> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let links = Links::open(settings, None)?;
         let poller = links.poller()?;
+        (0..).zip(&links.unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
         let streams = Streams::open(settings, asks, &poller)?;
         let poller = AsyncPoller::new(Arc::new(poller))?;
         let notify = Arc::new(Notify::new());

@@ -49,10 +49,16 @@ impl Running {
     }
 
     fn home(folder: &tempfile::TempDir) -> Self {
+        Self::home_with(folder, &[])
+    }
+
+    fn home_with(folder: &tempfile::TempDir, options: &[&str]) -> Self {
         let path = folder.path().join("home.toml");
         std::fs::File::create(&path).unwrap().write_all(HOME.as_bytes()).unwrap();
-        let mut home = Self::start(&["--interface", "lo", "--json", "simulate", path.to_str().unwrap()]);
-        assert_eq!(home.line()["nodes"], 3);
+        let verb = ["--interface", "lo", "--json", "simulate", path.to_str().unwrap()];
+        let mut home = Self::start(&[&verb, options].concat());
+        let told = home.line();
+        assert_eq!((&told["nodes"], &told["tcp"]), (&3.into(), &options.contains(&"--tcp").into()));
         home
     }
 
@@ -132,6 +138,35 @@ fn finds_reads_writes_and_watches() {
         let refused = std::iter::repeat_with(|| home.line()).find(|line| line["event"] == "refused").unwrap();
         assert_eq!((&refused["epc"], &refused["bytes"]), (&"B0".into(), &"78".into()));
         assert_eq!(home.interrupt(), Some(0));
+    });
+}
+
+#[test]
+fn speaks_tcp_where_it_is_asked_to() {
+    alone("speaks_tcp_where_it_is_asked_to", || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut home = Running::home_with(&folder, &["--tcp"]);
+        let (code, out, _) = run(&["--tcp", "set", "127.1.0.2", "029101", "80=off"]);
+        assert_eq!(code, Some(0), "{out}");
+        let written = home.line();
+        assert_eq!(
+            (&written["node"], &written["from"], &written["bytes"]),
+            (&"127.1.0.2".into(), &"127.0.0.1".into(), &"31".into()),
+            "each address has its own node, by TCP too"
+        );
+        for (node, status) in [("127.1.0.1", "30"), ("127.1.0.2", "31")] {
+            let (code, out, _) = run(&["--json", "--tcp", "get", node, "029101", "80"]);
+            assert_eq!((code, &json_lines(&out)[0]["bytes"]), (Some(0), &status.into()));
+        }
+        let (_, out, _) = run(&["--json", "--tcp", "scan", "--wait", "0.7"]);
+        let states: Vec<_> = json_lines(&out).iter().map(|line| line["state"].clone()).collect();
+        assert_eq!(states.len(), 3, "{out}");
+        assert_ne!(states[0], states[1]);
+        assert_eq!(home.interrupt(), Some(0));
+
+        let _udp_alone = Running::home(&folder);
+        let (code, _, told) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
+        assert!(code == Some(1) && told.contains("does it speak TCP?"), "{told}");
     });
 }
 

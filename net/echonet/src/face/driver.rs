@@ -10,7 +10,7 @@ use netdyno_io::{Events, Poller};
 use super::hub::Hub;
 use crate::engine::Engine;
 use crate::limits::{LAZY, STREAMS_KEY, WAIT};
-use crate::links::{Links, buffer};
+use crate::links::buffer;
 
 /// Threads that turn a hub. Dropping it ends them.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Driver<E: Engine> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Starts one thread for all sockets, which the poller has.
+    /// Starts one thread for all sockets; the poller has those of the groups.
     pub(crate) fn start(hub: Arc<Hub<E>>, poller: Poller) -> io::Result<Self> {
         let end = EndOnDrop(hub.clone());
         let thread = spawn(move || drive(&*end.0, &poller))?;
@@ -30,10 +30,11 @@ impl<E: Engine> Driver<E> {
     /// Starts a thread for each socket, so that a datagram takes one system call to receive; and one for connections, which the
     /// poller has, if there may be any.
     pub(crate) fn start_each(hub: Arc<Hub<E>>, connections: Option<Poller>) -> io::Result<Self> {
-        let mut driver = match connections {
-            Some(poller) => Self::start(hub, poller)?,
-            None => Self { hub, threads: Vec::new() },
-        };
+        let mut driver = Self { hub, threads: Vec::new() };
+        if let Some(poller) = connections {
+            let end = EndOnDrop(driver.hub.clone());
+            driver.threads.push(spawn(move || attend(&*end.0, &poller))?);
+        }
         for number in 0..driver.hub.links.all().count() {
             let end = EndOnDrop(driver.hub.clone());
             driver.threads.push(spawn(move || serve(&*end.0, number))?);
@@ -80,6 +81,17 @@ fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
     }
 }
 
+/// Receives by all connections, which alone the poller has.
+fn attend<E: Engine>(hub: &Hub<E>, poller: &Poller) {
+    let mut events = Events::default();
+    while !hub.is_over() && poller.wait(&mut events, Some(hub.rest(WAIT))).is_ok() {
+        if !events.is_empty() {
+            hub.turn();
+        }
+        hub.tick();
+    }
+}
+
 /// Receives from all sockets, unless those who wait for answers do so.
 fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     let (mut events, mut buffer) = (Events::default(), buffer());
@@ -87,7 +99,8 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     let begun = || hub.calls.load(Ordering::Relaxed);
     while !hub.is_over() {
         let longest = if watches { WAIT } else { LAZY };
-        if poller.wait(&mut events, Some(hub.rest(longest))).is_err() {
+        let watched = if watches { &hub.links.unicast[..] } else { &[] };
+        if poller.wait_with(watched, &mut events, Some(hub.rest(longest))).is_err() {
             break;
         }
         for ready in events.iter() {
@@ -96,25 +109,14 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
                 hub.turn();
             } else if number >= hub.links.unicast.len() {
                 hub.drain(number, &mut buffer);
-            } else if watches && hub.with_lead(|buffer| hub.drain(number, buffer)).is_none() {
+            } else if hub.with_lead(|buffer| hub.drain(number, buffer)).is_none() {
                 // Who leads takes it. It would be told again and again.
-                watches = !watch(&hub.links, poller, false);
+                watches = false;
                 calls = begun();
             }
         }
         hub.tick();
-        if !watches && begun() == calls {
-            watches = watch(&hub.links, poller, true);
-        }
+        watches |= begun() == calls;
         calls = begun();
     }
-}
-
-/// Has the poller tell of datagrams to our addresses, or not; false if it cannot.
-fn watch(links: &Links, poller: &Poller, watches: bool) -> bool {
-    let mut done = true;
-    for (key, socket) in (0..).zip(&links.unicast) {
-        done &= if watches { poller.add(socket, key) } else { poller.remove(socket) }.is_ok();
-    }
-    done
 }

@@ -50,7 +50,8 @@ pub struct Controller {
     connects: VecDeque<u32>,
     searching: Searching,
     events: Events,
-    spare: Vec<Job>,
+    /// In boxes, so that a request on its way through queues is not copied each time.
+    spare: VecDeque<Box<Job>>,
     tid: Tid,
     serial: u64,
     /// Requests whose answers were not polled.
@@ -72,7 +73,7 @@ impl Controller {
             connects: VecDeque::new(),
             searching: Searching::default(),
             events: Events::new(config.limits.max_events),
-            spare: Vec::new(),
+            spare: VecDeque::new(),
             tid: Tid(0),
             serial: 0,
             requests: 0,
@@ -166,7 +167,7 @@ impl Controller {
         if self.requests >= self.config.limits.max_requests {
             return Err(RequestError::QueueFull);
         }
-        let mut job = self.spare.pop().unwrap_or_default();
+        let mut job = self.spare.pop_back().unwrap_or_default();
         job.fill(deoj, request, self.longest(node))?;
         let slot = self.add(node).ok_or(RequestError::TooManyNodes)?;
         self.serial += 1;
@@ -286,7 +287,7 @@ impl Controller {
         slot
     }
 
-    fn queue(&mut self, now: Instant, slot: u32, job: Job) {
+    fn queue(&mut self, now: Instant, slot: u32, job: Box<Job>) {
         if let Some(peer) = self.peers.get_mut(slot) {
             peer.queue.push_back(job);
         }
@@ -399,11 +400,11 @@ impl Controller {
     }
 
     /// A request is over, and is under way no more.
-    fn finish(&mut self, now: Instant, slot: u32, mut job: Job, result: Result<(), AnswerError>) {
+    fn finish(&mut self, now: Instant, slot: u32, mut job: Box<Job>, result: Result<(), AnswerError>) {
         let answer = std::mem::take(&mut job.answer);
         let (id, purpose, deoj) = (job.id, job.purpose, job.deoj);
         if self.spare.len() < SPARE_JOBS {
-            self.spare.push(job);
+            self.spare.push_back(job);
         }
         let Some(peer) = self.peers.get_mut(slot) else { return };
         let address = peer.address;

@@ -19,7 +19,7 @@ use crate::tid::Tid;
 /// A request under way.
 #[derive(Debug)]
 pub(super) struct Flight {
-    pub(super) job: Job,
+    pub(super) job: Box<Job>,
     pub(super) tid: Tid,
     /// How often it may be sent again.
     retries: u8,
@@ -81,7 +81,7 @@ pub(super) struct Launch {
     /// What is sent was sent before.
     pub(super) again: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
-    pub(super) over: Option<(Job, Result<(), AnswerError>)>,
+    pub(super) over: Option<(Box<Job>, Result<(), AnswerError>)>,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(super) struct Peer {
     pub(super) node: Node,
     settings: NodeSettings,
     link: Link,
-    pub(super) queue: VecDeque<Job>,
+    pub(super) queue: VecDeque<Box<Job>>,
     pub(super) flights: Vec<Flight>,
     /// Nothing is sent to it before, because of `gap`.
     free_at: Option<Instant>,
@@ -272,13 +272,13 @@ impl Peer {
     }
 
     /// Takes out a request that was lost with its connection, and is not sent again.
-    pub(super) fn unreachable(&mut self) -> Option<Job> {
+    pub(super) fn unreachable(&mut self) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
         Some(self.flights.remove(at).job)
     }
 
     /// The request under way that a frame answers.
-    pub(super) fn answered(&mut self, frame: &Frame<'_>, from: Source) -> Option<Job> {
+    pub(super) fn answered(&mut self, frame: &Frame<'_>, from: Source) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| {
             flight.tid == frame.tid
                 && flight.job.deoj == frame.seoj
@@ -289,17 +289,17 @@ impl Peer {
     }
 
     /// Takes out a request, waiting or under way; says also whether it was the latter.
-    pub(super) fn take(&mut self, id: RequestId) -> Option<(Job, bool)> {
+    pub(super) fn take(&mut self, id: RequestId) -> Option<(Box<Job>, bool)> {
         let is_it = |job: &Job| job.purpose == Purpose::Application && job.id == id;
         if let Some(at) = self.flights.iter().position(|flight| is_it(&flight.job)) {
             return Some((self.flights.remove(at).job, true));
         }
-        let at = self.queue.iter().position(is_it)?;
+        let at = self.queue.iter().position(|job| is_it(job))?;
         Some((self.queue.remove(at)?, false))
     }
 
     /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
-    pub(super) fn overdue(&mut self, now: Instant) -> Option<Job> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
         let is_last = |flight: &Flight| flight.is_overdue(now) && !flight.is_repeated();
         if let Some(at) = self.flights.iter().position(is_last) {
             return Some(self.flights.remove(at).job);

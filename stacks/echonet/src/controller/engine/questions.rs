@@ -34,7 +34,7 @@ impl Controller {
 
     pub(super) fn ask(&mut self, now: Instant, slot: u32, question: Option<Question>) {
         let Some((purpose, eoj, epcs)) = question.map(Question::parts) else { return };
-        let mut job = self.spare.pop().unwrap_or_default();
+        let mut job = self.spare.pop_back().unwrap_or_default();
         // A handful of properties of one object: nothing can be wrong with it.
         if job.fill(eoj, Request::Get(epcs), usize::MAX).is_ok() {
             job.purpose = purpose;
