@@ -262,8 +262,11 @@ impl Peer {
             return false;
         }
         self.link = Link::Down;
-        let lost = connection.map(Destination::Connection);
-        for flight in self.flights.iter_mut().filter(|flight| flight.sent_to == lost) {
+        let is_lost = |flight: &&mut Flight| match connection {
+            Some(connection) => flight.sent_to == Some(Destination::Connection(connection)),
+            None => flight.again,
+        };
+        for flight in self.flights.iter_mut().filter(is_lost) {
             // One that may not be sent again is taken out next.
             flight.again = flight.retries > 0;
             (flight.sent_to, flight.retries) = (None, flight.retries.saturating_sub(1));

@@ -34,8 +34,10 @@ impl Script {
             "wait" => bench.wait(rest.parse::<u32>().unwrap() * MS),
             "forget" => bench.controller.forget(address(9)),
             "cancel" => assert!(bench.controller.cancel(bench.now, self.last.unwrap())),
-            "use-udp" => {
-                bench.controller.set_node_settings(address(9), NodeSettings::default()).unwrap();
+            "use" => {
+                let mut settings: NodeSettings = bench.controller.config().defaults;
+                settings.tcp = rest == "tcp";
+                bench.controller.set_node_settings(address(9), settings).unwrap();
             }
             // The answer to the last request, by a connection or as a datagram.
             "answer" => {
@@ -220,7 +222,12 @@ fn requests_that_end_while_a_connection_is_made() {
     script(
         "by datagram after all",
         |_| {},
-        &[("get", "connect 9"), ("use-udp", ""), ("refused", "9"), ("answer udp", FIRST)],
+        &[("get", "connect 9"), ("use udp", ""), ("refused", "9"), ("answer udp", FIRST)],
+    );
+    script(
+        "by connection after all",
+        |config| config.defaults.tcp = false,
+        &[("get", "9"), ("use tcp", ""), ("wait 3000", "connect 9"), ("refused", "9 Unreachable")],
     );
     // Forgotten before anybody asked for the connection.
     let mut bench = Bench::new(|config| config.defaults.tcp = true);
