@@ -12,6 +12,9 @@ use netdyno_echonet_core::{
 const GET: &str = "1081 0001 05FF01 029101 62 01 8000";
 const SET_GET: &str = "1081 0002 05FF01 029101 6E 01 B00132 02 B000 8000";
 
+/// A name, a stream, and what [`read`] says of it.
+type Row = (&'static str, Vec<u8>, &'static [usize], usize, Option<FrameError>);
+
 /// Lengths of the messages, bytes that are left, and why there can be no more.
 fn read(stream: &[u8]) -> (Vec<usize>, usize, Option<FrameError>) {
     let mut messages = Messages::new(stream);
@@ -45,16 +48,18 @@ fn longest() -> Vec<u8> {
 #[test]
 fn messages_follow_one_another() {
     let (get, set_get) = (hex(GET), hex(SET_GET));
-    let (g, s) = (get.len(), set_get.len());
-    let rows: &[(&str, Vec<u8>, &[usize], usize, Option<FrameError>)] = &[
+    const G: usize = 14;
+    const S: usize = 20;
+    assert_eq!((get.len(), set_get.len()), (G, S));
+    let rows: &[Row] = &[
         ("nothing", vec![], &[], 0, None),
-        ("one", get.clone(), &[g], 0, None),
-        ("several", [&get[..], &set_get, &get].concat(), &[g, s, g], 0, None),
-        ("one and a part", [&set_get[..], &get[..g - 1]].concat(), &[s], g - 1, None),
+        ("one", get.clone(), &[G], 0, None),
+        ("several", [&get[..], &set_get, &get].concat(), &[G, S, G], 0, None),
+        ("one and a part", [&set_get[..], &get[..G - 1]].concat(), &[S], G - 1, None),
         (
             "another protocol",
             [&get[..], b"GET / HTTP/1.1\r\n"].concat(),
-            &[g],
+            &[G],
             16,
             Some(FrameError::Protocol(b'G')),
         ),
