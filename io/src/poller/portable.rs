@@ -127,7 +127,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::{ReceiveBatch, SocketOptions, UdpSocket};
+    use crate::{DatagramOptions, ReceiveBatch, SocketOptions, UdpSocket};
 
     fn socket() -> UdpSocket {
         UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap()
@@ -157,6 +157,17 @@ mod tests {
         poller.wait(&[], &mut events, None).unwrap();
         assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: false, writable: true }]);
         poller.remove(one.inner()).unwrap();
+
+        let bind =
+            || DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &DatagramOptions::default()).unwrap();
+        let others = [bind(), bind()];
+        others[0].send(others[1].local_address(), b"hello").unwrap();
+        events.list.clear();
+        // To take one out ends a wait too.
+        while events.is_empty() {
+            poller.wait(&others, &mut events, None).unwrap();
+        }
+        assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: true, writable: false }]);
 
         let waker = poller.waker();
         let thread = std::thread::spawn(move || waker.wake());

@@ -2,7 +2,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{AWAKE, Events, NOTIFIED, Poller, Ready};
-use crate::{ReceiveBatch, SocketOptions, UdpSocket};
+use crate::{DatagramOptions, DatagramSocket, ReceiveBatch, SocketOptions, UdpSocket};
 
 fn socket() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap()
@@ -33,6 +33,35 @@ fn tells_of_every_socket_until_it_is_dealt_with() {
     sockets[3].receive(&mut batch).unwrap();
     poller.remove(&sockets[11]).unwrap();
     poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert!(events.is_empty());
+}
+
+#[test]
+fn waits_beside_its_own_sockets() {
+    let (poller, mut events, own) = (Poller::new().unwrap(), Events::default(), socket());
+    poller.add(&own, 7).unwrap();
+    let bind = || DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &DatagramOptions::default()).unwrap();
+    let others = [bind(), bind()];
+    poller.wait_with(&others, &mut events, Some(Duration::from_millis(1))).unwrap();
+    assert!(events.is_empty());
+    others[0].send(others[1].local_address(), b"hello").unwrap();
+    poller.wait_with(&others, &mut events, None).unwrap();
+    assert_eq!(events.iter().collect::<Vec<_>>(), [Ready { key: 1, readable: true, writable: false }]);
+    others[0].send(own.local_address(), b"hello").unwrap();
+    // On a busy machine it may arrive a little later.
+    while events.len() < 2 {
+        poller.wait_with(&others, &mut events, None).unwrap();
+    }
+    assert!(events.iter().map(|ready| ready.key).eq([1, 7]));
+    // They are not its own.
+    poller.wait(&mut events, None).unwrap();
+    assert!(events.iter().map(|ready| ready.key).eq([7]));
+    own.receive(&mut ReceiveBatch::new(1)).unwrap();
+    assert!(others[1].receive_now(&mut [0; 8]).unwrap().is_some());
+    let waker = poller.waker();
+    let thread = thread::spawn(move || waker.wake());
+    poller.wait_with(&others, &mut events, None).unwrap();
+    thread.join().unwrap();
     assert!(events.is_empty());
 }
 

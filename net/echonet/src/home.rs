@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use netdyno_echonet_core::{
     Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source,
 };
-use netdyno_io::{DatagramSocket, Events, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
+use netdyno_io::{DatagramSocket, Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
-use crate::links::{buffer, interfaces, join, options, probe, probe_own, unicast_addresses};
+use crate::links::{buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses};
 use crate::settings::Settings;
 use crate::streams::{Came, Streams};
 use queue::Queue;
@@ -69,6 +69,8 @@ struct Sockets {
     unicast: Vec<UdpSocket>,
     groups: Vec<DatagramSocket>,
     streams: Streams,
+    /// By each of which what is sent to all leaves.
+    interfaces: Vec<Interface>,
     poller: Poller,
     ready: Events,
 }
@@ -310,32 +312,42 @@ impl Sockets {
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
             let socket = UdpSocket::bind(address, &asked).map_err(|error| Error::bind(address, error))?;
-            if let Some(first) = interfaces.first() {
-                socket.set_multicast_interface(first)?;
-            }
             unicast.push(socket);
         }
         let groups = join(settings, &interfaces, &options(settings, None))?;
         (0..).zip(&unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
         (unicast.len() as u32..).zip(&groups).try_for_each(|(key, socket)| poller.add(socket, key))?;
         let streams = Streams::open(settings, false, &poller)?;
-        Ok(Self { unicast, groups, streams, poller, ready: Events::default() })
+        Ok(Self { unicast, groups, streams, interfaces, poller, ready: Events::default() })
     }
 
     /// A datagram that could not be sent is one that was lost.
     fn send(&mut self, now: Instant, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+        if let Destination::Connection(connection) = to {
+            return self.streams.send(now, connection, datagram);
+        }
         for socket in &self.unicast {
-            let is_v4 = socket.local_address().is_ipv4();
-            let remote = match to {
-                Destination::Node(node) => node.socket_address(),
-                Destination::Multicast if is_v4 => SocketAddr::new(MULTICAST_V4.into(), PORT),
-                Destination::Multicast => SocketAddr::new(MULTICAST_V6.into(), PORT),
-                Destination::Connection(connection) => return self.streams.send(now, connection, datagram),
-            };
-            let is_of_family = from.is_none_or(|from| from.is_ipv4() == is_v4);
-            if remote.is_ipv4() == is_v4 && is_of_family {
-                let local = SocketAddr::new(from.unwrap_or(socket.local_address().ip()), PORT);
+            let own = socket.local_address();
+            if from.is_some_and(|from| from.is_ipv4() != own.is_ipv4()) {
+                continue;
+            }
+            let local = SocketAddr::new(from.unwrap_or(own.ip()), PORT);
+            let send = |remote| {
                 socket.send(local, remote, datagram, datagram.len());
+            };
+            match to {
+                Destination::Node(node) if node.ip.is_ipv4() == own.is_ipv4() => send(node.socket_address()),
+                // Of the other IP version; not a datagram.
+                Destination::Node(_) | Destination::Connection(_) => {}
+                Destination::Multicast => {
+                    let is_v4 = own.is_ipv4();
+                    let group: IpAddr = if is_v4 { MULTICAST_V4.into() } else { MULTICAST_V6.into() };
+                    for interface in self.interfaces.iter().filter(|one| speaks(one, is_v4)) {
+                        if socket.set_multicast_interface(interface).is_ok() {
+                            send(SocketAddr::new(group, PORT));
+                        }
+                    }
+                }
             }
         }
     }

@@ -23,8 +23,9 @@ pub(crate) struct Links {
     /// The interface of link-local addresses that come without one.
     scope: u32,
     own: Vec<NodeAddress>,
-    /// Whether what is sent to all leaves from the one address.
-    from_one: bool,
+    /// Whether what is sent to all leaves from the socket for unicast, since our address is but one, and of IPv6. That of IPv4 the
+    /// groups' sockets have too.
+    from_unicast: bool,
 }
 
 impl Links {
@@ -52,7 +53,8 @@ impl Links {
         };
         let has_v6 = interfaces.iter().find(|interface| interface.v6.is_some());
         let scope = has_v6.map_or(0, |interface| interface.index);
-        Ok(Self { unicast, groups, scope, own, from_one: settings.address.is_some() })
+        let from_unicast = settings.address.is_some_and(|address| address.is_ipv6());
+        Ok(Self { unicast, groups, scope, own, from_unicast })
     }
 
     /// Waits for the groups' sockets, each by its number; those for unicast are mostly read without a wait.
@@ -65,14 +67,10 @@ impl Links {
     /// A datagram that could not be sent is one that was lost.
     pub(crate) fn send(&self, to: Destination, datagram: &[u8]) {
         match to {
-            Destination::Multicast if self.from_one => {
-                for (from, to) in self.unicast.iter().zip(&self.groups) {
-                    let _ = from.send(to.local_address(), datagram);
-                }
-            }
             Destination::Multicast => {
-                for socket in &self.groups {
-                    let _ = socket.send(socket.local_address(), datagram);
+                for group in &self.groups {
+                    let from = if self.from_unicast { &self.unicast[0] } else { group };
+                    let _ = from.send(group.local_address(), datagram);
                 }
             }
             Destination::Node(node) => {
@@ -169,7 +167,13 @@ pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
     }
 }
 
-/// A socket for each group on each interface that has an address of its IP version.
+/// Whether an interface has an address of this IP version.
+pub(crate) fn speaks(interface: &Interface, is_v4: bool) -> bool {
+    if is_v4 { interface.v4.is_some() } else { interface.v6.is_some() }
+}
+
+/// A socket for each group on each interface that has an address of its IP version. What it sends over IPv4 comes from our one
+/// address, if there is but one.
 pub(crate) fn join(
     settings: &Settings,
     interfaces: &[Interface],
@@ -177,11 +181,12 @@ pub(crate) fn join(
 ) -> Result<Vec<DatagramSocket>, Error> {
     let mut sockets = Vec::new();
     for interface in interfaces {
-        let can = |group: &IpAddr| {
-            if group.is_ipv4() { interface.v4.is_some() } else { interface.v6.is_some() }
-        };
-        for group in groups(settings).filter(can) {
-            let socket = DatagramSocket::join(SocketAddr::new(group, PORT), interface, options)
+        let mut from = interface.clone();
+        if let Some(IpAddr::V4(own)) = settings.address {
+            from.v4 = Some(own);
+        }
+        for group in groups(settings).filter(|group| speaks(interface, group.is_ipv4())) {
+            let socket = DatagramSocket::join(SocketAddr::new(group, PORT), &from, options)
                 .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
             sockets.push(socket);
         }

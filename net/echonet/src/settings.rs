@@ -35,7 +35,7 @@ pub struct Settings {
     /// carry multicast, or, where there are none, loopback.
     pub interfaces: Vec<String>,
     /// The one address to take requests and answers at. `None`: all of this machine. With an address, several
-    /// controllers and devices can live on one machine, each with its own; searches and announcements leave by the first interface alone.
+    /// controllers and devices can live on one machine, each with its own.
     pub address: Option<IpAddr>,
     /// IP versions.
     pub family: Family,

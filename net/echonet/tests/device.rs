@@ -4,15 +4,15 @@
 
 mod support;
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use netdyno_echonet::blocking::Device;
+use netdyno_echonet::blocking::{self, Device};
 use netdyno_echonet::core::{
     Access, Decision, Description, DeviceConfig, DeviceEvent, Eoj, Epc, ObjectDescription,
     PropertyDescription, WritePolicy,
 };
-use netdyno_echonet::{Error, Home, HomeEvent, Settings, Spread};
+use netdyno_echonet::{Controller, Error, Home, HomeEvent, Settings, Spread};
 use support::{LIGHT, MAKER, alone, alone_with, at, light, light_of};
 
 /// Port 3610 of one address of loopback.
@@ -229,5 +229,62 @@ fn a_write_that_nobody_decides_is_refused_in_time() {
             esvs,
             [("127.1.0.1".into(), 0x51), ("127.1.0.2".into(), 0x71), ("127.1.0.3".into(), 0x51)]
         );
+    });
+}
+
+#[test]
+fn what_goes_to_all_leaves_by_each_interface() {
+    let name = "what_goes_to_all_leaves_by_each_interface";
+    let setup = "for name in a b; do ip link add ${name}0 type veth peer name ${name}1 && ip link set ${name}0 up && \
+        ip link set ${name}1 up || exit 1; done; \
+        for n in 1 2 3 4; do ip addr add 198.18.1.$n/24 dev a0 && ip addr add 198.18.2.$n/24 dev b0 || exit 1; \
+        ip addr add fd00:1::$n/64 dev a0 nodad; ip addr add fd00:2::$n/64 dev b0 nodad; done; true";
+    alone_with(name, setup, || {
+        let on = |interfaces: &[&str], address: &str| {
+            let mut settings = at(address);
+            settings.interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
+            settings
+        };
+        // Each hears one interface, and none of them asks.
+        let ear = |interface, address| {
+            blocking::Controller::open(&on(&[interface], address), support::config()).unwrap()
+        };
+        let hear = |ears: &[blocking::Controller; 2], address: &str| {
+            let address: IpAddr = address.parse().unwrap();
+            for ear in ears {
+                support::until(address, || ear.node(address).is_some());
+            }
+        };
+        if UdpSocket::bind("[fd00:1::1]:0").is_ok() {
+            let ears = [ear("a0", "fd00:1::1"), ear("b0", "fd00:2::1")];
+            let _device = Device::open(&on(&["a0", "b0"], "fd00:1::2"), light()).unwrap();
+            hear(&ears, "fd00:1::2");
+        } else {
+            support::skip("IPv6");
+        }
+        let ears = [ear("a0", "198.18.1.1"), ear("b0", "198.18.2.1")];
+        let _device = Device::open(&on(&["a0", "b0"], "198.18.1.2"), light()).unwrap();
+        hear(&ears, "198.18.1.2");
+        let mut settings = Settings::on("a0");
+        settings.interfaces.push("b0".to_owned());
+        // Beside those that are bound more closely.
+        settings.share_port = true;
+        let places = ["198.18.1.3", "198.18.2.3"].map(|address| (Some(address.parse().unwrap()), light()));
+        let mut home = Home::open(&settings, places.into(), Spread::default()).unwrap();
+        home.poll(Some(Duration::from_millis(20))).unwrap();
+        hear(&ears, "198.18.1.3");
+        hear(&ears, "198.18.2.3");
+        // One that asks by both is answered from both.
+        let _others = [on(&["a0"], "198.18.1.4"), on(&["b0"], "198.18.2.4")]
+            .map(|settings| Device::open(&settings, light()).unwrap());
+        let mut asks = Controller::open(&on(&["b0", "a0"], "198.18.2.2"), support::config()).unwrap();
+        asks.search();
+        for address in ["198.18.1.4", "198.18.2.4", "198.18.1.2"] {
+            let address: IpAddr = address.parse().unwrap();
+            support::until(address, || {
+                asks.poll(Some(Duration::from_millis(1))).unwrap();
+                asks.core().node(address.into()).is_some()
+            });
+        }
     });
 }

@@ -90,7 +90,7 @@ pub(crate) fn light_of(number: u16) -> Description {
 }
 
 /// Waits until it is so, a minute at the most.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: impl std::fmt::Display, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
