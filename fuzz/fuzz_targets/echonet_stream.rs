@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use netdyno_echonet_core::{Frame, FrameError, MESSAGE_BYTES_MAX, Messages};
 
-/// What a message may end up as, and why there are no more.
+/// The messages, and why there can be no more.
 type Read = (Vec<Vec<u8>>, Option<FrameError>);
 
 fn read(parts: &[&[u8]]) -> Read {

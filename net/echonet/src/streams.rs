@@ -129,7 +129,7 @@ impl Streams {
         }
     }
 
-    /// Sends a message at the end of a stream, with the next [`next`](Self::next). It is lost if the connection is over.
+    /// Appends a message to a stream, which [`next`](Self::next) sends. It is lost if the connection is over.
     pub(crate) fn send(&mut self, now: Instant, connection: ConnectionId, message: &[u8]) {
         let key = Key::from_bits(connection.0);
         let (Some(reactor), Some(stream)) = (&mut self.reactor, self.open.get_mut(&key)) else { return };
