@@ -2,15 +2,20 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
-use socket2::{Domain, Socket, Type};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::batch::ReceiveBatch;
 use crate::interface::Interface;
 use crate::sealed::Sealed;
+
+mod gather;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;
@@ -23,9 +28,9 @@ const MAX_SEND_BYTES: usize = 65_507;
 #[non_exhaustive]
 pub struct SocketOptions {
     /// SO_RCVBUF, bytes. Linux grants `net.core.rmem_max` at the most, and says twice of what it granted. Its default
-    /// of 212,992 holds some 90 small datagrams, which is less than what comes in one go.
+    /// of 212,992 holds some 90 small datagrams, which is less than what comes in one go. 0 leaves the default.
     pub receive_buffer_bytes: usize,
-    /// SO_SNDBUF, bytes; `net.core.wmem_max` at the most.
+    /// SO_SNDBUF, bytes; `net.core.wmem_max` at the most. 0 leaves the default.
     pub send_buffer_bytes: usize,
     /// SO_REUSEADDR: others that ask for the same may bind the port too. What is sent to one address goes to the socket
     /// that is bound most closely, the last of several.
@@ -105,6 +110,27 @@ impl UdpSocket {
         )?)
     }
 
+    /// Routers that what is sent to a group may pass, and one more; 1 without it.
+    pub fn set_multicast_hops(&self, hops: u8) -> io::Result<()> {
+        let socket = SockRef::from(&*self.socket);
+        if self.local.is_ipv6() {
+            socket.set_multicast_hops_v6(hops.into())
+        } else {
+            socket.set_multicast_ttl_v4(hops.into())
+        }
+    }
+
+    /// Takes what is sent to a group from now on, by this interface, or by the one that the system chooses. Bind the group's
+    /// own address, so that nothing else comes.
+    pub fn join(&self, group: IpAddr, interface: Option<&Interface>) -> io::Result<()> {
+        let (socket, index) =
+            (SockRef::from(&*self.socket), interface.map_or(0, |interface| interface.index));
+        match group {
+            IpAddr::V4(group) => socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index)),
+            IpAddr::V6(group) => socket.join_multicast_v6(&group, index),
+        }
+    }
+
     /// SO_RCVBUF as the kernel tells it.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.state.recv_buffer_size(UdpSockRef::from(&*self.socket))
@@ -142,26 +168,28 @@ impl UdpSocket {
     ) -> usize {
         let segment_bytes = segment_bytes.max(1);
         let route = Route { source: self.source(local), destination: self.destination(remote) };
-        let mut sent = 0;
-        while sent < datagrams.len() {
-            let rest = &datagrams[sent..];
-            let segments = self.max_segments().min(MAX_SEND_BYTES / segment_bytes).max(1);
-            let length = rest.len().min(segments * segment_bytes);
-            match self.send_once(&route, &rest[..length], segment_bytes) {
-                Ok(()) => sent += length,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => {
-                    self.errors.fetch_add(1, Ordering::Relaxed);
-                    sent += if length > segment_bytes && refuses_segments(&error) {
-                        self.send_singly(&route, &rest[..length], segment_bytes)
-                    } else {
-                        // Lost, as on any network.
-                        length
-                    };
-                }
-            }
-        }
-        sent
+        let count = datagrams.len().div_ceil(segment_bytes);
+        let end = |number: usize| (number * segment_bytes).min(datagrams.len());
+        end(self.send_runs(count, segment_bytes, |run| {
+            self.send_once(&route, &datagrams[end(run.start)..end(run.end)], segment_bytes)
+        }))
+    }
+
+    /// Sends datagrams whose bytes lie in two places each, such as a header and its payload, without copying them together.
+    /// All have the length of the first, but the last, which may be shorter. They leave from the address that the system
+    /// chooses where the socket is bound to all. Gives how many were taken; fewer than all means what it means for
+    /// [`send`](Self::send).
+    pub fn send_gathered(&self, remote: SocketAddr, datagrams: &[[&[u8]; 2]]) -> usize {
+        let segment_bytes = datagrams.first().map_or(0, gather::length).max(1);
+        let destination = self.destination(remote);
+        self.send_runs(datagrams.len(), segment_bytes, |run| {
+            gather::send(&self.socket, destination, &datagrams[run], segment_bytes)
+        })
+    }
+
+    /// Waits for room to send; false if there was none in time, or a signal came.
+    pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
+        Ok(wait_for([&*self.socket], PollFlags::OUT, timeout)?.is_some())
     }
 
     /// Takes what has arrived, as much as the buffers of `batch` hold; 0 if there is nothing. No more than one system
@@ -187,19 +215,49 @@ impl UdpSocket {
         self.state.try_send(UdpSockRef::from(&*self.socket), &transmit)
     }
 
+    /// Sends so many datagrams by as few calls as the system takes. `send_once` is given the numbers of those that are to go
+    /// by one call. Gives how many were taken.
+    fn send_runs(
+        &self,
+        count: usize,
+        segment_bytes: usize,
+        send_once: impl Fn(Range<usize>) -> io::Result<()>,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < count {
+            let segments = self.max_segments().min(MAX_SEND_BYTES / segment_bytes).max(1);
+            let run = sent..count.min(sent + segments);
+            match send_once(run.clone()) {
+                Ok(()) => sent = run.end,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    self.errors.fetch_add(1, Ordering::Relaxed);
+                    if run.len() > 1 && refuses_segments(&error) {
+                        sent += self.send_singly(run, &send_once);
+                    } else {
+                        // Lost, as on any network.
+                        sent = run.end;
+                    }
+                }
+            }
+        }
+        sent
+    }
+
     /// After a segmented send was refused: the same datagrams one by one. If these go, segmentation is the culprit,
-    /// and is not tried again; a short last one goes even where their length is the culprit. Gives the bytes taken.
-    fn send_singly(&self, route: &Route, datagrams: &[u8], segment_bytes: usize) -> usize {
+    /// and is not tried again; the last, which may be shorter, goes even where their length is the culprit. Gives how many
+    /// were taken.
+    fn send_singly(&self, run: Range<usize>, send_once: &impl Fn(Range<usize>) -> io::Result<()>) -> usize {
         let (mut sent, mut one_went) = (0, false);
-        for datagram in datagrams.chunks(segment_bytes) {
-            match self.send_once(route, datagram, segment_bytes) {
-                Ok(()) => one_went |= datagram.len() == segment_bytes,
+        for number in run.clone() {
+            match send_once(number..number + 1) {
+                Ok(()) => one_went |= number + 1 < run.end,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
                     self.errors.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            sent += datagram.len();
+            sent += 1;
         }
         if one_went {
             self.disable_segmentation();
@@ -247,10 +305,32 @@ pub(crate) fn unicast_alone(socket: &Socket, address: SocketAddr) -> io::Result<
     Ok(())
 }
 
+/// Waits for one of these sockets, for so long at the most, and gives the place of the first that is ready; `None` if none was in
+/// time, or a signal came. One system call.
+pub(crate) fn wait_for<'a>(
+    sockets: impl IntoIterator<Item = &'a std::net::UdpSocket>,
+    what: PollFlags,
+    timeout: Duration,
+) -> io::Result<Option<usize>> {
+    let timeout = Timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    let mut fds: Vec<_> = sockets.into_iter().map(|socket| PollFd::new(socket, what)).collect();
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
+        Err(rustix::io::Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Sets the largest size that the system grants, from `bytes` down: some refuse what is above their limit, Linux
-/// does not.
+/// does not. 0 sets none.
 pub(crate) fn largest(bytes: usize, set: impl Fn(usize) -> io::Result<()>) -> io::Result<()> {
     let mut bytes = bytes;
+    if bytes == 0 {
+        return Ok(());
+    }
     loop {
         match set(bytes) {
             Err(_) if bytes > 1 << 16 => bytes /= 2,

@@ -95,6 +95,7 @@ pub enum Format {
   netdyno run datachannel --matrix pion rustrtc str0m
   netdyno run datachannel --net veth,rate=100mbit,delay=50ms,loss=1% --no-ceiling
   netdyno run rtt --against c-blocking        each contender as ping and as pong, with the same peer
+  netdyno run mjpeg --role sender             the senders, all with one receiver
   netdyno run --resume                        go on with the newest unfinished run
 
 Where builds take long, a first look at what is built is shown meanwhile, on stderr.")]
@@ -119,6 +120,9 @@ pub struct RunArgs {
     /// Each contender in each role, with this one in the others: on which side is the cost?
     #[arg(long, value_name = "CONTENDER", conflicts_with = "matrix")]
     pub against: Option<String>,
+    /// Compare only who plays this role: the workload's stand-in plays the other for all
+    #[arg(long, value_name = "ROLE", conflicts_with_all = ["matrix", "against"])]
+    pub role: Option<String>,
     /// The contender that ratios are to [default: the workload's]
     #[arg(long, value_name = "CONTENDER")]
     pub baseline: Option<String>,
@@ -161,7 +165,7 @@ pub struct RunArgs {
     pub marks_hz: Option<u32>,
     /// Go on with an unfinished run, as it was asked for
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
-          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "seed", "baseline",
+          conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
               "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
               "marks_hz"])]
     pub resume: Option<String>,

@@ -27,7 +27,7 @@ const BANNED: [&str; 10] = [
     concat!("deb.debian", ".org"),
 ];
 /// Our crates but for the lab: protocol cores, sockets, what a user adds, and the simulator.
-const STACKS: [&str; 12] = [
+const STACKS: [&str; 13] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -39,10 +39,11 @@ const STACKS: [&str; 12] = [
     "net/rtc",
     "net/kv",
     "net/echonet",
+    "net/mjpeg",
     "sim",
 ];
 /// Of these, what opens no socket.
-const WITHOUT_SOCKETS: [&str; 11] = [
+const WITHOUT_SOCKETS: [&str; 12] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -53,6 +54,7 @@ const WITHOUT_SOCKETS: [&str; 11] = [
     "net/rtc",
     "net/kv",
     "net/echonet",
+    "net/mjpeg",
     "sim",
 ];
 /// Folders that are made, not written.

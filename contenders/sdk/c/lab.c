@@ -70,6 +70,7 @@ void nd_connect(struct nd_setup *setup) {
         .seed = count_of(message, "seed", kind),
         .capture = json_is_true(json_object_get(message, "capture")),
         .params = json_object_get(message, "params"),
+        .inputs = json_object_get(message, "inputs"),
     };
     if (!json_is_object(setup->params))
         nd_failed("setup: params is missing or no object");
@@ -95,6 +96,10 @@ double nd_param_number(const struct nd_setup *setup, const char *name, double mi
 
 const char *nd_param_text(const struct nd_setup *setup, const char *name) {
     return text_of(setup->params, name, "params");
+}
+
+const char *nd_input(const struct nd_setup *setup, const char *name) {
+    return text_of(setup->inputs, name, "inputs");
 }
 
 /* The phases come in their order, so that no role meets one twice. */

@@ -6,7 +6,7 @@
  *     histogram.c  latencies, HDR with three significant digits
  *     tasks.c      background tasks
  *
- * What the workloads `rtt` and `echonet` need beyond that stands in rtt.h and echonet.h. There is one lab a process, so it is no argument.
+ * What the workloads `rtt`, `echonet` and `mjpeg` need beyond that stands in rtt.h, echonet.h and mjpeg.h. There is one lab a process, so it is no argument.
  * Every function may be called from any thread where nothing else is said.
  */
 #ifndef NETDYNO_H
@@ -42,6 +42,7 @@ struct nd_setup {
     uint64_t seed;
     bool capture;
     json_t *params;
+    json_t *inputs; /* NULL: none */
 };
 
 struct nd_value {
@@ -68,6 +69,8 @@ void nd_connect(struct nd_setup *setup);
 uint64_t nd_param_integer(const struct nd_setup *setup, const char *name, uint64_t min, uint64_t max);
 double nd_param_number(const struct nd_setup *setup, const char *name, double min, double max);
 const char *nd_param_text(const struct nd_setup *setup, const char *name);
+/* The path of a file that the lab has prepared; one that is missing ends the process with `failed`. */
+const char *nd_input(const struct nd_setup *setup, const char *name);
 
 /* Reads the lab's lines from now on. The stop prints the result and ends the process, whatever else is running. */
 void nd_follow(const struct nd_role *role);

@@ -29,6 +29,7 @@ type Setup struct {
 	Seed                        uint64
 	Params                      json.RawMessage
 	Capture                     bool
+	Inputs                      map[string]string // paths of the files that the lab has prepared, by name
 }
 
 // Event is a line from the lab after setup: a Signal, Start, Mark or Stop.

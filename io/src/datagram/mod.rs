@@ -8,13 +8,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
-use crate::socket::{largest, unicast_alone};
+use crate::socket::{largest, unicast_alone, wait_for};
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,17 +160,7 @@ impl DatagramSocket {
     /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
     /// or a signal came.
     pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        let mut fds: Vec<_> =
-            sockets.iter().map(|socket| PollFd::new(&*socket.socket, PollFlags::IN)).collect();
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
-            Err(rustix::io::Errno::INTR) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        wait_for(sockets.iter().map(|socket| &*socket.socket), PollFlags::IN, timeout)
     }
 }
 

@@ -1,5 +1,6 @@
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,67 @@ fn datagrams_arrive_as_they_were_cut() {
 }
 
 #[test]
+fn what_lies_in_two_places_goes_as_if_it_lay_side_by_side() {
+    for (segmentation, count, data_bytes) in
+        [(true, 150, 1388), (true, 3, 30_000), (false, 10, 700), (true, 1, 5)]
+    {
+        let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+        if !segmentation {
+            here.disable_segmentation();
+        }
+        let heads: Vec<_> = (0..count).map(|number| datagram(number, 12)).collect();
+        let data: Vec<_> =
+            (0..count).map(|number| datagram(number + 7, data_bytes - number / (count - 1).max(1))).collect();
+        let parts: Vec<[&[u8]; 2]> = heads.iter().zip(&data).map(|(head, data)| [&head[..], data]).collect();
+        let (mut sent, mut taken) = (0, Vec::new());
+        let mut batch = ReceiveBatch::default();
+        // Sixteen at a time: the buffer of the receiver holds them whatever the system gives.
+        for part in parts.chunks(16) {
+            sent += here.send_gathered(there.local_address(), part);
+            taken.extend(take(&there, &mut batch, part.len()).into_iter().map(|(.., bytes)| bytes));
+        }
+        assert_eq!((sent, here.send_errors()), (count, 0));
+        assert_eq!(here.max_segments() > 1, segmentation, "segments were not refused");
+        assert!(
+            taken == parts.iter().map(|parts| parts.concat()).collect::<Vec<_>>(),
+            "{count} of {data_bytes}"
+        );
+    }
+    let here = bound("127.0.0.1:0");
+    assert_eq!(here.send_gathered(here.local_address(), &[]), 0);
+}
+
+#[test]
+fn a_refused_gathered_send_goes_one_by_one() {
+    // Datagrams that are longer than the path takes are lost and counted, the shorter last one goes.
+    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    let long = vec![1; 65_600];
+    let sent = here.send_gathered(there.local_address(), &[[b"head", &long], [b"head", b"data"]]);
+    assert_eq!(sent, 2);
+    assert!(here.send_errors() >= 1 && here.max_segments() > 1);
+    assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2, b"headdata");
+}
+
+#[test]
+fn there_is_room_to_send() {
+    assert!(bound("127.0.0.1:0").wait_writable(Duration::from_secs(9)).unwrap());
+}
+
+#[test]
+fn a_group_is_joined() {
+    let lo = crate::Interface::find("lo").unwrap();
+    let group: SocketAddr = "239.255.77.3:0".parse().unwrap();
+    let there =
+        UdpSocket::bind(group, &SocketOptions { reuse_address: true, ..SocketOptions::default() }).unwrap();
+    there.join(group.ip(), Some(&lo)).unwrap();
+    let here = bound("127.0.0.1:0");
+    here.set_multicast_interface(&lo).unwrap();
+    here.set_multicast_hops(1).unwrap();
+    here.send(here.local_address(), there.local_address(), b"hello", 5);
+    assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2, b"hello");
+}
+
+#[test]
 fn one_call_takes_what_many_peers_sent() {
     let there = bound("127.0.0.1:0");
     let peers: Vec<_> = (0..8).map(|_| bound("127.0.0.1:0")).collect();
@@ -118,7 +180,8 @@ fn a_refused_segmented_send_goes_one_by_one() {
     let route = super::Route { source: None, destination: there.local_address() };
     let refused = here.send_once(&route, &bytes, 50).unwrap_err();
     assert!(refuses_segments(&refused), "{refused}");
-    assert_eq!(here.send_singly(&route, &bytes, 50), bytes.len());
+    let each = |run: Range<usize>| here.send_once(&route, &bytes[run.start * 50..run.end * 50], 50);
+    assert_eq!(here.send_singly(0..200, &each), 200);
     assert_eq!(here.max_segments(), 1, "not tried again");
     assert_eq!(take(&there, &mut ReceiveBatch::default(), 200).len(), 200);
 }
@@ -130,7 +193,9 @@ fn a_short_last_datagram_does_not_speak_against_segmentation() {
     let route = super::Route { source: None, destination: there.local_address() };
     // Longer than a datagram can be, but for the last.
     let bytes = side_by_side(66_000, 70_000);
-    assert_eq!(here.send_singly(&route, &bytes, 66_000), bytes.len());
+    let each =
+        |run: Range<usize>| here.send_once(&route, bytes.chunks(66_000).nth(run.start).unwrap(), 66_000);
+    assert_eq!(here.send_singly(0..2, &each), 2);
     assert_eq!((here.max_segments(), here.send_errors()), (segments, 1));
     assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2.len(), 4_000);
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use socket2::SockRef;
 
 use super::limits::{ACCEPT_PAUSE, KEEPALIVE_MAX, KEEPALIVE_PROBES, REFUSED_AT_ONCE};
 use crate::batch::plain;
@@ -63,6 +64,8 @@ pub(super) struct Listeners {
     blocking: bool,
     /// After how long a silence it is asked whether a peer is still there.
     keepalive: Option<Duration>,
+    /// How much that is not on its way yet the kernel takes of us, a connection.
+    unsent_bytes: Option<u32>,
 }
 
 impl Listeners {
@@ -75,6 +78,9 @@ impl Listeners {
         let socket = listening(address, options, flags)?;
         self.blocking = !flags.contains(SocketFlags::NONBLOCK);
         keep_alive(&socket, self.keepalive)?;
+        if let Some(bytes) = self.unsent_bytes {
+            SockRef::from(&socket).set_tcp_notsent_lowat(bytes)?;
+        }
         let local = net::getsockname(&socket)?.try_into()?;
         self.refill();
         self.sockets.push(ListenSocket { socket, local, active: false, not_before: None });
@@ -84,6 +90,13 @@ impl Listeners {
     pub(super) fn set_keepalive(&mut self, silence: Option<Duration>) -> io::Result<()> {
         self.keepalive = silence;
         self.sockets.iter().try_for_each(|listener| keep_alive(&listener.socket, silence))
+    }
+
+    pub(super) fn set_unsent_bytes(&mut self, bytes: u32) -> io::Result<()> {
+        self.unsent_bytes = Some(bytes);
+        self.sockets
+            .iter()
+            .try_for_each(|listener| SockRef::from(&listener.socket).set_tcp_notsent_lowat(bytes))
     }
 
     /// Whether a pause is over, or there is none.

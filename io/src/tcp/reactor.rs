@@ -108,6 +108,13 @@ impl TcpReactor {
         self.shared.listeners.set_keepalive(silence)
     }
 
+    /// Has the kernel take no more of an output while so many bytes of it are not on their way yet (TCP_NOTSENT_LOWAT), for
+    /// connections that are accepted from now on. What is sent late then is a decision of the caller, who sees it in
+    /// [`pending_output`](Self::pending_output); without a limit the kernel holds megabytes for a slow peer.
+    pub fn set_unsent_bytes(&mut self, bytes: u32) -> io::Result<()> {
+        self.shared.listeners.set_unsent_bytes(bytes)
+    }
+
     /// What accepted a connection: none for one that we made.
     pub fn listener(&self, key: Key) -> Option<Listener> {
         self.shared.open(key)?.listener

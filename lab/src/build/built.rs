@@ -1,16 +1,16 @@
 //! A finished build: its record, and how to start a role from it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::RECORD_BYTES_MAX;
-use super::{java, pip};
+use super::{java, pip, read_whole};
 use crate::lines::CodeLines;
 use crate::manifest::{Contender, Placeholder, Tool, substitute};
+
+/// Its presence is what makes a build finished.
+pub(super) const RECORD: &str = "build.json";
 
 /// What is known of a build; kept beside it as `build.json`, whose presence is what makes a build finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,16 +130,5 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
 
 /// The record of a finished build, whatever became of the rest.
 pub(super) fn read_any_record(entry: &Path) -> Option<Record> {
-    let mut text = String::new();
-    File::open(entry.join("build.json")).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
-/// Writes the record under another name and moves it into place: from then on the build is finished.
-pub(super) fn write_record(entry: &Path, record: &Record) -> std::io::Result<()> {
-    let partial = entry.join("build.json.partial");
-    let mut file = File::create(&partial)?;
-    file.write_all(&serde_json::to_vec_pretty(record)?)?;
-    file.sync_all()?;
-    fs::rename(partial, entry.join("build.json"))
+    read_whole(entry, RECORD)
 }

@@ -127,7 +127,7 @@ impl Probe<'_> {
             }
             Err(Stop::Start(source)) => Err(BuildError::Start { contender, step, source }),
             Err(Stop::Cancelled) => Err(BuildError::Cancelled { contender }),
-            Err(Stop::TimeLimit) => {
+            Err(Stop::TimeLimit | Stop::TooLong) => {
                 Err(BuildError::Probe { contender, step, reason: "no answer in time".to_owned() })
             }
         }

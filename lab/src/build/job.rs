@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::limits::{LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
+use super::limits::{INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
 use super::package::Package;
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
@@ -113,6 +113,10 @@ impl Job<'_> {
         match stop {
             Stop::Start(source) => BuildError::Start { contender, step: "the tool".to_owned(), source },
             Stop::Cancelled => BuildError::Cancelled { contender },
+            Stop::TooLong => {
+                let rule = format!("makes a file of more than {INPUT_BYTES_MAX} bytes");
+                self.source_error(&self.contender.dir, rule)
+            }
             Stop::TimeLimit => {
                 let tail = self.log.tail.iter().cloned().collect();
                 BuildError::TimeLimit { contender, tail, log: self.log.path.clone() }

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 /// The longest that one build may take, its wait for another lab's build included.
 pub const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// The longest that an input's program may take.
+pub const INPUT_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// The longest input, in bytes.
+pub const INPUT_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 /// The longest that a tool may take to say its version. Go may fetch a toolchain meanwhile.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(60);
 /// The most bytes that are kept of what a probe prints.

@@ -6,6 +6,7 @@
 //! ```text
 //! <cache>/builds/<contender>-<16 hex>/files/   what was built: {dir}
 //!                                    /build.json   the record; written last, and what makes a build finished
+//! <cache>/inputs/                              what trials are given: prepare.rs
 //! <cache>/logs/<contender>-<16 hex>.log        everything that the tools printed
 //! <cache>/work/                                locks, and the state that tools share between builds
 //! ```
@@ -33,6 +34,7 @@ mod local;
 mod npm;
 mod package;
 mod pip;
+mod prepare;
 mod process;
 mod prune;
 mod system;
@@ -41,7 +43,7 @@ mod tests;
 mod tree;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -56,7 +58,8 @@ pub use error::BuildError;
 use error::remedy_for;
 use job::{Job, Log};
 use key::Inputs;
-use limits::{BUILD_LIMIT, PROBE_LIMIT};
+use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
+pub use prepare::{Prepared, PreparedInput};
 use process::Watch;
 pub use prune::Stale;
 
@@ -187,7 +190,7 @@ impl Builder {
         if let Some(record) = built::read_record(entry, &inputs.key, contender) {
             return Ok((record, true));
         }
-        sweep(&builds, &work, contender, name);
+        sweep(&builds, &work, contender, (name, built::RECORD));
         let cache_error = |e| BuildError::cache(entry, e);
         match fs::remove_dir_all(entry) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
@@ -220,7 +223,7 @@ impl Builder {
             log: job.log.path.clone(),
             lines: lines::count(contender, &self.root, &job.packages),
         };
-        built::write_record(entry, &record).map_err(cache_error)?;
+        write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
         Ok((record, false))
     }
 }
@@ -229,15 +232,15 @@ fn lock_path(work: &Path, name: &str) -> PathBuf {
     work.join("locks").join(format!("{name}.lock"))
 }
 
-/// Removes what interrupted builds of this contender's other states left, where nobody is building them. Best effort:
-/// what cannot be removed is only in the way of space.
-fn sweep(builds: &Path, work: &Path, contender: &Contender, ours: &str) {
+/// Removes what interrupted builds of this contender's other states left, where nobody is building them; a finished one has a record of
+/// this name. Best effort: what cannot be removed is only in the way of space.
+fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&str, &str)) {
     let prefix = format!("{}-", contender.name);
     for entry in fs::read_dir(builds).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let state = name.strip_prefix(&prefix);
         let is_state = state.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()));
-        if !is_state || name == ours || entry.path().join("build.json").exists() {
+        if !is_state || name == ours || entry.path().join(record).exists() {
             continue;
         }
         if let Ok(lock) = job::open_lock(&lock_path(work, &name))
@@ -247,4 +250,20 @@ fn sweep(builds: &Path, work: &Path, contender: &Contender, ours: &str) {
             tracing::debug!(name, ok = removed.is_ok(), "removed an interrupted build");
         }
     }
+}
+
+/// A record of this name, if it is there.
+fn read_whole<T: serde::de::DeserializeOwned>(entry: &Path, name: &str) -> Option<T> {
+    let mut text = String::new();
+    fs::File::open(entry.join(name)).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Writes a record under another name and moves it into place: from then on what it is about is finished.
+fn write_whole(entry: &Path, name: &str, record: &impl serde::Serialize) -> io::Result<()> {
+    let partial = entry.join(format!("{name}.partial"));
+    let mut file = fs::File::create(&partial)?;
+    file.write_all(&serde_json::to_vec_pretty(record)?)?;
+    file.sync_all()?;
+    fs::rename(partial, entry.join(name))
 }

@@ -1,7 +1,9 @@
 //! A tool as a child process: in a process group of its own, its output line by line, ended on request.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -26,6 +28,8 @@ pub(super) enum Stop {
     Start(io::Error),
     Cancelled,
     TimeLimit,
+    /// The file that it makes grew too long.
+    TooLong,
 }
 
 /// When a tool must end.
@@ -33,17 +37,28 @@ pub(super) enum Stop {
 pub(super) struct Watch<'a> {
     pub(super) cancel: &'a AtomicBool,
     pub(super) deadline: Instant,
+    /// A file that it makes, and how long that may be, in bytes.
+    file: Option<(&'a Path, u64)>,
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(cancel: &'a AtomicBool, limit: Duration) -> Self {
-        Self { cancel, deadline: Instant::now() + limit }
+        Self { cancel, deadline: Instant::now() + limit, file: None }
     }
 
-    /// Fails once cancelled or out of time.
+    /// The same for a tool that makes this file, of so many bytes at the most.
+    pub(super) fn making(self, file: &'a Path, bytes_max: u64) -> Self {
+        Self { file: Some((file, bytes_max)), ..self }
+    }
+
+    /// Fails once cancelled, out of time or out of space.
     pub(super) fn check(&self) -> Result<(), Stop> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Stop::Cancelled);
+        }
+        let is_too_long = |(file, most): (&Path, u64)| fs::metadata(file).is_ok_and(|file| file.len() > most);
+        if self.file.is_some_and(is_too_long) {
+            return Err(Stop::TooLong);
         }
         if Instant::now() >= self.deadline { Err(Stop::TimeLimit) } else { Ok(()) }
     }

@@ -1,20 +1,20 @@
-//! Builds of another state than the current one of this checkout: what they take, and their removal.
+//! Builds of another state than the current one of this checkout, and inputs made by such a program: what they take, and their removal.
 //!
 //! Does not touch what tools share between builds (`work`): the next build would begin from nothing.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::built::Record;
-use super::limits::RECORD_BYTES_MAX;
-use super::{Availability, BuildError, Builder, job, lock_path};
+use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
 use crate::manifest::Contender;
 
-/// A build that no contender of this checkout would use.
+/// A build, or an input, that nobody of this checkout would use.
 #[derive(Debug)]
 pub struct Stale {
+    /// `build` or `input`.
+    pub kind: &'static str,
     /// Name of its folder: `<contender>-<16 hex>`.
     pub name: String,
     /// What its files take.
@@ -23,8 +23,8 @@ pub struct Stale {
 }
 
 impl Builder {
-    /// The builds that none of these contenders would use as it stands now. Those of a contender whose state cannot be
-    /// told, since a tool is missing, are not among them.
+    /// The builds that none of these contenders would use as it stands now, and the inputs that no such build made: the programs of inputs
+    /// are among the contenders. What belongs to one whose state cannot be told, since a tool is missing, is left.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -32,35 +32,53 @@ impl Builder {
         &self,
         contenders: impl Iterator<Item = &'a Contender>,
     ) -> Result<Vec<Stale>, BuildError> {
-        let (mut current, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+        let (mut current, mut keys, mut unknown) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for contender in contenders {
             let is_available = matches!(self.availability(contender), Availability::Available);
             match self.inputs(contender) {
                 Ok(inputs) if is_available => {
-                    current.insert(format!("{}-{}", contender.name, &inputs.key[..16]))
+                    current.insert(format!("{}-{}", contender.name, &inputs.key[..16]));
+                    keys.insert(inputs.key)
                 }
                 _ => unknown.insert(contender.id()),
             };
         }
-        let builds = self.cache.join("builds");
-        let entries = match fs::read_dir(&builds) {
+        let is_stale_build = |folder: &Path, name: &str| {
+            !current.contains(name) && contender_of(folder).is_some_and(|id| !unknown.contains(&id))
+        };
+        let is_stale_input = |folder: &Path, _: &str| {
+            let made = |(maker, key)| !keys.contains(&key) && !unknown.contains(&maker);
+            prepare::program_of(folder).is_none_or(made)
+        };
+        let mut stale = self.stale_in("build", &is_stale_build)?;
+        stale.extend(self.stale_in("input", &is_stale_input)?);
+        Ok(stale)
+    }
+
+    /// What is stale of a kind, by name.
+    fn stale_in(
+        &self,
+        kind: &'static str,
+        is_stale: &dyn Fn(&Path, &str) -> bool,
+    ) -> Result<Vec<Stale>, BuildError> {
+        let all = self.cache.join(format!("{kind}s"));
+        let entries = match fs::read_dir(&all) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(BuildError::cache(&builds, e)),
+            Err(e) => return Err(BuildError::cache(&all, e)),
         };
         let mut stale = Vec::new();
-        for folder in entries.flatten().map(|e| e.path()) {
+        for folder in entries.flatten().map(|e| e.path()).filter(|path| path.is_dir()) {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let is_unknown = contender_of(&folder).is_none_or(|id| unknown.contains(&id));
-            if !current.contains(&name) && !is_unknown {
-                stale.push(Stale { bytes: bytes_below(&folder), name, folder });
+            if is_stale(&folder, &name) {
+                stale.push(Stale { kind, bytes: bytes_below(&folder), name, folder });
             }
         }
         stale.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(stale)
     }
 
-    /// Removes a build and its log, unless somebody builds it just now; whether it was removed.
+    /// Removes one and its log, unless somebody makes it just now; whether it was removed.
     ///
     /// # Errors
     /// When the cache does not let it be removed.
@@ -71,7 +89,8 @@ impl Builder {
             return Ok(false);
         }
         // The record first: what is left of an interrupted removal is no finished build.
-        for gone in [fs::remove_file(stale.folder.join("build.json")), fs::remove_dir_all(&stale.folder)] {
+        let record = stale.folder.join(if stale.kind == "build" { built::RECORD } else { prepare::RECORD });
+        for gone in [fs::remove_file(record), fs::remove_dir_all(&stale.folder)] {
             match gone {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(e)),
                 _ => {}
@@ -86,9 +105,7 @@ impl Builder {
 
 /// Whose build this is; none of one that is not finished: the next build of that contender sweeps it.
 fn contender_of(folder: &Path) -> Option<String> {
-    let mut text = String::new();
-    File::open(folder.join("build.json")).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    Some(serde_json::from_str::<Record>(&text).ok()?.contender)
+    Some(built::read_any_record(folder)?.contender)
 }
 
 /// What the files below a folder take; links are not followed.

@@ -427,3 +427,19 @@ fn pip_builds() {
     assert!(said.starts_with("python ") && said.contains("/venv"), "{said}");
     assert!(repository.build().unwrap().cached);
 }
+
+#[test]
+fn a_tool_whose_file_grows_too_long_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let cancel = AtomicBool::new(false);
+    let run = |most| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "truncate -s 4096 \"$0\"; echo there; exec sleep \"$1\""]).arg(&file);
+        command.arg(if most < 4096 { "60" } else { "0" });
+        let watch = Watch::new(&cancel, Duration::from_secs(30)).making(&file, most);
+        process::run(&mut command, watch, &mut |_, _| {})
+    };
+    assert!(matches!(run(4095), Err(process::Stop::TooLong)));
+    assert!(run(4096).unwrap().success());
+}

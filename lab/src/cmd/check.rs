@@ -11,7 +11,7 @@ use super::{
     CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print,
 };
 use crate::arena::{Arena, ArenaSpec};
-use crate::build::{Availability, BuildEvent, Builder, Built};
+use crate::build::{Availability, BuildError, BuildEvent, Builder, Built};
 use crate::cli::CheckArgs;
 use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Workload, version_matches};
 use crate::plan::sweep;
@@ -181,16 +181,23 @@ fn check(
     let roles = apart(workload, player, &arena)?;
     let sets = params(workload)?;
     let mut checks = Checks { good: true };
-    let spec = |params| TrialSpec {
-        workload,
-        params,
-        seed: SEED,
-        roles: roles.clone(),
-        marks: trial::steady_marks(params, MARKS_HZ),
-        limits: TimeLimits::default(),
-        extra_setup: true,
+    let spec = |params| -> Result<TrialSpec<'_>, BuildError> {
+        Ok(TrialSpec {
+            workload,
+            params,
+            inputs: builder.prepare(workload, params, &mut |event| {
+                if event == BuildEvent::Started {
+                    lines.say("  making the input ...");
+                }
+            })?,
+            seed: SEED,
+            roles: roles.clone(),
+            marks: trial::steady_marks(params, MARKS_HZ),
+            limits: TimeLimits::default(),
+            extra_setup: true,
+        })
     };
-    let (mut spec, report) = accepted(&sets, spec, &arena, contender, cancel);
+    let (mut spec, report) = accepted(&sets, spec, &arena, contender, cancel)?;
     let silent = whole_trial(&mut checks, &spec, &report, contender);
     spec.extra_setup = false;
     let own = spec.roles.iter().find(|role| role.contender == contender.name);
@@ -223,22 +230,22 @@ fn params(workload: &Workload) -> Result<Vec<Params>, ManifestError> {
 /// A whole trial, with fields in `setup` that no contender knows, at the first of these parameters that the contender does not refuse.
 fn accepted<'a>(
     sets: &'a [Params],
-    spec: impl Fn(&'a Params) -> TrialSpec<'a>,
+    spec: impl Fn(&'a Params) -> Result<TrialSpec<'a>, BuildError>,
     arena: &Arena,
     contender: &Contender,
     cancel: &AtomicBool,
-) -> (TrialSpec<'a>, TrialReport) {
+) -> Result<(TrialSpec<'a>, TrialReport), BuildError> {
     let mut sets = sets.iter();
-    let mut spec_of = || sets.next().map(&spec);
-    let mut next = spec_of().expect("the first preset's parameters are always there");
+    let mut spec_of = || sets.next().map(&spec).transpose();
+    let mut next = spec_of()?.expect("the first preset's parameters are always there");
     loop {
         let report = trial::run(&next, arena, cancel, &mut |_| {});
         let own = |role: &str| next.roles.iter().any(|r| r.name == *role && r.contender == contender.name);
         let refused = match &report.record.outcome {
             store::Outcome::Skipped { role, reason } if own(role) => reason.clone(),
-            _ => return (next, report),
+            _ => return Ok((next, report)),
         };
-        let Some(other) = spec_of() else { return (next, report) };
+        let Some(other) = spec_of()? else { return Ok((next, report)) };
         print(&format!("  not for it: {refused}\n"));
         next = other;
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{GOOD, Outcome, builder, catalog, print};
 use crate::build::{Availability, Builder};
 use crate::cli::{Format, ListArgs};
-use crate::manifest::{Catalog, Contender, Metric, ParamSpec, Workload};
+use crate::manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Workload};
 use crate::report::{columns, grid, markdown_table, wrapped};
 
 /// Lists workloads and contenders, or tells all of one workload.
@@ -114,6 +114,13 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
         (name.clone(), format!("{} [default: {}{unit}]", spec.about, spec.default))
     };
     entries(&mut out, w.params.iter().map(param), width);
+    if !w.inputs.is_empty() {
+        out.push_str("\ninputs (made before the trials, and kept):\n");
+        let input = |(name, input): (&String, &InputSpec)| {
+            (name.clone(), format!("{}, by {}", input.about, input.params.join(", ")))
+        };
+        entries(&mut out, w.inputs.iter().map(input), width);
+    }
     out.push_str("\npresets (--preset NAME):\n");
     entries(&mut out, w.presets.iter().map(|(name, preset)| (name.clone(), preset.about.clone())), width);
     out.push_str("\nmetrics:\n");
@@ -170,7 +177,7 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
                 "name": c.name, "version": c.implementation.version, "module": c.implementation.module,
                 "language": c.language, "license": c.license, "about": c.about, "tuning": c.tuning,
                 "ceiling": c.ceiling, "available": available, "reason": reason, "remedy": remedy,
-                "roles": c.roles.keys().collect::<Vec<_>>(), "capabilities": c.capabilities,
+                "roles": c.roles.keys().collect::<Vec<_>>(), "alone": c.alone, "capabilities": c.capabilities,
             })
         })
         .collect();
@@ -183,6 +190,6 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
         .collect();
     json!({
         "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "stand_ins": w.stand_ins,
-        "networks_apart": w.networks_apart, "params": params, "presets": presets, "contenders": contenders,
+        "networks_apart": w.networks_apart, "inputs": w.inputs.keys().collect::<Vec<_>>(), "params": params, "presets": presets, "contenders": contenders,
     })
 }

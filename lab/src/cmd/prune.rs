@@ -4,12 +4,13 @@ use jiff::Timestamp;
 
 use super::{GOOD, Outcome, builder, cancel_on_signal, catalog, print};
 use crate::cli::PruneArgs;
+use crate::manifest::Contender;
 use crate::store::{Run, RunStatus, Store, StoreError};
 
 /// Runs that are looked at: more than a store ever has.
 const RUNS_MAX: usize = 1 << 24;
 
-/// Removes builds of another state than the current one and, where asked to, old runs; says what that frees.
+/// Removes builds of another state than the current one, inputs that such programs made and, where asked to, old runs; says what that frees.
 ///
 /// # Errors
 /// When there is no checkout, or the store or the cache cannot be read or written.
@@ -27,13 +28,14 @@ pub fn run(args: &PruneArgs) -> Outcome {
     let word = if args.dry_run { "would remove" } else { "removed" };
     let builder = builder(&catalog, &cancel_on_signal()?)?;
     let (mut count, mut bytes) = (0, 0);
-    for stale in builder.stale(catalog.contenders.values())? {
+    let makers: Vec<Contender> = catalog.makers().collect();
+    for stale in builder.stale(catalog.contenders.values().chain(&makers))? {
         if args.dry_run || builder.remove(&stale)? {
-            print(&format!("{word} build {}: {}\n", stale.name, mebibytes(stale.bytes)));
+            print(&format!("{word} {} {}: {}\n", stale.kind, stale.name, mebibytes(stale.bytes)));
             (count, bytes) = (count + 1, bytes + stale.bytes);
         }
     }
-    print(&format!("builds: {count}, {}, in {}\n", mebibytes(bytes), builder.cache().display()));
+    print(&format!("builds and inputs: {count}, {}, in {}\n", mebibytes(bytes), builder.cache().display()));
     if args.keep.is_some() || args.older_than.is_some() {
         prune_runs(args, &mut store, &runs, word)?;
     }

@@ -76,6 +76,7 @@ fn request(args: &RunArgs) -> Request {
         set: args.set.clone(),
         sweep: args.sweep.clone(),
         casting: casting(args),
+        role: args.role.clone(),
         baseline: args.baseline.clone(),
         budget_seconds: args.budget.map(|b| b.as_secs_f64()),
         max_blocks: args.max_blocks,

@@ -81,7 +81,7 @@ pub fn measure(
             return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name));
         }
         let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
-        let bench = Bench { workload, built: &built, primary, arena, cancel };
+        let bench = Bench { workload, builder, built: &built, primary, arena, cancel };
         all.extend(bench.measure(detect, blocks_max)?);
     }
     Ok(all)
@@ -102,6 +102,7 @@ fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
 
 struct Bench<'a> {
     workload: &'a Workload,
+    builder: &'a Builder,
     built: &'a Built,
     primary: &'a Metric,
     arena: &'a ArenaSpec,
@@ -161,6 +162,7 @@ impl Bench<'_> {
         let spec = TrialSpec {
             workload: self.workload,
             params: &params,
+            inputs: self.builder.prepare(self.workload, &params, &mut |_| {}).map_err(|e| e.to_string())?,
             seed: plan::payload_seed(SEED, block),
             roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)
                 .map_err(|e| e.to_string())?,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::against_itself::Duel;
 use super::self_test::{LIMITS, Window, roles};
 use crate::arena::{Arena, ArenaSpec, Net};
+use crate::build::Prepared;
 use crate::dummy::workload;
 use crate::metrics;
 use crate::stats::{Comparison, Direction, Rules, Unit, judge};
@@ -87,6 +88,7 @@ fn session(
         Ok(TrialSpec {
             workload: &workload,
             params: &params,
+            inputs: Prepared::new(),
             seed: 1,
             roles,
             marks,

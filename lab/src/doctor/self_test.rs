@@ -9,6 +9,7 @@ use std::time::Duration;
 use procfs::process::Process;
 
 use crate::arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Net, Side, Topology};
+use crate::build::Prepared;
 use crate::dummy::{Fault, workload};
 use crate::manifest::{ParamValue, Params, Placement, Workload};
 use crate::meter::monotonic_ns;
@@ -77,6 +78,7 @@ pub fn trial(
     let spec = TrialSpec {
         workload: &workload,
         params: &params,
+        inputs: Prepared::new(),
         seed: 1,
         roles: roles(&workload, fault, &arena)?,
         marks,

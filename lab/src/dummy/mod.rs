@@ -177,8 +177,15 @@ impl Dummy {
         None
     }
 
-    /// The lab computes the same by itself: a dummy has nobody to receive from.
+    /// The lab computes the same by itself: a dummy has nobody to receive from. Given an input, it says what stands in that file.
     fn verify(&self) {
+        if let Some(path) = self.setup.inputs.values().next() {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            return match serde_json::from_str::<Verified>(&text) {
+                Ok(verified) => say(&ContenderMessage::Verified(verified)),
+                Err(e) => say(&ContenderMessage::Failed { reason: format!("{path}: {e}") }),
+            };
+        }
         let workload = workload();
         // What a later lab may add is none of ours.
         let mut known = self.setup.params.clone();

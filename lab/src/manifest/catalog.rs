@@ -77,6 +77,16 @@ impl Catalog {
         self.contenders.values().filter(move |c| c.workload == workload)
     }
 
+    /// The programs that make the inputs of the valid workloads.
+    pub fn makers(&self) -> impl Iterator<Item = Contender> {
+        let of = |workload: &Workload| -> Vec<Contender> {
+            let makers =
+                workload.inputs.iter().map(|(name, input)| input.maker(&self.root, &workload.name, name));
+            makers.collect()
+        };
+        self.workloads.values().flat_map(of)
+    }
+
     /// What is wrong with the contender of this name, in whatever workload, or with `<workload>/<name>`.
     pub fn broken_contender(&self, name: &str) -> Option<ManifestError> {
         let folder = self.problems.iter().filter_map(|p| p.file()).find(|file| {

@@ -35,6 +35,8 @@ pub struct Contender {
     pub ceiling: bool,
     /// What its figures do not say, and who reads them has to know: printed below each table that it stands in.
     pub caveat: Option<String>,
+    /// Why nobody else understands what it sends: then it plays with itself alone.
+    pub alone: Option<String>,
     /// The library under test.
     pub implementation: Implementation,
     /// How it is built.
@@ -135,6 +137,9 @@ impl Contender {
                 }
             }
         }
+        if self.alone.is_some() && !workload.roles.iter().all(|role| self.plays(role)) {
+            problems.push("alone", "who plays with itself alone must play all roles");
+        }
         if self.ceiling != (workload.ceiling.as_deref() == Some(self.name.as_str())) {
             let ceiling = workload.ceiling.as_deref().unwrap_or("none");
             problems.push("ceiling", format!("is {}, but the workload's ceiling is {ceiling}", self.ceiling));
@@ -204,8 +209,10 @@ impl Contender {
             problems
                 .push("tuned", "must be empty with tuning = \"defaults\"; a tuned contender is another one");
         }
-        if let Some(caveat) = &self.caveat {
-            problems.not_empty("caveat", caveat);
+        for (field, text) in [("caveat", &self.caveat), ("alone", &self.alone)] {
+            if let Some(text) = text {
+                problems.not_empty(field, text);
+            }
         }
         self.build.check(problems);
         if self.roles.is_empty() {

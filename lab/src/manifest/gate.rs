@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::limits::{GATE_BYTES_MAX, SEED_MAX};
 use super::read::Problems;
-use super::{ManifestError, ParamKind, ParamSpec, Params};
+use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
 
 /// Bytes of a message's header. A shorter message has none.
 const HEADER_BYTES: usize = 16;
@@ -28,9 +28,11 @@ pub struct Gate {
     /// The number of connections.
     pub streams: Amount,
     /// The number of messages on each connection.
-    pub messages: Amount,
+    pub messages: Option<Amount>,
     /// The length of a message.
-    pub message_bytes: Amount,
+    pub message_bytes: Option<Amount>,
+    /// The input whose maker tells what `verified` must say, where it does not follow from the seed.
+    pub input: Option<String>,
     /// Counters of that role's result that must be 0.
     #[serde(default)]
     pub zero: Vec<String>,
@@ -98,7 +100,7 @@ impl AtMost {
 }
 
 /// What `verified` must say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Expected {
     /// The XOR of the messages' SHA-256, as 64 lower-case hex digits.
     pub digest: String,
@@ -109,14 +111,14 @@ pub struct Expected {
 }
 
 impl Gate {
-    /// What the gate's role must report for these parameters and this seed.
+    /// What the gate's role must report for these parameters and this seed, where no input says it.
     pub fn expected(&self, params: &Params, seed: u64) -> Result<Expected, ManifestError> {
         if seed > SEED_MAX {
             return Err(refused("seed", format!("{seed} does not fit in 53 bits")));
         }
-        let streams = narrow(params, "gate.streams", &self.streams)?;
-        let messages = u64::from(narrow(params, "gate.messages", &self.messages)?);
-        let length = narrow(params, "gate.message_bytes", &self.message_bytes)? as usize;
+        let streams = narrow(params, "gate.streams", Some(&self.streams))?;
+        let messages = u64::from(narrow(params, "gate.messages", self.messages.as_ref())?);
+        let length = narrow(params, "gate.message_bytes", self.message_bytes.as_ref())? as usize;
         let count = u64::from(streams) * messages;
         let work = count.checked_mul((length as u64).max(HASH_BLOCK_BYTES));
         if work.is_none_or(|work| work > GATE_BYTES_MAX) {
@@ -124,7 +126,9 @@ impl Gate {
                 "{streams} connections of {messages} messages of {length} bytes are more than the {GATE_BYTES_MAX} \
                  bytes that the gate checks; use a smaller value"
             );
-            return Err(refused(self.messages.name("gate.messages"), rule));
+            let name =
+                self.messages.as_ref().map_or("gate.messages", |messages| messages.name("gate.messages"));
+            return Err(refused(name, rule));
         }
         let mut digest = [0u8; 32];
         let mut message = vec![0u8; length];
@@ -155,19 +159,34 @@ impl Gate {
         &self,
         roles: &[String],
         params: &IndexMap<String, ParamSpec>,
+        inputs: &IndexMap<String, InputSpec>,
         problems: &mut Problems,
     ) {
         problems.known("gate.role", "role", &self.role, roles);
         for (i, role) in self.setups.iter().enumerate() {
             problems.known(&format!("gate.setups[{i}]"), "role", role, roles);
         }
+        if let Some(input) = &self.input {
+            problems.known("gate.input", "input", input, inputs.keys());
+        }
         let counts = [
-            ("streams", &self.streams),
-            ("messages", &self.messages),
-            ("message_bytes", &self.message_bytes),
+            ("streams", Some(&self.streams)),
+            ("messages", self.messages.as_ref()),
+            ("message_bytes", self.message_bytes.as_ref()),
         ];
         for (field, amount) in counts {
-            if let Amount::Param(name) = amount {
+            let is_told = self.input.is_some() && field != "streams";
+            if amount.is_some() == is_told {
+                problems.push(
+                    format!("gate.{field}"),
+                    if is_told {
+                        "the input tells it: leave it out"
+                    } else {
+                        "missing, and no input tells it"
+                    },
+                );
+            }
+            if let Some(Amount::Param(name)) = amount {
                 kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
             }
         }
@@ -183,10 +202,10 @@ impl Gate {
     }
 }
 
-fn narrow(params: &Params, field: &str, amount: &Amount) -> Result<u32, ManifestError> {
-    let value = amount.of(params).and_then(|n| u32::try_from(n).ok());
+fn narrow(params: &Params, field: &str, amount: Option<&Amount>) -> Result<u32, ManifestError> {
+    let value = amount.and_then(|amount| amount.of(params)).and_then(|n| u32::try_from(n).ok());
     let rule = || "the gate needs a whole number from 0 to 4294967295".to_owned();
-    value.ok_or_else(|| refused(amount.name(field), rule()))
+    value.ok_or_else(|| refused(amount.map_or(field, |amount| amount.name(field)), rule()))
 }
 
 fn settling_default() -> Vec<String> {

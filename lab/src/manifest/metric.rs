@@ -20,7 +20,8 @@ pub const METER_FIELDS: &[&str] = &[
 ];
 
 /// The fields of the network namespace's counters that a metric may name.
-pub const WIRE_FIELDS: &[&str] = &["bytes", "packets", "udp_drops", "udp_errors", "interface_drops"];
+pub const WIRE_FIELDS: &[&str] =
+    &["bytes", "packets", "udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
 
 /// One figure of a trial.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -216,7 +217,7 @@ impl Source {
     }
 
     /// The role whose meter it reads, where it is that of one alone.
-    fn metered(&self) -> Option<&String> {
+    pub fn metered(&self) -> Option<&String> {
         match self {
             Self::CpuPer { of, .. } | Self::MeterPer { of, .. } | Self::Meter { of, .. } => of.as_ref(),
             Self::MeterGrowth { of, .. } => Some(of),

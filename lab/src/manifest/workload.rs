@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
 use super::read::{Problems, decode};
-use super::{Gate, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
+use super::{Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
 
 /// The parameters that the lab itself goes by: the measured window and the traffic before it, in s.
 const WINDOWS: [&str; 2] = ["seconds", "warmup_seconds"];
@@ -44,6 +44,9 @@ pub struct Workload {
     /// The parameters, in the order of the file.
     #[serde(default)]
     pub params: IndexMap<String, ParamSpec>,
+    /// The files that its roles are given, made beforehand, by name.
+    #[serde(default)]
+    pub inputs: IndexMap<String, InputSpec>,
     /// For a parameter, the capabilities that its values need. A key is a value of the parameter (`true`, `udp`)
     /// and names a capability that must be true, or it is `min` or `max` and names a bound that is a whole number.
     #[serde(default)]
@@ -132,7 +135,7 @@ impl Workload {
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         let mut workload: Self = decode(file, text).map_err(|e| vec![e])?;
         let mut problems = Problems::new(file, text);
-        workload.check(file, &mut problems);
+        workload.check(file, text, &mut problems);
         problems.finish(workload)
     }
 
@@ -187,7 +190,36 @@ impl Workload {
         self.roles.iter().filter(|role| !self.partners.contains_key(*role))
     }
 
-    fn check(&mut self, file: &Path, problems: &mut Problems) {
+    /// The workload with only this role compared: stand-ins play the others for all. Verdicts are of the first metric of that role's cost
+    /// where they were of another role's.
+    ///
+    /// # Errors
+    /// When there is no such role, or another one has neither partner nor stand-in.
+    pub fn of_role(mut self, role: &str) -> Result<Self, ManifestError> {
+        if !self.compared().any(|known| known == role) {
+            return Err(ManifestError::unknown("role that is compared", role, self.compared()));
+        }
+        for other in self.roles.iter().filter(|other| *other != role) {
+            if self.partners.contains_key(other) {
+                continue;
+            }
+            let Some(name) = self.stand_ins.shift_remove(other) else {
+                let rule = format!("nobody is named who plays the {other} for all");
+                return Err(ManifestError::Value { name: "role".to_owned(), rule });
+            };
+            self.partners.insert(other.clone(), name);
+        }
+        let of_it = |metric: &Metric| metric.from.metered().is_some_and(|of| of == role);
+        let is_of_another = |metric: &Metric| metric.from.metered().is_some_and(|of| of != role);
+        if self.primary().is_some_and(is_of_another)
+            && let Some(own) = self.metrics.iter().position(of_it)
+        {
+            self.metrics.iter_mut().enumerate().for_each(|(i, metric)| metric.primary = i == own);
+        }
+        Ok(self)
+    }
+
+    fn check(&mut self, file: &Path, text: &str, problems: &mut Problems) {
         problems.name("name", &self.name);
         if file.file_stem().is_some_and(|stem| stem != self.name.as_str()) {
             problems.push("name", format!("\"{}\" must be the file's name without .toml", self.name));
@@ -222,7 +254,12 @@ impl Workload {
         }
         self.check_params(problems);
         self.check_requires(problems);
-        self.gate.check(&self.roles, &self.params, problems);
+        problems.entries("inputs", self.inputs.len());
+        for (name, input) in &self.inputs {
+            problems.name(&format!("inputs.{name}"), name);
+            input.check(&format!("inputs.{name}"), &self.params, file, text, problems);
+        }
+        self.gate.check(&self.roles, &self.params, &self.inputs, problems);
         self.check_load(problems);
         self.check_metrics(problems);
         self.check_presets(problems);

@@ -25,13 +25,15 @@ pub enum NetScope {
 /// Counters of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSnapshot {
-    /// Whether all roles read the same counters. If not, `udp_drops`, `udp_errors` and `interface_drops` are this
-    /// role's side alone: add the sides. `bytes` and `packets` are the whole traffic on either side: never add them.
+    /// Whether all roles read the same counters. If not, `udp_datagrams`, `udp_drops`, `udp_errors` and `interface_drops` are
+    /// this role's side alone: add the sides. `bytes` and `packets` are the whole traffic on either side: never add them.
     pub shared_by_roles: bool,
     /// Bytes on the wire, both directions together.
     pub bytes: Reading,
     /// Packets, both directions together; a segmented send or a coalesced receive (GSO, GRO) counts once.
     pub packets: Reading,
+    /// Datagrams that came to sockets, received or dropped. A segmented send counts each one; what a socket takes together (GRO) once.
+    pub udp_datagrams: Reading,
     /// Datagrams dropped because a socket's receive buffer was full.
     pub udp_drops: Reading,
     /// Datagrams dropped for any reason of the receiver's, full buffers included.
@@ -43,10 +45,11 @@ pub struct NetSnapshot {
 impl NetSnapshot {
     /// Every reading, by the name of its field.
     #[must_use]
-    pub fn readings(&self) -> [(&'static str, &Reading); 5] {
+    pub fn readings(&self) -> [(&'static str, &Reading); 6] {
         [
             ("bytes", &self.bytes),
             ("packets", &self.packets),
+            ("udp_datagrams", &self.udp_datagrams),
             ("udp_drops", &self.udp_drops),
             ("udp_errors", &self.udp_errors),
             ("interface_drops", &self.interface_drops),
@@ -72,17 +75,21 @@ impl NetScope {
             return nothing(&format!("no interface {interface} in /proc/self/net/dev"));
         };
         let snmp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
-        let udp = |name: &str| match udp_counter(&snmp, name) {
-            Some(value) => Reading::of(value, format!("/proc/self/net/snmp Udp {name}")),
-            None => Reading::not_measured(format!("no Udp {name} in /proc/self/net/snmp")),
+        let udp = |names: &[&str]| {
+            let what = names.join(" + ");
+            match names.iter().map(|name| udp_counter(&snmp, name)).sum() {
+                Some(value) => Reading::of(value, format!("/proc/self/net/snmp Udp {what}")),
+                None => Reading::not_measured(format!("no Udp {what} in /proc/self/net/snmp")),
+            }
         };
         let (bytes, packets) = traffic(&device, shared, counted_from);
         NetSnapshot {
             shared_by_roles: shared,
             bytes,
             packets,
-            udp_drops: udp("RcvbufErrors"),
-            udp_errors: udp("InErrors"),
+            udp_datagrams: udp(&["InDatagrams", "InErrors", "NoPorts"]),
+            udp_drops: udp(&["RcvbufErrors"]),
+            udp_errors: udp(&["InErrors"]),
             interface_drops: Reading::of(
                 device.recv_drop + device.sent_drop,
                 format!("{interface} drops in /proc/self/net/dev"),
@@ -112,6 +119,7 @@ fn nothing(reason: &str) -> NetSnapshot {
         shared_by_roles: true,
         bytes: none(),
         packets: none(),
+        udp_datagrams: none(),
         udp_drops: none(),
         udp_errors: none(),
         interface_drops: none(),

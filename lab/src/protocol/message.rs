@@ -42,6 +42,9 @@ pub struct Setup {
     pub peer: IpAddr,
     /// The workload's parameters, typed.
     pub params: serde_json::Map<String, serde_json::Value>,
+    /// Paths of the files made beforehand that the workload names, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
     /// This trial is for debugging; its figures are thrown away.
     pub capture: bool,
 }

@@ -18,6 +18,7 @@ fn setup() -> Setup {
         local: [127, 0, 0, 1].into(),
         peer: [127, 0, 0, 1].into(),
         params: serde_json::Map::new(),
+        inputs: std::collections::BTreeMap::new(),
         capture: false,
     }
 }

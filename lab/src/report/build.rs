@@ -159,6 +159,7 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
         turns: in_turns::of_cell(run, workload, index, &counted),
         curves: curves(&counted),
         builds: record.builds.clone(),
+        inputs: record.inputs.clone(),
         implementations: record.implementations.clone(),
         notes,
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::load::Load;
+use crate::manifest::Expected;
 use crate::protocol::Implementation;
 use crate::store::{BuildRecord, CellStatus, RunStatus};
 
@@ -128,6 +129,8 @@ pub struct Cell {
     pub generator_limited: bool,
     /// How each contender was built.
     pub builds: BTreeMap<String, BuildRecord>,
+    /// What the makers of the roles' inputs told of them, by name.
+    pub inputs: BTreeMap<String, Expected>,
     /// What each role said it is.
     pub implementations: BTreeMap<String, Implementation>,
     /// What was seen beside the figures.

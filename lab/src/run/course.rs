@@ -11,7 +11,7 @@ use super::first_look;
 use super::measure::Measuring;
 use super::order::order;
 use crate::arena::{Arena, Awake, CpuPlan, Net, Topology};
-use crate::build::{Availability, BuildError, Built};
+use crate::build::{Availability, BuildError, Built, Prepared};
 use crate::host::Host;
 use crate::manifest::{ManifestError, Placement, Workload};
 use crate::store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus};
@@ -70,6 +70,7 @@ impl Engine<'_> {
                 reason: String::new(),
                 remedy: String::new(),
                 builds: BTreeMap::new(),
+                inputs: BTreeMap::new(),
                 implementations: BTreeMap::new(),
             })
             .collect();
@@ -148,13 +149,18 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
     ) -> Result<(String, Ended), RunError> {
-        let builds = self.build_all(&mut run, workload, plan)?;
-        let why = match builds {
-            Some(builds) => {
+        let inputs = self.prepare_all(&mut run, workload)?;
+        let builds = match &inputs {
+            Some(inputs) => self.build_all(&mut run, workload, plan, inputs)?,
+            None => None,
+        };
+        let why = match inputs.zip(builds) {
+            Some((inputs, builds)) => {
                 let settings = &run.header.settings;
                 let (rounds, budget_s) = (0..settings.max_blocks, settings.budget_seconds);
-                let builds = &builds;
-                let with = Measuring { workload, plan, builds, rounds, budget_s, ends_halfway: false };
+                let (builds, inputs) = (&builds, &*inputs);
+                let with =
+                    Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
                 self.measure(&mut run, &with)?
             }
             None => None,
@@ -168,6 +174,45 @@ impl Engine<'_> {
         Ok((run.header.id, ended))
     }
 
+    /// Makes what the roles of each cell are given, each file once; none when the user stopped it. A cell without what it needs fails.
+    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<Vec<Prepared>>, RunError> {
+        let mut all = vec![Prepared::new(); run.cells.len()];
+        if workload.inputs.is_empty() {
+            return Ok(Some(all));
+        }
+        let what = workload.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        for (index, inputs) in all.iter_mut().enumerate() {
+            let cell = &mut run.cells[index];
+            if !matches!(cell.status, CellStatus::Planned | CellStatus::Ok) {
+                continue;
+            }
+            let display = &mut *self.display;
+            let prepared = self
+                .builder
+                .prepare(workload, &cell.params, &mut |event| display.building(&what, 0, 1, &event));
+            match prepared {
+                Ok(prepared) => *inputs = prepared,
+                Err(BuildError::Cancelled { .. }) => return Ok(None),
+                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e) => {
+                    self.display.left_out(&cell.label(&workload.roles), &e.to_string());
+                    cell.status = CellStatus::Failed;
+                    cell.reason = e.to_string();
+                    continue;
+                }
+            }
+            let told: BTreeMap<_, _> =
+                inputs.iter().map(|(name, i)| (name.clone(), i.expected.clone())).collect();
+            if std::mem::replace(&mut cell.inputs, told.clone()) != told
+                && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
+            {
+                let why = format!("measured with another {what}: begin a new run");
+                return Err(RunError::NotResumable(run.header.id.clone(), why));
+            }
+        }
+        Ok(Some(all))
+    }
+
     /// Builds every contender that a cell still needs, each once, and has a first look meanwhile where that is worth it;
     /// none when the user stopped it.
     fn build_all(
@@ -175,6 +220,7 @@ impl Engine<'_> {
         run: &mut Run,
         workload: &Workload,
         plan: &CpuPlan,
+        inputs: &[Prepared],
     ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
         let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
         let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values());
@@ -193,7 +239,7 @@ impl Engine<'_> {
         for (index, name) in names.iter().enumerate() {
             let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
             let is_due = first_look::is_due(run, |name| builds.contains_key(name), &to_come);
-            if is_due && !self.first_look(run, workload, plan, &builds)? {
+            if is_due && !self.first_look(run, workload, plan, (&builds, inputs))? {
                 return Ok(None);
             }
             let contender = self.catalog.contender(&workload.name, name)?;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::engine::{Engine, RunError};
 use super::measure::Measuring;
 use crate::arena::{CpuPlan, CpusBack};
-use crate::build::Built;
+use crate::build::{Built, Prepared};
 use crate::duels;
 use crate::manifest::Workload;
 use crate::stats::Unit;
@@ -88,14 +88,14 @@ impl Engine<'_> {
         run: &mut Run,
         workload: &Workload,
         plan: &CpuPlan,
-        builds: &BTreeMap<String, Built>,
+        (builds, inputs): (&BTreeMap<String, Built>, &[Prepared]),
     ) -> Result<bool, RunError> {
         // What failed to build is in the table, which is made from the store.
         self.store_cells(run)?;
         // The builds to come want the CPUs that measuring keeps clear of the lab.
         let _back = CpusBack::of_now();
         let (rounds, budget_s) = (rounds(run, workload), budget_s(&run.header.settings));
-        let with = Measuring { workload, plan, builds, rounds, budget_s, ends_halfway: true };
+        let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: true };
         if self.measure(run, &with)?.is_none() {
             return Ok(false);
         }

@@ -13,7 +13,7 @@ use super::cells::{note_outcome, roles, wrong_version};
 use super::engine::{Engine, RunError};
 use super::neighbours::Neighbours;
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
-use crate::build::Built;
+use crate::build::{Built, Prepared};
 use crate::duels::{self, Duels, Pace};
 use crate::manifest::{ParamValue, Params, TurnsSpec, Workload};
 use crate::plan;
@@ -49,6 +49,8 @@ pub(super) struct Measuring<'a> {
     pub(super) workload: &'a Workload,
     pub(super) plan: &'a CpuPlan,
     pub(super) builds: &'a BTreeMap<String, Built>,
+    /// What the roles of each cell are given; of one that cannot run nothing.
+    pub(super) inputs: &'a [Prepared],
     /// The rounds that are held at the most.
     pub(super) rounds: Range<u32>,
     /// Seconds of measuring at the most.
@@ -222,6 +224,7 @@ fn spec<'a>(
     TrialSpec {
         workload: with.workload,
         params,
+        inputs: with.inputs[cell].clone(),
         seed: plan::payload_seed(settings.seed, round),
         roles: roles(with.workload, &run.cells[cell], settings, with.builds, with.plan, arena),
         marks: trial::steady_marks(params, settings.marks_hz),

@@ -30,6 +30,8 @@ pub struct Request {
     pub sweep: Vec<(String, String)>,
     /// Who plays with whom.
     pub casting: Casting,
+    /// The only role that is compared.
+    pub role: Option<String>,
     /// Baseline.
     pub baseline: Option<String>,
     /// Seconds of measuring at the most.
@@ -82,6 +84,10 @@ impl Request {
     /// The caller's: an unknown name (with the nearest match) or a value out of range.
     pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
         let workload = catalog.workload(&self.workload)?.clone();
+        let workload = match &self.role {
+            Some(role) => workload.of_role(role)?,
+            None => workload,
+        };
         self.check_against(&workload)?;
         let preset_name = self
             .preset
@@ -99,7 +105,10 @@ impl Request {
             catalog.contender(&workload.name, name).is_ok_and(|contender| contender.plays(role))
         };
         let (roles, partners, stand_ins) = (&workload.roles, &workload.partners, &workload.stand_ins);
-        let stage = plan::Stage { roles, partners, stand_ins, plays: &plays };
+        let is_alone = |name: &str| {
+            catalog.contender(&workload.name, name).is_ok_and(|contender| contender.alone.is_some())
+        };
+        let stage = plan::Stage { roles, partners, stand_ins, plays: &plays, is_alone: &is_alone };
         let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &self.casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
@@ -116,6 +125,7 @@ impl Request {
             placement: self.placement.or(preset.and_then(|p| p.placement)).unwrap_or(Placement::Apart),
             net: network_of(&workload, self.net)?,
             baseline,
+            role: self.role.clone(),
             seed: self.seed.unwrap_or_else(seed_of_now),
             min_blocks,
             max_blocks,
@@ -189,8 +199,15 @@ impl Request {
         (contenders.first().cloned(), warnings.into_iter().collect())
     }
 
-    /// Why a contender is none of those who are compared, where that is so: it plays only what its workload's partner plays for all.
+    /// Why a contender is none of those who are compared, where that is so: it plays only what its workload's partner plays for all, or
+    /// the partner does not understand it.
     fn not_compared(&self, workload: &Workload, contender: &Contender) -> Option<String> {
+        if let (Some(why), Some((role, partner))) = (&contender.alone, workload.partners.first()) {
+            let name = &contender.name;
+            return Some(format!(
+                "{name} plays with itself alone ({why}), and here {partner} plays the {role}"
+            ));
+        }
         let plays = workload.compared().any(|role| contender.plays(role));
         if plays || workload.partners.is_empty() || self.casting == Casting::Matrix {
             return None;

@@ -55,6 +55,7 @@ fn header() -> RunHeader {
             placement: Placement::Apart,
             net: Net::Loopback,
             baseline: Some("base".to_owned()),
+            role: None,
             seed: 7,
             min_blocks: 3,
             max_blocks: 10,
@@ -90,6 +91,7 @@ fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
             String::new()
         },
         builds: BTreeMap::new(),
+        inputs: BTreeMap::new(),
         implementations: BTreeMap::new(),
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use crate::host::Host;
 use crate::lines::CodeLines;
-use crate::manifest::{Params, Workload};
+use crate::manifest::{Expected, Params, Workload};
 use crate::protocol::Implementation;
 
 /// A run as it was asked for.
@@ -44,10 +44,14 @@ impl RunHeader {
     /// When the stored manifest cannot be read: the store is damaged, or of a later netdyno.
     pub fn parsed_workload(&self) -> Result<Workload, StoreError> {
         let file = format!("{}.toml", self.workload);
-        Workload::parse(Path::new(&file), &self.manifest).map_err(|errors| {
+        let parsed = Workload::parse(Path::new(&file), &self.manifest).map_err(|errors| {
             let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
             StoreError::Damaged(all.join("; "))
-        })
+        })?;
+        match &self.settings.role {
+            Some(role) => parsed.of_role(role).map_err(|e| StoreError::Damaged(e.to_string())),
+            None => Ok(parsed),
+        }
     }
 }
 
@@ -62,6 +66,9 @@ pub struct Settings {
     pub net: crate::arena::Net,
     /// The contender that ratios are to.
     pub baseline: Option<String>,
+    /// The only role that is compared, where one was asked for.
+    #[serde(default)]
+    pub role: Option<String>,
     /// Seed of the order and of the payloads; below 2^53.
     pub seed: u64,
     /// Blocks before a decision may end the run.
@@ -113,6 +120,9 @@ pub struct CellRecord {
     pub remedy: String,
     /// How each contender was built.
     pub builds: BTreeMap<String, BuildRecord>,
+    /// What the makers of the roles' inputs told of them, by name.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Expected>,
     /// What each role said it is.
     pub implementations: BTreeMap<String, Implementation>,
 }

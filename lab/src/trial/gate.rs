@@ -36,6 +36,18 @@ pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked 
     Ok(())
 }
 
+/// What `verified` must say: as the input's maker tells it, or as it follows from the seed.
+pub(super) fn expected(spec: &TrialSpec<'_>) -> Result<Expected, String> {
+    let gate = &spec.workload.gate;
+    match &gate.input {
+        Some(name) => {
+            let input = spec.inputs.get(name).ok_or_else(|| format!("the input {name} was not made"))?;
+            Ok(input.expected.clone())
+        }
+        None => gate.expected(spec.params, spec.seed).map_err(|e| e.to_string()),
+    }
+}
+
 /// Compares what was received in `verify` with what the lab computed by itself.
 pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option<&Verified>) -> Checked {
     let role = &spec.workload.gate.role;

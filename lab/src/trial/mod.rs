@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::arena::{Arena, LaunchSpec, Usage};
+use crate::build::Prepared;
 use crate::manifest::{Moment, Params, Workload};
 use crate::meter::Snapshot;
 use crate::metrics::{self, CPUS_ALLOWED, WIRE_PREFIX, WIRE_SHARED};
@@ -33,6 +34,8 @@ pub struct TrialSpec<'a> {
     pub workload: &'a Workload,
     /// Its parameters.
     pub params: &'a Params,
+    /// What was made beforehand for these parameters.
+    pub inputs: Prepared,
     /// Seed of the payload; below 2^53.
     pub seed: u64,
     /// How each role is started, in the workload's order.
@@ -271,8 +274,7 @@ fn connect_and_verify(
     stage: &mut Stage<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Halt> {
-    let expected =
-        spec.workload.gate.expected(spec.params, spec.seed).map_err(|e| Halt::of_pair(e.to_string()))?;
+    let expected = gate::expected(spec).map_err(Halt::of_pair)?;
     progress(Progress::Connecting);
     stage.until_connected()?;
     gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
@@ -352,6 +354,11 @@ pub(crate) fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
         local: role.local,
         peer: role.peer,
         params,
+        inputs: spec
+            .inputs
+            .iter()
+            .map(|(name, input)| (name.clone(), input.path.to_string_lossy().into_owned()))
+            .collect(),
         capture: false,
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod duels;
 mod faults;
 mod first_look;
+mod inputs;
 mod machine;
 mod partners;
 mod runs;

@@ -132,3 +132,52 @@ fn check_finds_who_plays_the_rest() {
         "{seen:?}"
     );
 }
+
+/// Who plays both roles, one that plays with itself alone, and a sink.
+fn bench_of_stand_ins() -> Bench {
+    let bench = Bench::new(&[("full", None), ("odd", None)]);
+    bench.add_in("one", None, &["sink"]);
+    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
+    bench.write("workloads/dummy.toml", &format!("{manifest}\n[stand_ins]\nsource = \"full\"\n"));
+    let odd = std::fs::read_to_string(bench.path("contenders/dummy/odd/contender.toml")).unwrap();
+    let odd = odd.replace("[implementation]", "alone = \"its own framing\"\n[implementation]");
+    bench.write("contenders/dummy/odd/contender.toml", &odd);
+    bench
+}
+
+#[test]
+fn one_role_is_compared_with_one_partner_for_all() {
+    let bench = bench_of_stand_ins();
+    let seen = run(&bench, &["--role", "sink"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(seen.stdout.contains("all under the same source: full "), "{seen:?}");
+    let report = bench.last();
+    assert_eq!(labels(&report), ["full", "one"], "nobody understands odd");
+    assert_eq!(cell(&report, "one")["roles"]["source"], "full");
+    assert_eq!(report["run"]["partners"]["source"], "full", "also when it is shown again");
+    for (arguments, told) in [
+        (
+            &["--role", "sink", "odd", "one"][..],
+            "odd plays with itself alone (its own framing), and here full plays the source",
+        ),
+        (&["--role", "source"], "nobody is named who plays the sink for all"),
+        (&["--role", "sin"], "did you mean \"sink\"?"),
+    ] {
+        let seen = run(&bench, arguments);
+        assert!(seen.code == 2 && seen.stderr.contains(told), "{arguments:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn who_is_alone_is_not_mixed() {
+    let bench = bench_of_stand_ins();
+    assert_eq!((run(&bench, &[]).code, labels(&bench.last())), (0, vec!["full", "odd", "full > one"]));
+    assert_eq!(run(&bench, &["--matrix"]).code, 0);
+    assert_eq!(labels(&bench.last()), ["full", "full > one", "odd"]);
+    // One that lacks a role cannot be alone in it.
+    let path = "contenders/dummy/one/contender.toml";
+    let one = std::fs::read_to_string(bench.path(path)).unwrap();
+    bench.write(path, &one.replace("[implementation]", "alone = \"no\"\n[implementation]"));
+    let seen = run(&bench, &["one"]);
+    assert!(seen.code == 2 && seen.stderr.contains("must play all roles"), "{seen:?}");
+}

@@ -76,7 +76,7 @@ impl Error {
     pub(crate) fn no_interface(asked: &[Interface]) -> Self {
         let names: Vec<_> = asked.iter().map(ToString::to_string).collect();
         Self::NoAddress(if names.is_empty() {
-            "there is none that is up".to_owned()
+            "none that is up carries multicast".to_owned()
         } else {
             names.join(", ")
         })

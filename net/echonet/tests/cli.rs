@@ -3,97 +3,12 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;
+mod tool;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use rumqttc::{Client, Connection, Event, MqttOptions, Packet, QoS};
-use serde_json::Value;
-use support::{alone, skip};
-
-const TOOL: &str = env!("CARGO_BIN_EXE_netdyno-echonet");
-
-const HOME: &str = r#"
-[[nodes]]
-count = 3
-address = "127.1.0.1"
-manufacturer = "00000B"
-unique = "light"
-[[nodes.objects]]
-class = "0291"
-properties.operation_status = "on"
-properties.light_level = 100
-"#;
-
-/// A running tool, ended with the test.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-fn read_lines(out: ChildStdout) -> Receiver<String> {
-    let (tell, lines) = channel();
-    std::thread::spawn(move || {
-        BufReader::new(out).lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
-    });
-    lines
-}
-
-impl Running {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(TOOL).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = read_lines(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    fn home(folder: &tempfile::TempDir) -> Self {
-        Self::home_with(folder, &[])
-    }
-
-    fn home_with(folder: &tempfile::TempDir, options: &[&str]) -> Self {
-        let path = folder.path().join("home.toml");
-        std::fs::File::create(&path).unwrap().write_all(HOME.as_bytes()).unwrap();
-        let verb = ["--interface", "lo", "--json", "simulate", path.to_str().unwrap()];
-        let mut home = Self::start(&[&verb, options].concat());
-        let told = home.line();
-        assert_eq!((&told["nodes"], &told["tcp"]), (&3.into(), &options.contains(&"--tcp").into()));
-        home
-    }
-
-    #[track_caller]
-    fn line(&mut self) -> Value {
-        let line = self.lines.recv_timeout(Duration::from_secs(20)).expect("a line in time");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
-    }
-
-    /// As Ctrl-C does.
-    fn interrupt(&mut self) -> Option<i32> {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs it to its end: exit code, stdout, stderr.
-fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let all = [&["--interface", "lo", "--address", "127.0.0.1"], arguments].concat();
-    let output = Command::new(TOOL).args(all).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
-fn json_lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use support::alone;
+use tool::{Running, TOOL, json_lines, run};
 
 #[test]
 fn finds_reads_writes_and_watches() {
@@ -185,6 +100,13 @@ fn what_goes_wrong_is_told_with_a_remedy() {
                 &["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"],
                 "did not answer in time",
             ),
+            (
+                &["--retries", "0", "--timeout", "0.05", "get", "127.0.0.98"],
+                "127.0.0.98: the node did not answer",
+            ),
+            (&["get", "::1"], "add --ip 6"),
+            (&["--ip", "6", "get", "127.1.0.1"], "leave --ip 6 out"),
+            (&["names", "0F01"], "by --mra"),
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),
@@ -205,137 +127,72 @@ fn what_goes_wrong_is_told_with_a_remedy() {
     });
 }
 
-/// A broker, ended with the test.
-struct Broker(Child);
-
-impl Broker {
-    fn start(folder: &tempfile::TempDir) -> Option<Self> {
-        let path = folder.path().join("mosquitto.conf");
-        std::fs::write(&path, "user root\nlistener 1883 127.0.0.1\nallow_anonymous true\n").unwrap();
-        let known = ["mosquitto", "/usr/sbin/mosquitto"];
-        let child = known.iter().find_map(|program| {
-            Command::new(program).arg("-c").arg(&path).stderr(Stdio::null()).spawn().ok()
-        });
-        Some(Self(child?))
-    }
+#[test]
+fn names_are_listed_as_they_are_typed() {
+    let (code, out, _) = run(&["--json", "names", "home_air_conditioner"]);
+    assert_eq!(code, Some(0));
+    let all = json_lines(&out);
+    let of =
+        |name: &str| all.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("{name}: {out}"));
+    assert_eq!(
+        (&of("target_temperature")["epc"], &of("target_temperature")["values"]),
+        (&"B3".into(), &"0 to 50 °C".into())
+    );
+    // Of the super class.
+    assert_eq!(of("installation_location")["epc"], "81");
+    let (_, out, _) = run(&["names"]);
+    assert!(out.lines().any(|line| line.starts_with("0291   mono_functional_lighting")), "{out}");
 }
 
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A client's messages. Its connection is turned all the time, so that what it publishes goes out.
-fn messages(mut connection: Connection) -> Receiver<(String, String)> {
-    let (tell, messages) = channel();
-    std::thread::spawn(move || {
-        for event in connection.iter() {
-            match event {
-                Ok(Event::Incoming(Packet::Publish(message))) => {
-                    let payload = String::from_utf8(message.payload.to_vec()).unwrap();
-                    if tell.send((message.topic, payload)).is_err() {
-                        return;
-                    }
-                }
-                // The broker is not up yet.
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
-                Ok(_) => {}
-            }
-        }
-    });
-    messages
-}
-
-/// Takes messages until one is as wanted.
-fn await_message(
-    messages: &Receiver<(String, String)>,
-    what: &str,
-    mut wanted: impl FnMut(&str, &str) -> bool,
-) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while let Ok((topic, payload)) = messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        if wanted(&topic, &payload) {
-            return;
-        }
-    }
-    panic!("no {what} in time");
+/// An archive as the consortium lays it out, with its rules, which are files of another kind.
+fn archive(folder: &std::path::Path) {
+    let write = |path: &str, text: &str| {
+        let path = folder.join("mraData").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("metaData.json", r#"{ "metaData": { "release": "R" } }"#);
+    write(
+        "definitions/definitions.json",
+        r#"{ "definitions": { "raw_3": { "type": "raw", "minSize": 3, "maxSize": 3 } } }"#,
+    );
+    write("MCRules/0x0F01_mcrule.json", r#"{ "mcrules": [] }"#);
+    let class = r##"{ "eoj": "0x0F01", "shortName": "toaster", "className": { "en": "Toaster" }, "elProperties": [
+        { "epc": "0xE0", "shortName": "browning", "propertyName": { "en": "Browning" },
+          "accessRule": { "get": "required", "set": "required", "inf": "optional" },
+          "data": { "type": "number", "format": "uint8", "minimum": 1, "maximum": 6 } }] }"##;
+    write("devices/0x0F01.json", class);
 }
 
 #[test]
-fn bridges_to_a_broker() {
-    alone("bridges_to_a_broker", || {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(mut broker) = Broker::start(&folder) else {
-            return skip("mosquitto (Debian: apt-get install mosquitto)");
-        };
-        let mut home = Running::home(&folder);
-        let bridge = [
-            "-i",
-            "lo",
-            "--address",
-            "127.0.0.1",
-            "--json",
-            "bridge",
-            "--mqtt",
-            "mqtt://127.0.0.1",
-            "--poll",
-            "1",
+fn the_consortiums_archive_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path());
+    let mra = ["--mra", folder.path().to_str().unwrap(), "--json"];
+    let (code, out, told) = run(&[&mra[..], &["names", "toaster"]].concat());
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(json_lines(&out)[0]["name"], "browning", "{out}");
+    let (_, out, _) = run(&[&mra[..], &["names"]].concat());
+    assert!(json_lines(&out).iter().any(|line| line["name"] == "home_air_conditioner"), "{out}");
+}
+
+#[test]
+fn ctrl_c_ends_what_waits() {
+    alone("ctrl_c_ends_what_waits", || {
+        let patient = ["-i", "lo", "--address", "127.0.0.1", "--timeout", "600"];
+        let waits: [&[&str]; 4] = [
+            &["get", "127.9.9.9"],
+            &["set", "127.9.9.9", "029101", "80=on"],
+            &["scan", "--wait", "600"],
+            // Nobody takes a farewell: none is waited for.
+            &["bridge", "--mqtt", "mqtt://127.0.0.1:1"],
         ];
-        let mut bridge = Running::start(&bridge);
-        assert_eq!(bridge.line()["event"], "connected");
-
-        let (client, connection) = Client::new(MqttOptions::new("test", "127.0.0.1", 1883), 100);
-        let messages = messages(connection);
-        client.subscribe("#", QoS::AtLeastOnce).unwrap();
-        let light = "echonet/FE00000B6C696768740000000000000001/029101";
-        await_message(&messages, "state", |topic, _| topic == format!("{light}/B0"));
-        // All is retained: it comes again, whenever one listens.
-        client.unsubscribe("#").unwrap();
-        client.subscribe("homeassistant/#", QoS::AtLeastOnce).unwrap();
-        let mut command = String::new();
-        await_message(&messages, "discovery of the switch", |topic, payload| {
-            let is_it = topic.starts_with("homeassistant/switch/") && payload.contains(light);
-            if is_it {
-                let config: Value = serde_json::from_str(payload).unwrap();
-                command = config["command_topic"].as_str().unwrap().to_owned();
-                assert_eq!(config["availability"][0]["topic"], "echonet/bridge/state");
-            }
-            is_it
-        });
-        assert_eq!(command, format!("{light}/80/set"));
-        client.subscribe("echonet/#", QoS::AtLeastOnce).unwrap();
-        let mut on = String::new();
-        await_message(&messages, "state on", |topic, payload| {
-            on = payload.to_owned();
-            topic == format!("{light}/80")
-        });
-        client.publish(command, QoS::AtLeastOnce, false, "31").unwrap();
-        let written = home.line();
-        assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
-        await_message(&messages, "state off", |topic, payload| {
-            topic == format!("{light}/80") && payload != on
-        });
-
-        // Nobody answers for the nodes any more.
-        home.interrupt();
-        await_message(&messages, "absence", |topic, payload| {
-            topic.ends_with("0001/availability") && payload == "offline"
-        });
-        // Away and back: all is told anew.
-        let _ = broker.0.kill();
-        let _ = broker.0.wait();
-        drop(broker);
-        let _broker = Broker::start(&folder).unwrap();
-        assert_eq!(bridge.line()["event"], "connected");
-        client.subscribe("echonet/#", QoS::AtLeastOnce).unwrap();
-        await_message(&messages, "state of the bridge", |topic, payload| {
-            topic == "echonet/bridge/state" && payload == "online"
-        });
-        assert_eq!(bridge.interrupt(), Some(0));
-        await_message(&messages, "farewell", |topic, payload| {
-            topic == "echonet/bridge/state" && payload == "offline"
-        });
+        for (verb, ends) in waits.iter().zip([None, None, None, Some(0)]) {
+            let mut running = Running::start(&[&patient[..], verb].concat());
+            // It is past its start, and waits: the port is bound.
+            support::until("bound", || std::fs::read_to_string("/proc/net/udp").unwrap().contains(":0E1A"));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert_eq!(running.interrupt(), ends, "{verb:?}");
+        }
     });
 }

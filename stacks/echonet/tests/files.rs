@@ -85,8 +85,29 @@ fn files_that_are_no_descriptions() {
         ),
         (
             "[[objects]]\nclass = \"0291\"\nproperties.F0 = { value = \"0x05\", writes = \"perhaps\" }",
-            "data did not match",
+            "unknown variant `perhaps`, expected one of `accept`, `ask`, `refuse`",
         ),
+        (
+            "[[objects]]\nclass = \"0291\"\nproperties.B0 = [1]",
+            "expected a text, a number, true, false, or { value",
+        ),
+        (
+            "[[objects]]\nclass = \"0291\"\nproperties.B0 = { value = [1] }",
+            "expected a text, a number, true or false",
+        ),
+        (
+            "[[objects]]\nclass = \"0291\"\nproperties.B0 = { value = 1, acess = \"get\" }",
+            "unknown field `acess`, expected one of `value`, `access`, `writes`",
+        ),
+        ("[[objects]]\nclass = \"0291\"\nproperties.B0 = { value = 1, acess = \"get\" }", "at line 5"),
+        ("[[objects]]\nclass = \"0291\"\ninstances = 300", "line 4: 300 instances: a class has 1 to 127"),
+        ("[[objects]]\nclass = \"0291\"\ninstances = -1", "line 4: -1 instances"),
+        (
+            "[[objects]]\nclass = \"0291\"\n[objects.properties]\n# here\nB0 = 500",
+            "line 7: 0291: property \"B0\": 500",
+        ),
+        ("[[objects]]\n\nclass = \"toaster\"", "line 5: class \"toaster\""),
+        ("manufacturer = \"00000B\"\nunique = \"\"", "line 2: unique \"\""),
     ];
     for (text, expected) in rows {
         let text = if text.starts_with("[[") { format!("{head}{text}") } else { text.to_owned() };
@@ -140,7 +161,16 @@ const CLASS: &str = r##"{
         { "epc": "0xE7", "shortName": "clock", "propertyName": { "en": "Clock" }, "accessRule": { "get": "optional" },
           "data": { "type": "time", "size": 2 } },
         { "epc": "0xE8", "shortName": "new", "propertyName": { "en": "New" }, "accessRule": { "get": "optional" },
-          "data": { "type": "hologram" } }
+          "data": { "type": "hologram" } },
+        { "epc": "0xE9", "shortName": "fault", "propertyName": { "en": "Fault" }, "accessRule": { "get": "optional" },
+          "data": { "type": "state", "size": 2, "enum": [{ "edt": "0x0000", "name": "noFault" },
+            { "edt": "0x000a...0x0013", "name": "safetyDevice" }, { "edt": "0x03FF", "name": "other" }] } },
+        { "epc": "0xEA", "shortName": "del", "propertyName": { "en": "Left out" }, "accessRule": { "get": "optional" },
+          "data": { "type": "raw", "minSize": 1, "maxSize": 1 } },
+        { "epc": "0xEB", "shortName": "mute", "propertyName": { "en": "Mute" }, "accessRule": { "get": "optional" },
+          "data": { "type": "state", "size": 1, "enum": [{ "edt": "0x30", "name": "true", "descriptions": { "en": "Mute ON" } },
+            { "edt": "0x31", "name": "false", "descriptions": { "en": "Mute OFF" } },
+            { "edt": "0x32", "name": "true", "descriptions": { "en": "Found" } }] } }
     ] }"##;
 
 #[test]
@@ -166,6 +196,11 @@ fn the_consortiums_files_are_read() {
         (0xE6, "tenth", "FF", "25.5 A"),
         (0xE7, "clock", "0102", "01:02"),
         (0xE8, "new", "0102", "0x0102"),
+        (0xE9, "fault", "03FF", "other"),
+        (0xE9, "fault", "000B", "0x000B"),
+        (0xEA, "left_out", "01", "0x01"),
+        (0xEB, "mute", "31", "off"),
+        (0xEB, "mute", "32", "true"),
     ];
     for (epc, name, bytes, text) in rows {
         let definition = class.property(Epc(epc)).unwrap();
@@ -194,6 +229,28 @@ fn the_consortiums_files_are_read() {
     );
     let class = Mra::new(DEFINITIONS.as_bytes()).unwrap().class(older.as_bytes()).unwrap();
     assert_eq!(class.properties()[0].epc, Epc(0xE9));
+}
+
+#[test]
+fn what_is_known_keeps_its_names() {
+    let light = r#"{ "eoj": "0x0291", "className": { "en": "Light" }, "shortName": "light", "elProperties": [
+        { "epc": "0x80", "shortName": "power", "propertyName": { "en": "Power" }, "accessRule": { "get": "required" },
+          "data": { "type": "raw", "minSize": 1, "maxSize": 1 } },
+        { "epc": "0xFE", "shortName": "colour", "propertyName": { "en": "Colour" }, "accessRule": { "get": "required" },
+          "data": { "type": "raw", "minSize": 1, "maxSize": 1 } }] }"#;
+    let (mut database, class) = (Database::builtin(), ClassCode(0x0291));
+    let before = database.class(class).unwrap().clone();
+    let mra = Mra::new(DEFINITIONS.as_bytes()).unwrap();
+    database.complete(mra.class(light.as_bytes()).unwrap());
+    database.complete(mra.class(CLASS.as_bytes()).unwrap());
+    let light = database.class(class).unwrap();
+    assert_eq!(light.short_name, before.short_name);
+    assert_eq!(light.property(Epc(0x80)), before.property(Epc(0x80)));
+    assert_eq!(
+        (light.properties().len(), &*light.property(Epc(0xFE)).unwrap().short_name),
+        (before.properties().len() + 1, "colour")
+    );
+    assert!(database.class(ClassCode(0x0F01)).is_some());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! | packets of headers and slices of the file: no scan data are copied; as few as the size allows | open sockets, read clocks, spawn, lock; pace: that is the sender's part |
 //! | tables as Q 1 to 99 where they are the computed ones, once a session (128 to 254), or with every frame (255) | align restart intervals with packets, which would cost packets |
 //! | 8 and 16 bits a table value, restart intervals, sizes above 2,040 by SDP | types of one's own (128 to 255), interlaced fields put together: each is a frame, and says which it is |
+//! | find the pictures of a stream: JPEG files one after the other, multipart streams | |
 //! | frames put together under loss, reordering, duplicates and wraps, in order, whole or told as lost | show parts of a frame: a hole is a lost frame |
 //!
 //! ```
@@ -59,7 +60,7 @@ pub use depacketizer::{
 };
 pub use error::{ConfigError, FrameError, JpegError, Unsupported};
 pub use headers::JpegHeaders;
-pub use jpeg::{Jpeg, Sampling};
+pub use jpeg::{Jpeg, Sampling, Split, Splitter};
 pub use limits::DepacketizerLimits;
 pub use packetizer::{CLOCK_RATE_HZ, FramePackets, PAYLOAD_TYPE, Packetizer, PacketizerConfig};
 pub use tables::{QuantTable, QuantTables};

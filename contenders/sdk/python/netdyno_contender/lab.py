@@ -30,6 +30,7 @@ class Setup:
     peer: str
     params: dict
     capture: bool
+    inputs: dict  # paths of the files that the lab has prepared, by name
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,7 @@ def connect(lab=None):
         lab.failed(f"the first message is {message.get('type')!r}, not setup")
     if message.get("protocol") != PROTOCOL_VERSION:
         lab.unsupported(f"protocol version {message.get('protocol')!r}")
+    message.setdefault("inputs", {})
     for field in fields(Setup):
         if type(message.get(field.name)) is not field.type:
             lab.failed(f"setup: {field.name} is {message.get(field.name)!r}, not of type {field.type.__name__}")

@@ -31,7 +31,11 @@ struct Shard(Mutex<Box<[Histogram<u64>]>>);
 impl Histograms {
     /// Those of an open loop have `service` and `lateness` besides `latency`.
     pub fn new(lanes: usize, open_loop: bool) -> Self {
-        let names = if open_loop { OPEN_LOOP } else { CLOSED_LOOP };
+        Self::named(lanes, if open_loop { OPEN_LOOP } else { CLOSED_LOOP })
+    }
+
+    /// One or three of these names: with one, what is recorded is the time from `sent_ns` to `echo_ns`.
+    pub fn named(lanes: usize, names: &'static [&'static str]) -> Self {
         let shard = |_| Shard(Mutex::new(names.iter().map(|_| empty()).collect()));
         Self { names, shards: (0..lanes.min(MAX_SHARDS)).map(shard).collect() }
     }

@@ -1,7 +1,9 @@
 //! The conversation with the lab: JSON lines in on stdin, out on stdout.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde::Deserialize;
@@ -34,6 +36,9 @@ pub struct Setup {
     pub peer: IpAddr,
     /// The workload's parameters.
     pub params: Params,
+    /// Paths of the files that the lab has prepared for this trial, by name.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, PathBuf>,
     /// True when the trial is for debugging and its figures are thrown away.
     #[serde(default)]
     pub capture: bool,
@@ -300,9 +305,11 @@ mod tests {
     #[test]
     fn a_setup_is_read() {
         let line = r#"{"type":"setup","protocol":1,"workload":"w","role":"r","seed":9007199254740991,
-            "local":"127.0.0.1","peer":"::1","params":{"n":3,"s":0.5,"o":true,"t":"x"},"capture":false,"y":0}"#;
+            "local":"127.0.0.1","peer":"::1","params":{"n":3,"s":0.5,"o":true,"t":"x"},
+            "inputs":{"clip":"/a b"},"capture":false,"y":0}"#;
         let FirstLine::Setup(setup) = serde_json::from_str(line).unwrap();
         assert_eq!(setup.seed, (1 << 53) - 1);
+        assert_eq!(setup.inputs["clip"], PathBuf::from("/a b"));
         assert_eq!(setup.local, IpAddr::from([127, 0, 0, 1]));
         assert_eq!((setup.params.int("n"), setup.params.float("s")), (3, 0.5));
         assert_eq!((setup.params.flag("o"), setup.params.text("t").as_str()), (true, "x"));

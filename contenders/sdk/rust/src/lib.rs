@@ -8,6 +8,7 @@
 //! | keep the books of an `rtt` role, and drive its lanes (`rtt`, with the feature of that name) | |
 //! | keep the books of an `echonet` role, and check the values read (`echonet`, with the feature of that name) | |
 //! | verify a server of the `kv` workload, and move many connections' bytes (`kv`, with the features `kv` and `kv-io`) | |
+//! | walk over the clip of the `mjpeg` workload, and keep the books of its receiver (`mjpeg`, with the feature of that name) | |
 //!
 //! ```no_run
 //! use netdyno_contender::{Event, Lab};
@@ -31,11 +32,13 @@
 pub mod datachannel;
 #[cfg(feature = "echonet")]
 pub mod echonet;
-#[cfg(any(feature = "echonet", feature = "kv", feature = "rtt"))]
+#[cfg(any(feature = "echonet", feature = "kv", feature = "mjpeg", feature = "rtt"))]
 mod histograms;
 #[cfg(feature = "kv")]
 pub mod kv;
 mod lab;
+#[cfg(feature = "mjpeg")]
+pub mod mjpeg;
 pub mod payload;
 #[cfg(feature = "rtt")]
 pub mod rtt;
@@ -43,7 +46,7 @@ mod tally;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-#[cfg(any(feature = "echonet", feature = "kv", feature = "rtt"))]
+#[cfg(any(feature = "echonet", feature = "kv", feature = "mjpeg", feature = "rtt"))]
 pub use histograms::Histograms;
 pub use lab::{Event, Lab, Params, Phase, Setup};
 pub use payload::{Digest, HEADER_BYTES, Receiver, fill, write_header};

@@ -32,6 +32,24 @@ fn too_much_input_or_output_ends_a_connection() {
 }
 
 #[test]
+fn the_kernel_takes_no_more_than_asked_for_a_slow_peer() {
+    const OUTPUT: usize = 16 << 20;
+    on_each(&Limits::default(), |mut reactor| {
+        reactor.set_unsent_bytes(64 << 10).unwrap();
+        let address = listen(&mut reactor);
+        let mut client = dial(address);
+        let key = next(&mut reactor, accepted);
+        reactor.output(key).resize(OUTPUT, 7);
+        settle(&mut reactor);
+        // What the client's own kernel took is on its way.
+        let held = OUTPUT - reactor.pending_output(key);
+        assert!(held < 1 << 20, "{held}; without a limit it is some 4 MB");
+        let client = std::thread::spawn(move || read_exactly(&mut client, OUTPUT));
+        assert!(join(&mut reactor, client, |_, _| {}).iter().all(|&byte| byte == 7));
+    });
+}
+
+#[test]
 fn who_is_one_too_many_waits() {
     let limits = Limits { connections: 3, ..Limits::default() };
     on_each(&limits, |mut reactor| {

@@ -73,7 +73,7 @@ fn the_repositorys_own_manifests_are_valid() {
     let problems: Vec<String> = catalog.problems.iter().map(ManifestError::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(!catalog.workloads.is_empty());
-    for workload in catalog.workloads.values() {
+    for workload in catalog.workloads.values().filter(|workload| workload.gate.input.is_none()) {
         for preset in workload.presets.keys() {
             workload.gate.expected(&workload.resolve(Some(preset), &[]).unwrap(), 1).unwrap();
         }

@@ -135,7 +135,7 @@ fn a_broken_workload_says_where_and_why() {
         "title =",
         "tilte =",
         "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, \
-         `roles`, `ceiling`, `baseline`, `partners`, `stand_ins`, `networks_apart`, `contract`, `params`, `requires`, `gate`, `offered`, \
+         `roles`, `ceiling`, `baseline`, `partners`, `stand_ins`, `networks_apart`, `contract`, `params`, `inputs`, `requires`, `gate`, `offered`, \
          `one_cpu_max`, `detect`, `turns`, `marks_hz`, `metrics`, `presets` (did you mean title?)",
     );
     check(
@@ -373,10 +373,40 @@ fn the_gate_expects_counts_and_refuses_what_it_cannot_check() {
     assert_eq!(expected("4", "3", 1).unwrap().bytes, 48, "no header");
     let mut fixed = workload.gate.clone();
     (fixed.streams, fixed.messages, fixed.message_bytes) =
-        (Amount::Fixed(1), Amount::Fixed(1), Amount::Fixed(13));
+        (Amount::Fixed(1), Some(Amount::Fixed(1)), Some(Amount::Fixed(13)));
     let one = fixed.expected(&workload.resolve(None, &[]).unwrap(), 1).unwrap();
     assert_eq!((one.messages, one.bytes), (1, 13));
+    fixed.messages = None;
+    assert!(fixed.expected(&workload.resolve(None, &[]).unwrap(), 1).is_err(), "an input would tell it");
     assert!(expected("4", "16", 1 << 53).unwrap_err().to_string().contains("53 bits"));
     let params = workload.resolve(None, &[]).unwrap();
     assert_eq!(workload.gate.zero_counters(&params), ["gaps", "disorder"]);
+}
+
+/// Of a workload in which verdicts are of a's cost, and b's stand-in is named.
+#[test]
+fn one_role_can_be_compared_alone() {
+    let cost = |name: &str, of: &str, primary: bool| {
+        format!(
+            "[[metrics]]\nname = \"{name}\"\nlabel = \"x\"\nunit = \"ns\"\nbetter = \"lower\"\nprimary = {primary}\n\
+             from = {{ cpu_per = {{ role = \"b\", counter = \"messages\", of = \"{of}\" }} }}\n"
+        )
+    };
+    let text = WORKLOAD.replace("primary = true", "primary = false").replace(
+        "[presets.quick]",
+        &format!(
+            "{}{}[stand_ins]\na = \"c\"\nb = \"c\"\n[presets.quick]",
+            cost("of_a", "a", true),
+            cost("of_b", "b", false)
+        ),
+    );
+    let workload = workload(&text).unwrap();
+    for (role, other, primary) in [("a", "b", "of_a"), ("b", "a", "of_b")] {
+        let of_role = workload.clone().of_role(role).unwrap();
+        assert_eq!(of_role.compared().collect::<Vec<_>>(), [role]);
+        assert_eq!((of_role.partners[other].as_str(), of_role.stand_ins.len()), ("c", 1));
+        assert_eq!(of_role.primary().unwrap().name, primary);
+        assert_eq!(of_role.metrics.iter().filter(|m| m.primary).count(), 1);
+    }
+    assert!(workload.clone().of_role("c").unwrap_err().to_string().contains("known: a, b"));
 }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use netdyno_echonet::core::{ControllerConfig, NodeSettings};
+use netdyno_echonet::core::{ControllerConfig, NodeAddress, NodeSettings};
 use netdyno_echonet::{Family, Settings};
+
+use super::{Failure, parse};
 
 /// ECHONET Lite from the command line: find, read, write and watch the devices of a home, simulate one, and put it beside an
 /// MQTT broker.
@@ -28,9 +30,10 @@ Examples:
   netdyno-echonet get 192.168.1.20 029101 80 B0           two properties of one object
   netdyno-echonet set 192.168.1.20 029101 80=30           switch a light on
   netdyno-echonet --tcp get 192.168.1.20                  the same by TCP, where the node speaks it
-  netdyno-echonet --interface eth1 --json watch --poll 60 every change, as JSON lines
+  netdyno-echonet -i eth1 --json watch --poll 60          every change, as JSON lines
   netdyno-echonet simulate home.toml                      a virtual home
-  netdyno-echonet bridge --mqtt mqtt://localhost          devices as topics of an MQTT broker";
+  netdyno-echonet bridge --mqtt mqtt://localhost          devices as topics of an MQTT broker
+  netdyno-echonet names home_air_conditioner              what a class has, and how to write it";
 
 #[derive(Debug, Args)]
 pub(crate) struct Network {
@@ -115,6 +118,11 @@ pub(crate) enum Verb {
         #[arg(value_name = "PROPERTY=VALUE", required = true)]
         values: Vec<String>,
     },
+    /// List the classes that are known, or the properties of one: names as `get` and `set` take them, and values
+    Names {
+        /// A class: four hexadecimal digits, or its name
+        class: Option<String>,
+    },
     /// Tell what nodes tell, until Ctrl-C
     Watch {
         /// Addresses of nodes; without any: all
@@ -133,9 +141,13 @@ pub(crate) enum Verb {
     },
     /// Publish states to an MQTT broker, and take commands from it, until Ctrl-C
     Bridge {
-        /// The broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT]. MQTT_PASSWORD in the environment keeps a password out of sight
+        /// The broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT], or mqtts:// for TLS. MQTT_PASSWORD in the environment keeps a
+        /// password out of sight
         #[arg(long, value_name = "URL")]
         mqtt: String,
+        /// With mqtts://: certificates of who may have signed the broker's, in PEM. Without it: those whom the system trusts
+        #[arg(long, value_name = "FILE")]
+        mqtt_ca: Option<PathBuf>,
         /// What all topics begin with
         #[arg(long, default_value = "echonet")]
         topic: String,
@@ -169,6 +181,20 @@ impl Network {
             Ip::Both => Family::Both,
         };
         settings
+    }
+
+    /// A node that can be asked.
+    pub(crate) fn node(&self, text: &str) -> Result<NodeAddress, Failure> {
+        let node = parse::node(text)?;
+        match (self.ip, node.ip) {
+            (Ip::V4, IpAddr::V6(_)) => {
+                Err(Failure::told(format!("{text} is an address of IPv6: add --ip 6, or --ip both")))
+            }
+            (Ip::V6, IpAddr::V4(_)) => {
+                Err(Failure::told(format!("{text} is an address of IPv4: leave --ip 6 out")))
+            }
+            _ => Ok(node),
+        }
     }
 
     /// Controllers of the tool say that they are experimental: its makers have no code.

@@ -15,7 +15,7 @@ pub(crate) fn run(
     object: Option<&str>,
     properties: &[String],
 ) -> Result<bool, Failure> {
-    let node = parse::node(node)?;
+    let node = network.node(node)?;
     let object = object.map(parse::object).transpose()?;
     let epcs = object.map_or(Ok(Vec::new()), |eoj| {
         properties.iter().map(|name| parse::property(eoj.class(), name)).collect::<Result<Vec<Epc>, _>>()
@@ -32,7 +32,7 @@ pub(crate) fn run(
     let answers = session.ask(&questions)?;
     let (mut rows, mut all) = (Vec::new(), true);
     for (question, answer) in questions.iter().zip(answers) {
-        let answer = answer.map_err(netdyno_echonet::CallError::from)?;
+        let answer = answer.map_err(netdyno_echonet::CallError::from).map_err(Failure::at(node))?;
         for property in answer.properties() {
             rows.push(row(node, question.eoj, property.epc, property.edt));
         }
@@ -67,5 +67,7 @@ pub(crate) fn row(node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> (Vec<Str
         "node": node.to_string(), "object": eoj.to_string(), "epc": epc.to_string(), "property": name,
         "value": value, "bytes": bytes,
     });
+    // Where the value is its bytes, they stand there once.
+    let bytes = if value.strip_prefix("0x") == Some(&bytes) { String::new() } else { bytes };
     (vec![eoj.to_string(), epc.to_string(), name, value, bytes], json)
 }

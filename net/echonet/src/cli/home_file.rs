@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::path::Path;
 
-use netdyno_echonet::core::{
-    ClassCode, Description, DescriptionFileError, Epc, ObjectDescription, WritePolicy,
-};
-use serde::Deserialize;
+use netdyno_echonet::core::{ClassCode, Description, Epc, ObjectDescription, WritePolicy};
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::{Failure, names};
 
@@ -17,79 +18,89 @@ const NODES_MAX: u32 = 65_536;
 /// Bytes of the identification number (83) that count the nodes of one kind: its last ones.
 const COUNTER_BYTES: usize = 4;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HomeFile {
-    #[serde(default)]
-    nodes: Vec<Kind>,
+/// The nodes of a file, and their addresses.
+pub(crate) fn read(path: &Path) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
+    let told = |why: &dyn Display| Failure::told(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| told(&format_args!("{error}: give the path of a home's file")))?;
+    nodes(&text).map_err(|error| told(&error))
+}
+
+fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
+    let (mut nodes, mut numbers) = (Vec::new(), HashSet::new());
+    for Kind { line, count, address, description } in kinds(text)? {
+        let wrong = |why: String| Failure::told(format!("line {line}: {why}"));
+        if count > 1 && address.is_none() {
+            return Err(wrong("with a `count` it needs an `address`: the first one's".to_owned()));
+        }
+        for offset in 0..count {
+            let address = address.map(|address| following(address, offset)).transpose().map_err(wrong)?;
+            let (description, number) = numbered(description.clone(), offset).map_err(wrong)?;
+            if !numbers.insert(number) {
+                return Err(wrong(
+                    "`unique` stands at other nodes too: give it letters of its own".to_owned(),
+                ));
+            }
+            nodes.push((address, description));
+        }
+    }
+    Ok(nodes)
 }
 
 /// Nodes of one kind.
-#[derive(Debug, Deserialize)]
 struct Kind {
-    #[serde(default = "one")]
+    /// Where they stand.
+    line: usize,
     count: u32,
     /// The first one's; the others have those that follow.
     address: Option<IpAddr>,
     /// All else is the core's: [`Description::from_toml`] says what may stand there.
-    #[serde(flatten)]
-    description: toml::Table,
+    description: Description,
 }
 
-fn one() -> u32 {
-    1
-}
-
-impl HomeFile {
-    /// The nodes of a file, and their addresses.
-    pub(crate) fn read(path: &Path) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
-        let told = |why: &dyn Display| Failure::told(format!("{}: {why}", path.display()));
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| told(&format_args!("{error}: give the path of a home's file")))?;
-        let file: Self = toml::from_str(&text).map_err(|error| told(&error))?;
-        file.nodes().map_err(|error| told(&error))
+fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
+    let toml = |mut error: toml::de::Error| {
+        error.set_input(Some(text));
+        Failure::told(error.to_string().trim_end())
+    };
+    let line = |span: Range<usize>| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count();
+    let mut file = DeTable::parse(text).map_err(toml)?.into_inner();
+    let nodes = file.remove("nodes").map(Spanned::into_inner);
+    if let Some(key) = file.keys().next() {
+        let (line, key) = (line(key.span()), key.get_ref());
+        return Err(Failure::told(format!(
+            "line {line}: unknown field `{key}`: a home has [[nodes]] and nothing else"
+        )));
     }
-
-    fn nodes(&self) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
-        let total: u32 = self.nodes.iter().map(|kind| kind.count).fold(0, u32::saturating_add);
-        if !(1..=NODES_MAX).contains(&total) {
-            return Err(Failure::told(format!("a home has 1 to {NODES_MAX} nodes ([[nodes]]), not {total}")));
+    let Some(DeValue::Array(nodes)) = nodes else {
+        return Err(Failure::told("it has no nodes: each kind of them is a table [[nodes]]"));
+    };
+    let (mut kinds, mut total) = (Vec::new(), 0_u32);
+    for node in nodes {
+        let (span, line) = (node.span(), line(node.span()));
+        let DeValue::Table(mut fields) = node.into_inner() else {
+            return Err(Failure::told(format!("line {line}: a node is a table")));
+        };
+        let count = field(&mut fields, "count").map_err(toml)?.unwrap_or(1);
+        total = total.saturating_add(count);
+        if count == 0 || total > NODES_MAX {
+            return Err(Failure::told(format!(
+                "line {line}: a home has 1 to {NODES_MAX} nodes, and a kind 1 at least"
+            )));
         }
-        let (mut nodes, mut numbers) = (Vec::new(), HashSet::new());
-        for (place, kind) in (1..).zip(&self.nodes) {
-            let wrong = |why: String| Failure::told(format!("[[nodes]] number {place}: {why}"));
-            if kind.count > 1 && kind.address.is_none() {
-                return Err(wrong("with a `count` it needs an `address`: the first one's".to_owned()));
-            }
-            let described = kind.description().map_err(wrong)?;
-            for offset in 0..kind.count {
-                let address = kind.address.map(|address| following(address, offset)).transpose()?;
-                let (description, number) = numbered(described.clone(), offset).map_err(wrong)?;
-                if !numbers.insert(number) {
-                    return Err(wrong(
-                        "`unique` stands at other nodes too: give it letters of its own".to_owned(),
-                    ));
-                }
-                nodes.push((address, description));
-            }
-        }
-        Ok(nodes)
+        let address = field(&mut fields, "address").map_err(toml)?;
+        let described = Description::from_toml_table(text, Spanned::new(span, fields), names::database());
+        let mut description = described.map_err(|error| Failure::told(error.to_string().trim_end()))?;
+        judge_writes(&mut description.profile);
+        description.objects.iter_mut().for_each(judge_writes);
+        kinds.push(Kind { line, count, address, description });
     }
+    Ok(kinds)
 }
 
-impl Kind {
-    fn description(&self) -> Result<Description, String> {
-        let text = toml::to_string(&self.description).map_err(|error| error.to_string())?;
-        let described = Description::from_toml(&text, names::database());
-        let mut described = described.map_err(|error| match error {
-            // Its lines are those of this part alone.
-            DescriptionFileError::Toml(error) => error.message().to_owned(),
-            other => other.to_string(),
-        })?;
-        judge_writes(&mut described.profile);
-        described.objects.iter_mut().for_each(judge_writes);
-        Ok(described)
-    }
+/// Takes a field out of a table.
+fn field<T: DeserializeOwned>(fields: &mut DeTable<'_>, name: &str) -> Result<Option<T>, toml::de::Error> {
+    fields.remove(name).map(|value| T::deserialize(ValueDeserializer::from(value))).transpose()
 }
 
 /// Has us be asked about values whose form is known, so that we can refuse those that are none.
@@ -127,12 +138,12 @@ fn numbered(mut description: Description, offset: u32) -> Result<(Description, V
 }
 
 /// The address so many after this one.
-fn following(address: IpAddr, offset: u32) -> Result<IpAddr, Failure> {
+fn following(address: IpAddr, offset: u32) -> Result<IpAddr, String> {
     let next = match address {
         IpAddr::V4(v4) => u32::from(v4).checked_add(offset).map(|bits| Ipv4Addr::from(bits).into()),
         IpAddr::V6(v6) => u128::from(v6).checked_add(offset.into()).map(|bits| Ipv6Addr::from(bits).into()),
     };
-    next.ok_or_else(|| Failure::told(format!("there are no {offset} addresses after {address}")))
+    next.ok_or_else(|| format!("there are no {offset} addresses after {address}"))
 }
 
 #[cfg(test)]
@@ -141,14 +152,9 @@ mod tests {
 
     use super::*;
 
-    fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, String> {
-        let file: HomeFile = toml::from_str(text).map_err(|error| error.to_string())?;
-        file.nodes().map_err(|error| error.to_string())
-    }
-
     #[test]
     fn a_home_as_written() {
-        let nodes = nodes(
+        let nodes = super::nodes(
             r#"
             [[nodes]]
             count = 300
@@ -190,14 +196,29 @@ mod tests {
     fn what_is_wrong_is_told() {
         let head = "[[nodes]]\nmanufacturer = \"00000B\"\nunique = \"x\"\n";
         for (text, part) in [
-            ("", "1 to 65536 nodes"),
-            ("colour = 2", "colour"),
-            ("[[nodes]]", "[[nodes]] number 1: missing field `manufacturer`"),
-            ("HEAD count = 2", "needs an `address`"),
-            ("HEAD colour = 2", "[[nodes]] number 1: unknown field `colour`"),
-            ("HEAD [[nodes.objects]]\nclass = \"lamp of mine\"", "lamp of mine"),
-            ("HEAD [[nodes.objects]]\nclass = \"0291\"\nproperties.B0 = 101", "between 0 % and 100 %"),
-            ("HEAD HEAD", "number 2: `unique` stands at other nodes too"),
+            ("", "it has no nodes"),
+            ("nodes = 5", "it has no nodes"),
+            ("colour = 2", "line 1: unknown field `colour`"),
+            ("[[nodes]]", "missing field `manufacturer`"),
+            ("\n[[nodes]]\nunique = \"x\"", "at line 2"),
+            ("HEAD count = 0", "line 1: a home has 1 to 65536 nodes"),
+            ("HEAD count = 2", "line 1: with a `count` it needs an `address`"),
+            ("HEAD count = \"two\"", "at line 4"),
+            ("HEAD address = \"house\"", "at line 4"),
+            ("HEAD colour = 2", "unknown field `colour`, expected one of `manufacturer`"),
+            (
+                "HEAD [[nodes.objects]]\nclass = \"lamp of mine\"",
+                "line 5: class \"lamp of mine\" is not known",
+            ),
+            (
+                "HEAD [[nodes.objects]]\nclass = \"0291\"\nproperties.B0 = 101",
+                "line 6: 0291: property \"B0\": 101",
+            ),
+            (
+                "HEAD [[nodes.objects]]\nclass = \"0291\"\nproperties.B0 = { value = 1, acess = \"get\" }",
+                "unknown field `acess`",
+            ),
+            ("HEAD HEAD", "line 4: `unique` stands at other nodes too"),
             (
                 "HEAD profile.properties.83 = \"0xFE00000B00000000000000000000000001\"\ncount = 2\naddress = \"127.1.0.1\"",
                 "9 letters",
@@ -205,7 +226,8 @@ mod tests {
             ("HEAD count = 70000\naddress = \"127.0.0.1\"", "65536"),
             ("HEAD count = 300\naddress = \"255.255.255.0\"", "no 256 addresses after"),
         ] {
-            let told = nodes(&text.replace("HEAD ", head).replace("HEAD", head)).unwrap_err();
+            let text = text.replace("HEAD ", head).replace("HEAD", head);
+            let told = super::nodes(&text).unwrap_err().to_string();
             assert!(told.contains(part), "{text}: {told}");
         }
     }

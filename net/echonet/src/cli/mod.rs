@@ -4,6 +4,7 @@ mod args;
 mod bridge;
 mod get;
 mod home_file;
+mod known;
 mod names;
 mod output;
 mod parse;
@@ -17,6 +18,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use netdyno_echonet::CallError;
+use netdyno_echonet::core::NodeAddress;
+
 use args::{Cli, Verb};
 use output::Printer;
 
@@ -28,8 +32,10 @@ pub(crate) enum Failure {
     Told(String),
     #[error(transparent)]
     Open(#[from] netdyno_echonet::Error),
+    #[error("{0}: {1}")]
+    At(NodeAddress, CallError),
     #[error(transparent)]
-    Call(#[from] netdyno_echonet::CallError),
+    Call(#[from] CallError),
     #[error("nothing more can be written: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -37,6 +43,11 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn told(text: impl Into<String>) -> Self {
         Self::Told(text.into())
+    }
+
+    /// Of a request to this node.
+    pub(crate) fn at(node: NodeAddress) -> impl Fn(CallError) -> Self {
+        move |error| Self::At(node, error)
     }
 }
 
@@ -68,10 +79,13 @@ fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
             get::run(&cli.network, printer, node, object.as_deref(), properties)
         }
         Verb::Set { node, object, values } => set::run(&cli.network, printer, node, object, values),
+        Verb::Names { class } => known::run(printer, class.as_deref()),
         Verb::Watch { nodes, poll } => watch::run(&cli.network, printer, nodes, *poll),
         Verb::Simulate { file, spread } => simulate::run(&cli.network, printer, file, *spread),
-        Verb::Bridge { mqtt, topic, discovery, poll, search } => {
-            let settings = bridge::BridgeSettings { mqtt, topic, discovery, poll: *poll, search: *search };
+        Verb::Bridge { mqtt, mqtt_ca, topic, discovery, poll, search } => {
+            let authorities = mqtt_ca.as_deref();
+            let (poll, search) = (*poll, *search);
+            let settings = bridge::BridgeSettings { mqtt, authorities, topic, discovery, poll, search };
             bridge::run(&cli.network, printer, &settings)
         }
     }

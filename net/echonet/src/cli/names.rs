@@ -19,7 +19,7 @@ const FILES_MAX: usize = 1024;
 /// Folders within folders.
 const DEPTH_MAX: usize = 4;
 
-/// Adds what the consortium's Machine Readable Appendix has, unpacked in this folder. Before anything is named.
+/// Adds what the consortium's Machine Readable Appendix has, unpacked in this folder, and the core has not. Before anything is named.
 pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     let wrong = |path: &Path, why: &dyn std::fmt::Display| {
         Failure::told(format!(
@@ -34,10 +34,13 @@ pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
     let mra = Mra::new(&read(definitions)?).map_err(|error| wrong(definitions, &error))?;
     let mut database = Database::builtin();
-    let is_class =
-        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("0x"));
+    // Its other files have rules, such as 0x0130_mcrule.json, and are not needed.
+    let is_class = |path: &&PathBuf| {
+        let name = path.file_stem().and_then(|name| name.to_str()?.strip_prefix("0x"));
+        name.is_some_and(|code| code.parse::<ClassCode>().is_ok())
+    };
     for path in files.iter().filter(is_class) {
-        database.insert(mra.class(&read(path)?).map_err(|error| wrong(path, &error))?);
+        database.complete(mra.class(&read(path)?).map_err(|error| wrong(path, &error))?);
     }
     // Asked once, before anything is named.
     let _ = SUPPLIED.set(database);
@@ -87,10 +90,13 @@ pub(crate) fn find_property(class: ClassCode, name: &str) -> Option<Epc> {
     DATABASE.definition_named(class, name).map(|definition| definition.epc)
 }
 
-/// Short names of the properties of a class.
-pub(crate) fn properties(class: ClassCode) -> Vec<String> {
-    let known = DATABASE.class(class).map_or(&[][..], |class| class.properties());
-    known.iter().map(|definition| definition.short_name.clone()).collect()
+/// The properties of a class, and after them those that all devices may have.
+pub(crate) fn properties(class: ClassCode) -> impl Iterator<Item = &'static Definition> {
+    let of = |class| DATABASE.class(class).map_or(&[][..], |class| class.properties()).iter();
+    let own = move |epc| of(class).any(|definition| definition.epc == epc);
+    let is_device = class.group() != ClassCode::NODE_PROFILE.group() && class != Database::SUPER_CLASS;
+    let shared = of(Database::SUPER_CLASS).filter(move |definition| is_device && !own(definition.epc));
+    of(class).chain(shared)
 }
 
 fn definition(class: ClassCode, epc: Epc) -> Option<&'static Definition> {
@@ -179,11 +185,10 @@ fn kind_of(shape: &Shape) -> Kind {
 }
 
 fn of_number(number: &Number) -> Kind {
-    let step = f64::from(number.factor) / 10_f64.powi(number.decimals.into());
-    // Four bytes at the most: a double holds them.
+    // Four bytes at the most: a double holds them. Divided last, so that -12.7 is that.
     #[expect(clippy::cast_precision_loss)]
-    let of = |raw: i64| raw as f64 * step;
-    Kind::Number { unit: number.unit.clone(), min: of(number.min), max: of(number.max), step }
+    let of = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());
+    Kind::Number { unit: number.unit.clone(), min: of(number.min), max: of(number.max), step: of(1) }
 }
 
 /// Bytes in hexadecimal digits.
@@ -235,6 +240,8 @@ mod tests {
         assert!(
             matches!(kind(AIR_CONDITIONER, Epc(0xB3)), Kind::Number { unit, step: 1.0, .. } if unit == "°C")
         );
+        let relative = kind(AIR_CONDITIONER, Epc(0xBF));
+        assert!(matches!(relative, Kind::Number { min, .. } if min.to_string() == "-12.7"), "{relative:?}");
         assert_eq!(unhex("é0"), None);
     }
 }

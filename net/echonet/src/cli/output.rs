@@ -2,8 +2,12 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::Value;
+use terminal_size::{Width, terminal_size_of};
+
+/// Width of a column of codes at the most; wider ones are wrapped where a terminal is narrow.
+const CODE_COLUMNS: u16 = 7;
 
 /// Writes to stdout in one of two forms. Colours go away on a pipe.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ impl Printer {
         out.flush()
     }
 
-    /// A table; its JSON form is a line for each row.
+    /// A table, as wide as a terminal at the most; its JSON form is a line for each row.
     pub(crate) fn table(&self, head: &[&str], rows: &[(Vec<String>, Value)]) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         if self.json {
@@ -32,15 +36,9 @@ impl Printer {
             }
             return out.flush();
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(head.iter().map(|name| name.to_uppercase()));
-        for (cells, _) in rows {
-            table.add_row(cells.iter().map(|cell| plain(cell)));
-        }
-        for (number, line) in table.lines().enumerate() {
-            let line = line.trim_end();
-            let line = line.strip_prefix(' ').unwrap_or(line);
+        // A file takes lines of any length.
+        let columns = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
+        for (number, line) in lines(head, rows, columns).iter().enumerate() {
             if number == 0 {
                 let bold = anstyle::Style::new().bold();
                 writeln!(out, "{bold}{line}{bold:#}")?;
@@ -57,7 +55,54 @@ impl Printer {
     }
 }
 
+/// The lines of a table, the head first; of so many columns at the most.
+fn lines(head: &[&str], rows: &[(Vec<String>, Value)], columns: Option<u16>) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(head.iter().map(|name| name.to_uppercase()));
+    for (cells, _) in rows {
+        table.add_row(cells.iter().map(|cell| plain(cell)));
+    }
+    if let Some(columns) = columns {
+        // Each line begins and ends with a space, which is left out below.
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns.saturating_add(2));
+    }
+    // Codes stay whole, as long as there is room for them at all.
+    let widths = table.column_max_content_widths();
+    for (column, _) in table.column_iter_mut().zip(widths).filter(|(_, width)| *width <= CODE_COLUMNS) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    let trim = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
+    table.lines().map(trim).collect()
+}
+
 /// Without the control characters by which a device could write elsewhere on the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let row =
+            ["192.168.100.100", "029101", "Mono functional lighting", "FEFFFFFE6C696768740000000000000000"];
+        let rows = [(row.map(str::to_owned).to_vec(), Value::Null)];
+        let of = |columns| lines(&["node", "object", "class", "id"], &rows, columns);
+        assert_eq!(of(None), of(Some(200)));
+        assert_eq!(of(None).len(), 2);
+        for columns in [40, 60, 80] {
+            let lines = of(Some(columns));
+            assert!(lines.iter().all(|line| line.chars().count() <= columns.into()), "{lines:#?}");
+            assert!(lines.iter().any(|line| line.contains("029101")), "{lines:#?}");
+        }
+    }
+
+    #[test]
+    fn a_device_writes_no_control_characters() {
+        let rows = [(vec!["a\u{1b}[2Jb\n".to_owned()], Value::Null)];
+        assert_eq!(lines(&["value"], &rows, None), ["VALUE", "a[2Jb"]);
+    }
 }

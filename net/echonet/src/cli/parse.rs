@@ -7,6 +7,9 @@ use netdyno_echonet::core::{ClassCode, Eoj, Epc, NodeAddress};
 
 use super::{Failure, names};
 
+/// How alike two names are that may be meant for each other, of 1.
+const ALIKE: f64 = 0.85;
+
 /// An address; a link-local one of IPv6 may be followed by % and its interface.
 pub(crate) fn node(text: &str) -> Result<NodeAddress, Failure> {
     let wrong =
@@ -34,7 +37,9 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
     match (class, instance.parse()) {
         (Some(class), Ok(instance @ 1..=0x7F)) => Ok(class.instance(instance)),
         _ => Err(Failure::told(format!(
-            "{text}: an object is six hexadecimal digits, such as 029101, or a class and an instance, such as 0291:1"
+            "{text}: an object is six hexadecimal digits, such as 029101, or a class and an instance, such as 0291:1 \
+             (`netdyno-echonet names` lists classes){}",
+            meant(name, names::database().classes().map(|class| &*class.short_name))
         ))),
     }
 }
@@ -42,10 +47,20 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
 /// Two digits, or a name that the class has.
 pub(crate) fn property(class: ClassCode, text: &str) -> Result<Epc, Failure> {
     text.parse().ok().or_else(|| names::find_property(class, text)).ok_or_else(|| {
-        let known = names::properties(class).join(", ");
-        let hint = if known.is_empty() { String::new() } else { format!(", or one of: {known}") };
-        Failure::told(format!("{text}: a property is two hexadecimal digits, such as 80{hint}"))
+        let known = names::properties(class).map(|definition| &*definition.short_name);
+        Failure::told(format!(
+            "{text}: a property is two hexadecimal digits, such as 80, or a name (`netdyno-echonet names {class}` lists them){}",
+            meant(text, known)
+        ))
     })
+}
+
+/// The name that may have been meant.
+fn meant<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let likeness = |name: &&str| strsim::jaro_winkler(typed, name);
+    let nearest =
+        names.filter(|name| likeness(name) > ALIKE).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 /// `PROPERTY=VALUE`.
@@ -69,6 +84,10 @@ mod tests {
             let text = object(wrong).unwrap_err().to_string();
             assert!(text.contains("six hexadecimal digits"), "{text}");
         }
+        let told = object("mono_functional_lightning").unwrap_err().to_string();
+        assert!(told.contains("did you mean mono_functional_lighting?"), "{told}");
+        let told = property(ClassCode(0x0291), "operatoin_status").unwrap_err().to_string();
+        assert!(told.contains("did you mean operation_status?") && told.contains("names 0291"), "{told}");
         assert_eq!(node("192.0.2.1").unwrap().ip.to_string(), "192.0.2.1");
         assert_eq!(node("fe80::1%7").unwrap().scope_id, 7);
         assert!(node("lamp").is_err());

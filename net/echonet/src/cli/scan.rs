@@ -65,6 +65,6 @@ pub(crate) fn run(network: &Network, printer: &Printer, wait: Duration) -> Resul
         printer.remark("no node answered: choose the interface by --interface, wait longer by --wait, or look whether a firewall keeps UDP port 3610 closed");
         return Ok(false);
     }
-    printer.table(&["node", "object", "class", "state", "manufacturer", "id"], &rows)?;
+    printer.table(&["node", "object", "class", "state", "maker", "id"], &rows)?;
     Ok(true)
 }

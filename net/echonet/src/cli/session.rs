@@ -10,12 +10,16 @@ use netdyno_echonet::core::{
 };
 use netdyno_echonet::{Controller, Settings, Waker};
 use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
 use super::Failure;
 
 /// Property maps tell what there is, and are not told themselves.
 pub(crate) const MAPS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::GET_MAP];
+
+/// Between two attempts to wake who waits, once the program is to end.
+const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Of one object: what is asked, or answered.
 pub(crate) struct Question {
@@ -31,15 +35,18 @@ pub(crate) struct End(Arc<AtomicBool>);
 impl End {
     /// The first signal sets it and wakes, the second ends the process.
     pub(crate) fn on_signals(&self, waker: Waker) -> Result<(), Failure> {
+        for signal in TERM_SIGNALS {
+            register_conditional_shutdown(*signal, 128 + *signal, self.0.clone())?;
+        }
         let mut signals = Signals::new(TERM_SIGNALS)?;
         let end = self.clone();
         let obey = move || {
-            for (count, signal) in signals.forever().enumerate() {
-                if count > 0 {
-                    std::process::exit(128 + signal);
-                }
-                end.0.store(true, Ordering::Release);
+            let _ = signals.forever().next();
+            end.0.store(true, Ordering::Release);
+            // Who waits may take the first for a deadline that passed at the same moment, and wait on.
+            loop {
                 waker.wake();
+                std::thread::sleep(WAKE_AGAIN);
             }
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(obey)?;
@@ -57,24 +64,29 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// A signal ends the process, as it does any.
     pub(crate) fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Failure> {
-        let (controller, end) = (Controller::open(settings, config)?, End::default());
-        end.on_signals(controller.waker())?;
-        Ok(Self { controller, end })
+        Ok(Self { controller: Controller::open(settings, config)?, end: End::default() })
+    }
+
+    /// A signal is told by `end`.
+    pub(crate) fn until_ended(settings: &Settings, config: ControllerConfig) -> Result<Self, Failure> {
+        let session = Self::open(settings, config)?;
+        session.end.on_signals(session.controller.waker())?;
+        Ok(session)
     }
 
     /// Searches for so long.
     pub(crate) fn search(&mut self, wait: Duration) -> Result<(), Failure> {
         self.controller.search();
         let until = Instant::now() + wait;
-        while !self.end.is_wanted() {
+        loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                break;
+                return Ok(());
             }
             self.controller.poll(Some(left))?;
         }
-        Ok(())
     }
 
     /// Asks all at once, each node one thing at a time, and gives the answers in the order of the questions.
@@ -92,7 +104,7 @@ impl Session {
                 places.insert(id, place);
             }
         }
-        while !places.is_empty() && !self.end.is_wanted() {
+        while !places.is_empty() {
             if let Some(ControllerEvent::Answer { id, result, .. }) = self.controller.poll(None)?
                 && let Some(place) = places.remove(&id)
             {
@@ -104,7 +116,8 @@ impl Session {
 
     /// The device objects that a node says it has.
     pub(crate) fn objects(&mut self, node: NodeAddress) -> Result<Vec<Eoj>, Failure> {
-        let answer = self.controller.get(node, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST])?;
+        let answer = self.controller.get(node, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST]);
+        let answer = answer.map_err(Failure::at(node))?;
         let list = answer
             .get(Epc::INSTANCE_LIST)
             .and_then(|list| list.split_first())

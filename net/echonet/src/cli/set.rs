@@ -15,12 +15,12 @@ pub(crate) fn run(
     object: &str,
     values: &[String],
 ) -> Result<bool, Failure> {
-    let (node, eoj) = (parse::node(node)?, parse::object(object)?);
+    let (node, eoj) = (network.node(node)?, parse::object(object)?);
     let values: Vec<(Epc, Vec<u8>)> =
         values.iter().map(|text| parse::assignment(eoj.class(), text)).collect::<Result<_, _>>()?;
     let mut session = Session::open(&network.settings(), network.controller())?;
     let properties: Vec<_> = values.iter().map(|(epc, edt)| Property { epc: *epc, edt }).collect();
-    let answer = session.controller.set(node, eoj, &properties)?;
+    let answer = session.controller.set(node, eoj, &properties).map_err(Failure::at(node))?;
     for (epc, edt) in &values {
         let done = !answer.refused_writes().contains(epc);
         let (name, value) = (names::property(eoj.class(), *epc), names::value(eoj.class(), *epc, edt));

@@ -8,10 +8,9 @@ use netdyno_echonet::{Home, HomeEvent, Spread};
 use serde_json::json;
 
 use super::args::Network;
-use super::home_file::HomeFile;
 use super::output::Printer;
 use super::session::End;
-use super::{Failure, names};
+use super::{Failure, home_file, names};
 
 /// Datagrams that go together where answers are spread.
 const TOGETHER: usize = 20;
@@ -22,7 +21,7 @@ pub(crate) fn run(
     file: &Path,
     spread_ms: u64,
 ) -> Result<bool, Failure> {
-    let nodes = HomeFile::read(file)?;
+    let nodes = home_file::read(file)?;
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
     let addresses: Vec<_> = nodes.iter().map(|(address, _)| *address).collect();
     let pause = Duration::from_millis(spread_ms) * TOGETHER as u32 / 1000;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::args::Network;
 use super::output::Printer;
 use super::session::{MAPS, Session, map_of};
-use super::{Failure, get, parse};
+use super::{Failure, get};
 
 pub(crate) fn run(
     network: &Network,
@@ -17,10 +17,13 @@ pub(crate) fn run(
     nodes: &[String],
     poll: Option<Duration>,
 ) -> Result<bool, Failure> {
-    let nodes: Vec<NodeAddress> = nodes.iter().map(|text| parse::node(text)).collect::<Result<_, _>>()?;
-    let session = Session::open(&network.settings(), network.controller())?;
+    let nodes: Vec<NodeAddress> = nodes.iter().map(|text| network.node(text)).collect::<Result<_, _>>()?;
+    let session = Session::until_ended(&network.settings(), network.controller())?;
     let mut watch = Watch { session, printer, nodes, values: HashMap::new(), readable: HashMap::new() };
     watch.session.controller.search();
+    if !printer.json {
+        printer.remark("listening; Ctrl-C ends it");
+    }
     let mut next = poll.map(|poll| Instant::now() + poll.min(Duration::from_secs(2)));
     while !watch.session.end.is_wanted() {
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));

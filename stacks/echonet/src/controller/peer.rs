@@ -63,8 +63,8 @@ pub(super) enum Want {
     At(Instant),
     /// A connection, before anything can be sent.
     Connection,
-    /// A request under way, once more or for the first time.
-    Again(usize),
+    /// The first request under way, once more or for the first time.
+    Again,
     /// The next request that waits.
     New,
 }
@@ -91,7 +91,8 @@ pub(super) struct Peer {
     settings: NodeSettings,
     link: Link,
     pub(super) queue: VecDeque<Box<Job>>,
-    pub(super) flights: Vec<Flight>,
+    /// In the order in which they are due, so that nobody looks at all of them; those to be sent again are the first.
+    pub(super) flights: VecDeque<Flight>,
     /// Nothing is sent to it before, because of `gap`.
     free_at: Option<Instant>,
     /// Requests without an answer, one after the other.
@@ -118,7 +119,7 @@ impl Peer {
             settings,
             link: Link::Down,
             queue: VecDeque::new(),
-            flights: Vec::new(),
+            flights: VecDeque::new(),
             free_at: None,
             failures: 0,
             timer: None,
@@ -146,25 +147,26 @@ impl Peer {
 
     /// What could be sent now.
     pub(super) fn want(&self, now: Instant) -> Want {
-        let again = self.flights.iter().position(|flight| flight.again);
+        let again = self.flights.front().is_some_and(|flight| flight.again);
         match self.link {
             Link::Wanted | Link::Connecting if self.settings.tcp => return Want::Nothing,
-            Link::Down if self.settings.tcp && again.is_some() => return Want::Connection,
+            Link::Down if self.settings.tcp && again => return Want::Connection,
             _ => {}
         }
         let parallel = usize::from(self.settings.parallel).clamp(1, PARALLEL_MAX);
-        if again.is_none() && (self.queue.is_empty() || self.flights.len() >= parallel) {
+        if !again && (self.queue.is_empty() || self.flights.len() >= parallel) {
             return Want::Nothing;
         }
         match self.free_at.filter(|free_at| *free_at > now) {
             Some(free_at) => Want::At(free_at),
-            None => again.map_or(Want::New, Want::Again),
+            None if again => Want::Again,
+            None => Want::New,
         }
     }
 
     /// When something is due: an answer, or the end of the gap.
     pub(super) fn next_timer(&self, now: Instant) -> Option<Instant> {
-        let answers = self.flights.iter().filter(|flight| !flight.again).map(|flight| flight.due).min();
+        let answers = self.flights.iter().find(|flight| !flight.again).map(|flight| flight.due);
         let gap = if let Want::At(free_at) = self.want(now) { Some(free_at) } else { None };
         answers.into_iter().chain(gap).min()
     }
@@ -179,7 +181,7 @@ impl Peer {
         out: &mut [u8],
     ) -> Launch {
         let launch = match want {
-            Want::Again(at) => self.launch_again(now, at, seoj, out),
+            Want::Again => self.launch_again(now, seoj, out),
             Want::New => self.launch_next(now, tid, seoj, out),
             Want::Nothing | Want::At(_) | Want::Connection => Launch::default(),
         };
@@ -189,18 +191,22 @@ impl Peer {
         launch
     }
 
-    fn launch_again(&mut self, now: Instant, at: usize, seoj: Eoj, out: &mut [u8]) -> Launch {
-        let to = self.destination();
-        let flight = &mut self.flights[at];
+    fn launch_again(&mut self, now: Instant, seoj: Eoj, out: &mut [u8]) -> Launch {
+        let Some(flight) = self.flights.pop_front() else { return Launch::default() };
         let written = flight.job.write(flight.tid, seoj, out);
         if flight.job.esv == Esv::SetI || written.is_err() {
-            let result = written.map(drop).map_err(|_| AnswerError::TooLong);
-            let over = Some((self.flights.remove(at).job, result));
+            let over = Some((flight.job, written.map(drop).map_err(|_| AnswerError::TooLong)));
             return Launch { bytes: written.ok(), ended: true, over, ..Launch::default() };
         }
-        (flight.again, flight.sent_to, flight.due) = (false, to, now + self.settings.timeout);
-        let again = std::mem::replace(&mut flight.was_sent, true);
+        let (sent_to, due, again) = (self.destination(), now + self.settings.timeout, flight.was_sent);
+        self.fly(Flight { again: false, was_sent: true, sent_to, due, ..flight });
         Launch { bytes: written.ok(), again, ..Launch::default() }
+    }
+
+    fn fly(&mut self, flight: Flight) {
+        // Behind all, unless the time limit became shorter.
+        let at = self.flights.partition_point(|other| other.due <= flight.due);
+        self.flights.insert(at, flight);
     }
 
     /// The next request that waits, its next part cut to what the node takes.
@@ -221,7 +227,8 @@ impl Peer {
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
         let was_sent = to.is_some();
-        self.flights.push(Flight { job, tid: new, retries, sent_to: to, due, again: !was_sent, was_sent });
+        let due = if was_sent { due } else { now };
+        self.fly(Flight { job, tid: new, retries, sent_to: to, due, again: !was_sent, was_sent });
         Launch { bytes: was_sent.then_some(bytes), begun: true, ..Launch::default() }
     }
 
@@ -257,7 +264,7 @@ impl Peer {
 
     /// A connection is over, or (`None`) could not be made. Says whether it was ours; what was lost with it, and may be
     /// sent again, is.
-    pub(super) fn disconnected(&mut self, connection: Option<ConnectionId>) -> bool {
+    pub(super) fn disconnected(&mut self, now: Instant, connection: Option<ConnectionId>) -> bool {
         if self.link != connection.map_or(Link::Connecting, Link::Up) {
             return false;
         }
@@ -270,14 +277,16 @@ impl Peer {
             // One that may not be sent again is taken out next.
             flight.again = flight.retries > 0;
             (flight.sent_to, flight.retries) = (None, flight.retries.saturating_sub(1));
+            flight.due = now;
         }
+        self.flights.make_contiguous().sort_by_key(|flight| (!flight.again, flight.due));
         true
     }
 
     /// Takes out a request that was lost with its connection, and is not sent again.
     pub(super) fn unreachable(&mut self) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
-        Some(self.flights.remove(at).job)
+        Some(self.flights.remove(at)?.job)
     }
 
     /// The request under way that a frame answers.
@@ -288,14 +297,14 @@ impl Peer {
                 && flight.job.is_answered_by(frame.esv)
                 && flight.sent_to == Some(from.reply())
         })?;
-        Some(self.flights.swap_remove(at).job)
+        Some(self.flights.remove(at)?.job)
     }
 
     /// Takes out a request, waiting or under way; says also whether it was the latter.
     pub(super) fn take(&mut self, id: RequestId) -> Option<(Box<Job>, bool)> {
         let is_it = |job: &Job| job.purpose == Purpose::Application && job.id == id;
         if let Some(at) = self.flights.iter().position(|flight| is_it(&flight.job)) {
-            return Some((self.flights.remove(at).job, true));
+            return Some((self.flights.remove(at)?.job, true));
         }
         let at = self.queue.iter().position(|job| is_it(job))?;
         Some((self.queue.remove(at)?, false))
@@ -305,7 +314,7 @@ impl Peer {
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
         let is_last = |flight: &Flight| flight.is_overdue(now) && !flight.is_repeated();
         if let Some(at) = self.flights.iter().position(is_last) {
-            return Some(self.flights.remove(at).job);
+            return Some(self.flights.remove(at)?.job);
         }
         for flight in self.flights.iter_mut().filter(|flight| flight.is_overdue(now)) {
             (flight.again, flight.retries) = (true, flight.retries - 1);

@@ -1,6 +1,7 @@
 //! All classes that are known.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::database::class::{Class, Definition};
 use crate::eoj::ClassCode;
@@ -87,6 +88,19 @@ impl Database {
     /// Adds a class; gives what was known of it before.
     pub fn insert(&mut self, class: Class) -> Option<Class> {
         self.classes.insert(class.code, class)
+    }
+
+    /// Adds a class, or of one that is known the properties that are not: names stay as they are.
+    pub fn complete(&mut self, class: Class) {
+        match self.classes.entry(class.code) {
+            Entry::Vacant(entry) => drop(entry.insert(class)),
+            // Of two the first counts.
+            Entry::Occupied(mut entry) => {
+                let known = entry.get_mut();
+                let all = known.properties().iter().chain(class.properties()).cloned().collect();
+                *known = Class::new(known.code, known.name.clone(), known.short_name.clone(), all);
+            }
+        }
     }
 
     /// All classes in ascending order, the super class first.

@@ -108,10 +108,13 @@ impl Mra {
             Some(_) => Rule::Optional,
         };
         let kind = property.get("data").and_then(|data| self.kind(data, 0));
+        let name = english(property, "propertyName");
+        // What the consortium's Web API leaves out is called "del".
+        let short_name = text(property, "shortName").filter(|name| *name != "del").unwrap_or(&name);
         Definition {
             epc,
-            name: english(property, "propertyName"),
-            short_name: snake(text(property, "shortName").unwrap_or_default()),
+            short_name: snake(short_name),
+            name,
             get: rule("get"),
             set: rule("set"),
             announce: rule("inf"),
@@ -236,12 +239,24 @@ fn states(bytes: u8, data: &Json) -> Option<Kind> {
         let code = u32::from_str_radix(text(state, "edt")?.strip_prefix("0x")?, 16).ok()?;
         let name = match state.get("numericValue") {
             Some(number) => number.to_string(),
-            None => snake(text(state, "name")?),
+            None => snake(on_or_off(state).or(text(state, "name"))?),
         };
         Some((code, name))
     };
-    let states = data.get("enum")?.as_array()?.iter().map(state).collect::<Option<_>>()?;
+    // Some name a range of codes by its ends: those stay codes.
+    let is_range = |state: &&Json| text(state, "edt").is_some_and(|codes| codes.contains("..."));
+    let states = data.get("enum")?.as_array()?.iter().filter(|state| !is_range(state));
+    let states = states.map(state).collect::<Option<_>>()?;
     (1..=4).contains(&bytes).then_some(Kind::State { bytes, states })
+}
+
+/// Switches are named true and false, and described as ON and OFF, which people know.
+fn on_or_off(state: &Json) -> Option<&'static str> {
+    let described = text(state.get("descriptions")?, "en")?.rsplit(' ').next()?;
+    [("true", "on"), ("false", "off")]
+        .into_iter()
+        .find(|(name, word)| text(state, "name") == Some(name) && described.eq_ignore_ascii_case(word))
+        .map(|(_, word)| word)
 }
 
 fn bit_fields(data: &Json) -> Option<Vec<BitField>> {

@@ -1,8 +1,13 @@
 //! A description as a TOML file, with names and values as people write them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use toml::de::DeTable;
 
 use crate::database::{Class, Database, Definition, EncodeError, Rule};
 use crate::description::types::{Access, Description, ObjectDescription, PropertyDescription, WritePolicy};
@@ -15,9 +20,17 @@ use crate::limits::{DESCRIPTION_BYTES_MAX, INSTANCE_MAX};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescriptionFileError {
-    /// It is no TOML, or has fields that nobody knows.
+    /// It is no TOML, or has fields that nobody knows. What it says begins with line and column.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
+    /// Something else is wrong, and where.
+    #[error("line {line}: {error}")]
+    At {
+        /// The line, from 1.
+        line: usize,
+        /// What.
+        error: Box<Self>,
+    },
     /// It is too long.
     #[error("a description of {bytes} bytes: at most {DESCRIPTION_BYTES_MAX} are read")]
     TooLong {
@@ -35,7 +48,7 @@ pub enum DescriptionFileError {
     Class(String),
     /// Not so many instances.
     #[error("{0} instances: a class has 1 to 127 of them in a node")]
-    Instances(usize),
+    Instances(i64),
     /// No such property.
     #[error("{class}: property {name:?} is not known: write its code, as \"B0\", or its short name")]
     Property {
@@ -70,8 +83,8 @@ pub enum DescriptionFileError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    manufacturer: String,
-    unique: String,
+    manufacturer: Spanned<String>,
+    unique: Spanned<String>,
     #[serde(default)]
     profile: Profile,
     #[serde(default)]
@@ -82,25 +95,28 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Profile {
     #[serde(default)]
-    properties: BTreeMap<String, Property>,
+    properties: Properties,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object {
-    class: String,
+    class: Spanned<String>,
     #[serde(default = "one")]
-    instances: u8,
+    instances: i64,
     #[serde(default)]
-    properties: BTreeMap<String, Property>,
+    properties: Properties,
 }
 
-fn one() -> u8 {
+/// By name, which says where it stands.
+type Properties = BTreeMap<Spanned<String>, Property>;
+
+fn one() -> i64 {
     1
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a number, true or false")]
 enum Scalar {
     Bool(bool),
     Integer(i64),
@@ -119,11 +135,46 @@ impl Scalar {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Property {
     Value(Scalar),
     Full(Full),
+}
+
+/// By hand, so that what is wrong within the longer form is told.
+impl<'de> Deserialize<'de> for Property {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfProperty;
+
+        impl<'de> Visitor<'de> for OfProperty {
+            type Value = Property;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number, true, false, or { value = ..., access = ..., writes = ... }")
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Property, E> {
+                Ok(Property::Value(Scalar::Bool(value)))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Property, E> {
+                Ok(Property::Value(Scalar::Integer(value)))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Property, E> {
+                Ok(Property::Value(Scalar::Float(value)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Property, E> {
+                Ok(Property::Value(Scalar::Text(text.to_owned())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Property, A::Error> {
+                Full::deserialize(MapAccessDeserializer::new(map)).map(Property::Full)
+            }
+        }
+
+        deserializer.deserialize_any(OfProperty)
+    }
 }
 
 #[derive(Deserialize)]
@@ -179,37 +230,66 @@ impl Description {
         if text.len() > DESCRIPTION_BYTES_MAX {
             return Err(DescriptionFileError::TooLong { bytes: text.len() });
         }
-        let file: File = toml::from_str(text)?;
-        let wrong = |_| DescriptionFileError::Manufacturer(file.manufacturer.clone());
-        let manufacturer = hex::parse::<3>(&file.manufacturer).map_err(wrong)?;
-        let mut description = Self::new(manufacturer, unique(&file.unique)?);
-        for (name, property) in &file.profile.properties {
-            let property = described(database, ClassCode::NODE_PROFILE, name, property)?;
+        Self::from_toml_table(text, DeTable::parse(text)?, database)
+    }
+
+    /// As [`from_toml`](Self::from_toml), for a description that is a table within `text`: errors have the lines of that.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn from_toml_table(
+        text: &str,
+        table: Spanned<DeTable<'_>>,
+        database: &Database,
+    ) -> Result<Self, DescriptionFileError> {
+        let file = File::deserialize(toml::Deserializer::from(table)).map_err(|mut error| {
+            error.set_input(Some(text));
+            error
+        })?;
+        let code = &file.manufacturer;
+        let wrong = |_| at(text, code, DescriptionFileError::Manufacturer(code.get_ref().clone()));
+        let manufacturer = hex::parse::<3>(code.get_ref()).map_err(wrong)?;
+        let unique = unique(file.unique.get_ref()).map_err(|error| at(text, &file.unique, error))?;
+        let mut description = Self::new(manufacturer, unique);
+        let properties = |class, properties: &Properties| {
+            let property = |(name, property): (&Spanned<String>, &Property)| {
+                described(database, class, name.get_ref(), property).map_err(|error| at(text, name, error))
+            };
+            properties.iter().map(property).collect::<Result<Vec<_>, _>>()
+        };
+        for property in properties(ClassCode::NODE_PROFILE, &file.profile.properties)? {
             description = description.profile_property(property);
         }
         for object in &file.objects {
-            let known = database.class_named(&object.class).map(|class: &Class| class.code);
-            let class = known.or_else(|| object.class.parse().ok());
-            let class = class.ok_or_else(|| DescriptionFileError::Class(object.class.clone()))?;
-            if !(1..=INSTANCE_MAX).contains(&object.instances) {
-                return Err(DescriptionFileError::Instances(object.instances.into()));
-            }
+            let wrong = |error| at(text, &object.class, error);
+            let name = object.class.get_ref();
+            let known = database.class_named(name).map(|class: &Class| class.code);
+            let class = known.or_else(|| name.parse().ok());
+            let class = class.ok_or_else(|| wrong(DescriptionFileError::Class(name.clone())))?;
             // Several entries of a class count on.
             let before = description.objects.iter().filter(|other| other.eoj.class() == class).count();
-            let too_many = DescriptionFileError::Instances(before + usize::from(object.instances));
-            let last = u8::try_from(before + usize::from(object.instances)).ok();
-            let last = last.filter(|last| *last <= INSTANCE_MAX).ok_or(too_many)?;
-            let first = last - object.instances + 1;
-            for instance in first..=last {
+            let total = object.instances.saturating_add(i64::try_from(before).unwrap_or(i64::MAX));
+            let last = u8::try_from(total).ok().filter(|last| object.instances > 0 && *last <= INSTANCE_MAX);
+            let last = last.ok_or_else(|| wrong(DescriptionFileError::Instances(total)))?;
+            let properties = properties(class, &object.properties)?;
+            // One more than there are is in bounds: both are below 128.
+            for instance in before as u8 + 1..=last {
                 let mut made = ObjectDescription::device(class.instance(instance), manufacturer);
-                for (name, property) in &object.properties {
-                    made = made.with(described(database, class, name, property)?);
+                for property in &properties {
+                    made = made.with(property.clone());
                 }
                 description = description.object(made);
             }
         }
         Ok(description)
     }
+}
+
+/// An error of what stands there.
+fn at<T>(text: &str, there: &Spanned<T>, error: DescriptionFileError) -> DescriptionFileError {
+    let before = text.get(..there.span().start).unwrap_or_default();
+    DescriptionFileError::At { line: 1 + before.matches('\n').count(), error: Box::new(error) }
 }
 
 /// Letters, filled up with zeros, or as many bytes in hexadecimal.

@@ -5,11 +5,13 @@ mod frame_header;
 pub(crate) mod marker;
 mod scan;
 mod segments;
+mod splitter;
 
 use crate::error::{JpegError, Unsupported};
 use crate::tables::QuantTables;
 use frame_header::FrameHeader;
 use segments::{Segments, Tables};
+pub use splitter::{Split, Splitter};
 
 /// Subsampling of the two chroma components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,8 +3,10 @@
 mod discovery;
 mod home;
 mod mqtt;
+mod tls;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::core::{Answer, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestId};
@@ -22,6 +24,7 @@ use mqtt::{Address, Broker, FromBroker};
 #[derive(Debug)]
 pub(crate) struct BridgeSettings<'a> {
     pub(crate) mqtt: &'a str,
+    pub(crate) authorities: Option<&'a Path>,
     pub(crate) topic: &'a str,
     pub(crate) discovery: &'a str,
     pub(crate) poll: Duration,
@@ -42,9 +45,10 @@ pub(crate) fn run(
             "--topic: it takes a topic without #, + and / at its end, such as echonet",
         ));
     }
-    let session = Session::open(&network.settings(), network.controller())?;
+    let session = Session::until_ended(&network.settings(), network.controller())?;
     let waker = session.controller.waker();
-    let broker = Broker::connect(&address, (&bridge_topic(settings.topic), "offline"), waker)?;
+    let will = (&*bridge_topic(settings.topic), "offline");
+    let broker = Broker::connect(&address, settings.authorities, will, waker)?;
     let mut bridge = Bridge {
         session,
         broker,
@@ -52,7 +56,7 @@ pub(crate) fn run(
         settings,
         nodes: Nodes::default(),
         asked: HashMap::new(),
-        is_away: false,
+        away: None,
     };
     let result = bridge.serve();
     bridge.broker.publish(&bridge_topic(settings.topic), "offline");
@@ -67,7 +71,8 @@ struct Bridge<'a> {
     settings: &'a BridgeSettings<'a>,
     nodes: Nodes,
     asked: HashMap<RequestId, Asked>,
-    is_away: bool,
+    /// Why the broker is away, as it was told.
+    away: Option<String>,
 }
 
 /// Why something was asked.
@@ -125,7 +130,7 @@ impl Bridge<'_> {
     fn hear(&mut self, message: FromBroker) -> Result<(), Failure> {
         match message {
             FromBroker::Connected => {
-                self.is_away = false;
+                self.away = None;
                 let json =
                     || json!({ "event": "connected", "broker": self.settings.mqtt.rsplit('@').next() });
                 self.printer.line("connected to the broker; Ctrl-C ends it", json)?;
@@ -135,13 +140,13 @@ impl Bridge<'_> {
                     self.publish_all(node);
                 }
             }
-            FromBroker::Away(why) if !self.is_away => {
-                self.is_away = true;
+            FromBroker::Away(why) if self.away.as_ref() != Some(&why) => {
                 let told = format!(
                     "no broker at {}: {why}; tried again until it is there",
                     self.settings.mqtt.rsplit('@').next().unwrap_or_default()
                 );
                 self.printer.remark(&told);
+                self.away = Some(why);
             }
             FromBroker::Away(_) => {}
             FromBroker::Message { topic, payload } => {

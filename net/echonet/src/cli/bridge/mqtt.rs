@@ -1,12 +1,17 @@
 //! The broker's side: one thread, and a queue in each direction.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use netdyno_echonet::Waker;
-use rumqttc::{Client, Connection, Event, LastWill, MqttOptions, Outgoing, Packet, QoS};
+use rumqttc::{
+    Client, ConnectReturnCode, Connection, ConnectionError, Event, LastWill, MqttOptions, Outgoing, Packet,
+    QoS, Transport,
+};
 
+use super::tls;
 use crate::cli::Failure;
 
 /// Messages that may wait for the broker; states are published anew once it is back.
@@ -36,19 +41,20 @@ pub(super) struct Address {
     host: String,
     port: u16,
     login: Option<(String, String)>,
+    tls: bool,
 }
 
 impl Address {
-    /// `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`.
+    /// `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`, or `mqtts://` with TLS.
     pub(super) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| {
             Failure::told(format!(
-                "--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost"
+                "--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost, or mqtts:// for TLS"
             ))
         };
-        let rest = match url.split_once("://") {
-            Some(("mqtt" | "tcp", rest)) => rest,
-            Some(("mqtts" | "ssl", _)) => return Err(wrong("TLS is not spoken")),
+        let (tls, rest) = match url.split_once("://") {
+            Some(("mqtt" | "tcp", rest)) => (false, rest),
+            Some(("mqtts" | "ssl", rest)) => (true, rest),
             _ => return Err(wrong("no such URL")),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -67,13 +73,13 @@ impl Address {
             Some((host, port)) if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) => {
                 (host, port.parse().map_err(|_| wrong("the port is no number"))?)
             }
-            _ => (place, 1883),
+            _ => (place, if tls { 8883 } else { 1883 }),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() || host.contains('/') {
             return Err(wrong("no host"));
         }
-        Ok(Self { host: host.to_owned(), port, login })
+        Ok(Self { host: host.to_owned(), port, login, tls })
     }
 }
 
@@ -81,14 +87,24 @@ impl Address {
 pub(super) struct Broker {
     client: Client,
     inbox: Receiver<FromBroker>,
+    is_connected: bool,
     thread: Option<JoinHandle<()>>,
     /// Messages that found no room.
     pub(super) dropped: u64,
 }
 
 impl Broker {
-    /// Begins to connect. `will` is published retained, with this topic, when we are gone.
-    pub(super) fn connect(address: &Address, will: (&str, &str), waker: Waker) -> Result<Self, Failure> {
+    /// Begins to connect. `will` is published retained, with this topic, when we are gone. `authorities` is the file of those who may
+    /// have signed the broker's certificate.
+    pub(super) fn connect(
+        address: &Address,
+        authorities: Option<&Path>,
+        will: (&str, &str),
+        waker: Waker,
+    ) -> Result<Self, Failure> {
+        if authorities.is_some() && !address.tls {
+            return Err(Failure::told("--mqtt-ca: it is for TLS: write mqtts:// in --mqtt, or leave it out"));
+        }
         let id = format!("netdyno-echonet-{}", std::process::id());
         let mut options = MqttOptions::new(id, &address.host, address.port);
         options.set_keep_alive(Duration::from_secs(15));
@@ -96,17 +112,26 @@ impl Broker {
         if let Some((user, password)) = &address.login {
             options.set_credentials(user, password);
         }
+        if address.tls {
+            options.set_transport(Transport::tls_with_config(tls::config(authorities)?.into()));
+        }
         let (client, connection) = Client::new(options, OUTBOX);
         let (tell, inbox) = sync_channel(INBOX);
         let thread = std::thread::Builder::new()
             .name("mqtt".to_owned())
             .spawn(move || listen(connection, &tell, &waker))?;
-        Ok(Self { client, inbox, thread: Some(thread), dropped: 0 })
+        Ok(Self { client, inbox, is_connected: false, thread: Some(thread), dropped: 0 })
     }
 
     /// What it said, if anything.
-    pub(super) fn next(&self) -> Option<FromBroker> {
-        self.inbox.try_recv().ok()
+    pub(super) fn next(&mut self) -> Option<FromBroker> {
+        let message = self.inbox.try_recv().ok()?;
+        match message {
+            FromBroker::Connected => self.is_connected = true,
+            FromBroker::Away(_) => self.is_connected = false,
+            FromBroker::Message { .. } => {}
+        }
+        Some(message)
     }
 
     /// Publishes, retained, as soon as the broker takes it. Never waits.
@@ -122,12 +147,12 @@ impl Broker {
         }
     }
 
-    /// Sends what is left, and goes.
+    /// Sends what is left, where there is somebody who takes it, and goes.
     pub(super) fn close(mut self) {
         let _ = self.client.try_disconnect();
         let until = std::time::Instant::now() + FAREWELL;
         let Some(thread) = self.thread.take() else { return };
-        while !thread.is_finished() && std::time::Instant::now() < until {
+        while self.is_connected && !thread.is_finished() && std::time::Instant::now() < until {
             while self.next().is_some() {}
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -135,15 +160,19 @@ impl Broker {
 }
 
 fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Waker) {
+    let mut was_connected = false;
     for event in connection.iter() {
         let (message, pause) = match event {
-            Ok(Event::Incoming(Packet::ConnAck(_))) => (FromBroker::Connected, false),
+            Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                was_connected = true;
+                (FromBroker::Connected, false)
+            }
             Ok(Event::Incoming(Packet::Publish(publish))) => {
                 (FromBroker::Message { topic: publish.topic, payload: publish.payload.to_vec() }, false)
             }
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
             Ok(_) => continue,
-            Err(error) => (FromBroker::Away(error.to_string()), true),
+            Err(error) => (FromBroker::Away(told(&error, std::mem::take(&mut was_connected))), true),
         };
         if tell.send(message).is_err() {
             return;
@@ -155,23 +184,54 @@ fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Wak
     }
 }
 
+/// Why there is no connection, and what helps.
+fn told(error: &ConnectionError, was_connected: bool) -> String {
+    if let Some((why, remedy)) = tls::remedy(error) {
+        return format!("{why}: {remedy}");
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match error {
+        ConnectionError::ConnectionRefused(
+            ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
+        ) => "it refuses the login: write USER:PASSWORD@ in --mqtt, or put the password into MQTT_PASSWORD"
+            .to_owned(),
+        ConnectionError::Tls(_) => format!("{cause}: does that port speak TLS? mqtt:// is without it"),
+        ConnectionError::MqttState(_) if !was_connected => {
+            format!("{cause}: does that port want TLS? mqtts:// is with it")
+        }
+        _ => cause.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_login_that_is_refused_is_told() {
+        let refused = ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized);
+        assert!(told(&refused, false).contains("USER:PASSWORD@"));
+    }
+
+    #[test]
     fn urls() {
-        for (url, host, port, login) in [
-            ("mqtt://localhost", "localhost", 1883, None),
-            ("mqtt://10.0.0.1:1884/", "10.0.0.1", 1884, None),
-            ("tcp://me:a:b@broker", "broker", 1883, Some(("me", "a:b"))),
-            ("mqtt://[::1]:99", "::1", 99, None),
-            ("mqtt://[::1]", "::1", 1883, None),
+        for (url, host, port, login, tls) in [
+            ("mqtt://localhost", "localhost", 1883, None, false),
+            ("mqtt://10.0.0.1:1884/", "10.0.0.1", 1884, None, false),
+            ("tcp://me:a:b@broker", "broker", 1883, Some(("me", "a:b")), false),
+            ("mqtt://[::1]:99", "::1", 99, None, false),
+            ("mqtt://[::1]", "::1", 1883, None, false),
+            ("mqtts://broker", "broker", 8883, None, true),
+            ("ssl://broker:1", "broker", 1, None, true),
         ] {
             let login = login.map(|(user, password): (&str, &str)| (user.to_owned(), password.to_owned()));
-            assert_eq!(Address::parse(url).unwrap(), Address { host: host.to_owned(), port, login }, "{url}");
+            let expected = Address { host: host.to_owned(), port, login, tls };
+            assert_eq!(Address::parse(url).unwrap(), expected, "{url}");
         }
-        for wrong in ["localhost", "http://x", "mqtts://x", "mqtt://", "mqtt://x:y", "mqtt://a/b"] {
+        for wrong in ["localhost", "http://x", "mqtts://", "mqtt://", "mqtt://x:y", "mqtt://a/b"] {
             let told = Address::parse(wrong).unwrap_err().to_string();
             assert!(told.contains("mqtt://localhost"), "{wrong}: {told}");
         }

@@ -47,7 +47,7 @@ impl Controller {
     /// [`AnswerError::Unreachable`]. Then ask [`poll_transmit`](Self::poll_transmit).
     pub fn handle_disconnected(&mut self, now: Instant, node: NodeAddress, connection: Option<ConnectionId>) {
         let Some(slot) = self.peers.find(node) else { return };
-        if self.peers.get_mut(slot).is_some_and(|peer| peer.disconnected(connection)) {
+        if self.peers.get_mut(slot).is_some_and(|peer| peer.disconnected(now, connection)) {
             while let Some(job) = self.peers.get_mut(slot).and_then(|peer| peer.unreachable()) {
                 self.in_flight -= 1;
                 self.stats.timeouts += 1;

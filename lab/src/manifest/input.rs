@@ -1,0 +1,83 @@
+//! An input of a workload: a file that its roles are given, made beforehand by a program of the workload's own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::read::Problems;
+use super::{BuildSpec, Contender, Implementation, ManifestError, ParamSpec, Params, Placeholder, Tuning};
+
+/// A file that is made before the trials: its program is the folder `workloads/<workload>/<input>`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputSpec {
+    /// What it is, in a line.
+    pub about: String,
+    /// The parameters that decide what is in it: for other values of the others it is the same file.
+    pub params: Vec<String>,
+    /// How its program is built.
+    pub build: BuildSpec,
+}
+
+impl InputSpec {
+    /// The program as something to be built: it plays no role.
+    #[must_use]
+    pub fn maker(&self, root: &Path, workload: &str, name: &str) -> Contender {
+        Contender {
+            name: name.to_owned(),
+            workload: workload.to_owned(),
+            language: String::new(),
+            about: self.about.clone(),
+            homepage: None,
+            license: String::new(),
+            tuning: Tuning::Defaults,
+            tuned: Vec::new(),
+            ceiling: false,
+            caveat: None,
+            alone: None,
+            implementation: Implementation { module: name.to_owned(), version: String::new() },
+            build: self.build.clone(),
+            roles: IndexMap::new(),
+            capabilities: BTreeMap::new(),
+            dir: root.join("workloads").join(workload).join(name),
+        }
+    }
+
+    /// What its program is told of these parameters: `name=value`, in the order of the manifest.
+    #[must_use]
+    pub fn arguments(&self, params: &Params) -> Vec<String> {
+        let values = self.params.iter().filter_map(|name| Some((name, params.get(name)?)));
+        values.map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    pub(super) fn check(
+        &self,
+        at: &str,
+        known: &IndexMap<String, ParamSpec>,
+        file: &Path,
+        text: &str,
+        problems: &mut Problems,
+    ) {
+        problems.not_empty(&format!("{at}.about"), &self.about);
+        problems.entries(&format!("{at}.params"), self.params.len());
+        for (i, name) in self.params.iter().enumerate() {
+            problems.known(&format!("{at}.params[{i}]"), "parameter", name, known.keys());
+        }
+        if !self.build.tool.offers(Placeholder::Bin) {
+            let rule = format!("{} builds no program: use cargo, cc or go", self.build.tool.name());
+            problems.push(format!("{at}.build.tool"), rule);
+        }
+        if self.build.from.is_some() {
+            problems.push(format!("{at}.build.from"), "an input's program is no variant of another one");
+        }
+        let mut of_build = Problems::new(file, text);
+        self.build.check(&mut of_build);
+        for error in of_build.finish(()).err().unwrap_or_default() {
+            if let ManifestError::Invalid { field, rule, .. } = error {
+                problems.push(format!("{at}.{field}"), rule);
+            }
+        }
+    }
+}

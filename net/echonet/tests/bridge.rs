@@ -1,0 +1,225 @@
+//! The tool beside an MQTT broker.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+mod tool;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rumqttc::{Client, Connection, Event, MqttOptions, Packet, QoS};
+use serde_json::Value;
+use support::{alone, skip};
+use tool::Running;
+
+/// A broker, ended with the test.
+struct Broker(Child);
+
+impl Broker {
+    fn start(folder: &tempfile::TempDir) -> Option<Self> {
+        Self::start_with(folder.path(), "")
+    }
+
+    /// With further lines of its settings.
+    fn start_with(folder: &Path, settings: &str) -> Option<Self> {
+        let path = folder.join("mosquitto.conf");
+        let plain = "user root\nallow_anonymous true\nlistener 1883 127.0.0.1\n";
+        std::fs::write(&path, format!("{plain}{settings}")).unwrap();
+        let known = ["mosquitto", "/usr/sbin/mosquitto"];
+        let child = known.iter().find_map(|program| {
+            Command::new(program).arg("-c").arg(&path).stderr(Stdio::null()).spawn().ok()
+        });
+        Some(Self(child?))
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A client's messages. Its connection is turned all the time, so that what it publishes goes out.
+fn messages(mut connection: Connection) -> Receiver<(String, String)> {
+    let (tell, messages) = channel();
+    std::thread::spawn(move || {
+        for event in connection.iter() {
+            match event {
+                Ok(Event::Incoming(Packet::Publish(message))) => {
+                    let payload = String::from_utf8(message.payload.to_vec()).unwrap();
+                    if tell.send((message.topic, payload)).is_err() {
+                        return;
+                    }
+                }
+                // The broker is not up yet.
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                Ok(_) => {}
+            }
+        }
+    });
+    messages
+}
+
+/// Takes messages until one is as wanted.
+fn await_message(
+    messages: &Receiver<(String, String)>,
+    what: &str,
+    mut wanted: impl FnMut(&str, &str) -> bool,
+) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while let Ok((topic, payload)) = messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        if wanted(&topic, &payload) {
+            return;
+        }
+    }
+    panic!("no {what} in time");
+}
+
+#[test]
+fn bridges_to_a_broker() {
+    alone("bridges_to_a_broker", || {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut broker) = Broker::start(&folder) else {
+            return skip("mosquitto (Debian: apt-get install mosquitto)");
+        };
+        let mut home = Running::home(&folder);
+        let of_broker = ["bridge", "--mqtt", "mqtt://127.0.0.1", "--poll", "1"];
+        // Who is away is missed sooner so.
+        let bridge =
+            [&["-i", "lo", "--address", "127.0.0.1", "--timeout", "1", "--json"][..], &of_broker].concat();
+        let mut bridge = Running::start(&bridge);
+        assert_eq!(bridge.line()["event"], "connected");
+
+        let (client, connection) = Client::new(MqttOptions::new("test", "127.0.0.1", 1883), 100);
+        let messages = messages(connection);
+        client.subscribe("#", QoS::AtLeastOnce).unwrap();
+        let light = "echonet/FE00000B6C696768740000000000000001/029101";
+        await_message(&messages, "state", |topic, _| topic == format!("{light}/B0"));
+        // All is retained: it comes again, whenever one listens.
+        client.unsubscribe("#").unwrap();
+        client.subscribe("homeassistant/#", QoS::AtLeastOnce).unwrap();
+        let mut command = String::new();
+        await_message(&messages, "discovery of the switch", |topic, payload| {
+            let is_it = topic.starts_with("homeassistant/switch/") && payload.contains(light);
+            if is_it {
+                let config: Value = serde_json::from_str(payload).unwrap();
+                command = config["command_topic"].as_str().unwrap().to_owned();
+                assert_eq!(config["availability"][0]["topic"], "echonet/bridge/state");
+            }
+            is_it
+        });
+        assert_eq!(command, format!("{light}/80/set"));
+        client.subscribe("echonet/#", QoS::AtLeastOnce).unwrap();
+        let mut on = String::new();
+        await_message(&messages, "state on", |topic, payload| {
+            on = payload.to_owned();
+            topic == format!("{light}/80")
+        });
+        client.publish(command, QoS::AtLeastOnce, false, "31").unwrap();
+        let written = home.line();
+        assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
+        await_message(&messages, "state off", |topic, payload| {
+            topic == format!("{light}/80") && payload != on
+        });
+
+        // Nobody answers for the nodes any more.
+        home.interrupt();
+        await_message(&messages, "absence", |topic, payload| {
+            topic.ends_with("0001/availability") && payload == "offline"
+        });
+        // Away and back: all is told anew.
+        let _ = broker.0.kill();
+        let _ = broker.0.wait();
+        drop(broker);
+        let _broker = Broker::start(&folder).unwrap();
+        assert_eq!(bridge.line()["event"], "connected");
+        client.subscribe("echonet/#", QoS::AtLeastOnce).unwrap();
+        await_message(&messages, "state of the bridge", |topic, payload| {
+            topic == "echonet/bridge/state" && payload == "online"
+        });
+        assert_eq!(bridge.interrupt(), Some(0));
+        await_message(&messages, "farewell", |topic, payload| {
+            topic == "echonet/bridge/state" && payload == "offline"
+        });
+    });
+}
+
+/// An authority, and certificates of brokers, in files: `good`, `expired`, and `itself`, the authority's own.
+fn make_certificates(folder: &Path) {
+    let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    for name in ["authority", "stranger"] {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        write(&format!("{name}.key"), key.serialize_pem());
+        let authority = CertifiedIssuer::self_signed(params, key).unwrap();
+        write(&format!("{name}.crt"), authority.pem());
+        for (name, until) in [("good", 2100), ("expired", 2001)].into_iter().filter(|_| name == "authority") {
+            let mut params =
+                CertificateParams::new(vec!["127.0.0.1".to_owned(), "broker.home".to_owned()]).unwrap();
+            (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
+            let key = KeyPair::generate().unwrap();
+            write(&format!("{name}.key"), key.serialize_pem());
+            write(&format!("{name}.crt"), params.signed_by(&key, &authority).unwrap().pem());
+        }
+    }
+}
+
+#[test]
+fn bridges_to_a_broker_by_tls() {
+    alone("bridges_to_a_broker_by_tls", || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        make_certificates(folder.path());
+        std::fs::write(file("empty.crt"), "").unwrap();
+        let listeners: Vec<_> = [(8883, "good"), (8884, "expired"), (8885, "authority")]
+            .iter()
+            .map(|(port, name)| {
+                let (certificate, key) = (file(&format!("{name}.crt")), file(&format!("{name}.key")));
+                format!("listener {port} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}\n")
+            })
+            .collect();
+        let Some(_broker) = Broker::start_with(folder.path(), &listeners.concat()) else {
+            return skip("mosquitto (Debian: apt-get install mosquitto)");
+        };
+        let bridge = |url: &str, ca: Option<&str>, of_system: &str| {
+            let mut command = Command::new(tool::TOOL);
+            command.args(["-i", "lo", "--address", "127.0.0.1", "--json", "bridge", "--mqtt", url]);
+            if let Some(ca) = ca {
+                command.args(["--mqtt-ca", &file(ca)]);
+            }
+            // Where the system has those whom it trusts.
+            command.env("SSL_CERT_FILE", file(of_system)).env_remove("SSL_CERT_DIR").stderr(Stdio::piped());
+            Running::spawn(&mut command)
+        };
+        for (ca, of_system) in [(Some("authority.crt"), "empty.crt"), (None, "authority.crt")] {
+            let mut good = bridge("mqtts://127.0.0.1", ca, of_system);
+            assert_eq!(good.line()["event"], "connected", "{ca:?}");
+            assert_eq!(good.interrupt(), Some(0));
+        }
+        let authority = Some("authority.crt");
+        for (url, ca, parts) in [
+            ("mqtts://127.0.0.1", Some("stranger.crt"), ["UnknownIssuer", "by --mqtt-ca FILE"]),
+            ("mqtts://127.0.0.1", None, ["UnknownIssuer", "by --mqtt-ca FILE"]),
+            ("mqtts://localhost", authority, ["broker.home", "as its certificate has it"]),
+            ("mqtts://127.0.0.1:8884", authority, ["expired", "renew the broker's certificate"]),
+            ("mqtts://127.0.0.1:8885", authority, ["CaUsedAsEndEntity", "sign one for the broker"]),
+            ("mqtts://127.0.0.1:1883", authority, ["does that port speak TLS?", "mqtt:// is without it"]),
+            ("mqtt://127.0.0.1:8883", None, ["does that port want TLS?", "mqtts:// is with it"]),
+            ("mqtts://127.0.0.1", Some("nothing.crt"), ["No such file", "in PEM"]),
+            ("mqtts://127.0.0.1", Some("empty.crt"), ["no certificate is in it", "in PEM"]),
+            ("mqtt://127.0.0.1", authority, ["it is for TLS", "mqtts://"]),
+        ] {
+            let told = bridge(url, ca, "stranger.crt").remark();
+            assert!(parts.iter().all(|part| told.contains(part)), "{url} {ca:?}: {told}");
+        }
+        let told = bridge("mqtts://127.0.0.1", None, "empty.crt").remark();
+        assert!(told.contains("trusts no authority") && told.contains("ca-certificates"), "{told}");
+    });
+}

@@ -1,0 +1,173 @@
+//! `send` and `receive`, as people and programs call them.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+#[path = "support/tool.rs"]
+mod tool;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use jpeg_encoder::SamplingFactor;
+use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
+use serde_json::Value;
+use support::{picture, plain};
+use tool::{PATIENCE, Running, TOOL, free_port, receive};
+
+/// Runs it to its end: exit code, stdout, stderr.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(TOOL).args(arguments).stdin(Stdio::null()).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn scan(file: &[u8]) -> Vec<u8> {
+    Jpeg::parse(file).unwrap().scan().to_vec()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_folder_goes_to_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, into) = (folder.path().join("from"), folder.path().join("into"));
+    fs::create_dir(&from).unwrap();
+    let pictures: Vec<_> = (0..4).map(|seed| plain(320, 240, seed)).collect();
+    fs::write(from.join("1.jpg"), &pictures[0]).unwrap();
+    fs::write(from.join("2.JPEG"), pictures[1..3].concat()).unwrap();
+    fs::write(from.join("3.mjpeg"), &pictures[3]).unwrap();
+    fs::write(from.join("not-a-picture.txt"), "hello").unwrap();
+    let (sdp, from) = (folder.path().join("x.sdp"), from.to_str().unwrap());
+    // The second time after what is there.
+    for round in 0..2 {
+        let (mut receiver, lines, address) = receive(&["--once", "--into", into.to_str().unwrap()]);
+        let send = ["--json", "send", from, "--to", &address, "--fps", "50", "--sdp", sdp.to_str().unwrap()];
+        let (code, stdout, stderr) = run(&send);
+        assert_eq!((code, &stderr[..]), (Some(0), ""));
+        let told: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&told["frames"], &told["last"]), (&4.into(), &true.into()));
+        assert_eq!(told["bytes"], pictures.iter().map(Vec::len).sum::<usize>());
+        assert_eq!(receiver.wait(), Some(0));
+        let last = lines.last().unwrap();
+        assert_eq!((&last["frames"], &last["lost_frames"]), (&4.into(), &0.into()));
+        assert_eq!(last["packet_bytes"], told["packet_bytes"]);
+        assert_eq!(names(&into).len(), 4 * (round + 1));
+    }
+    let expected: Vec<_> = (1..=8).map(|number| format!("{number:08}.jpg")).collect();
+    assert_eq!(names(&into), expected);
+    for (name, picture) in expected.iter().zip(pictures.iter().cycle()) {
+        assert!(scan(&fs::read(into.join(name)).unwrap()) == scan(picture), "{name}");
+    }
+    let sdp = fs::read_to_string(sdp).unwrap();
+    for line in ["a=rtpmap:26 JPEG/90000", "a=framerate:50", "a=x-dimensions:320,240", "c=IN IP4 127.0.0.1"] {
+        assert!(sdp.lines().any(|told| told == line), "{line} in {sdp}");
+    }
+}
+
+/// A loop is ended by Ctrl-C: the last picture is whole, and the receiver knows that it was.
+#[test]
+fn ctrl_c_ends_it_with_a_whole_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let clip = folder.path().join("clip.mjpeg");
+    let pictures = [plain(1280, 720, 1), plain(1280, 720, 2)];
+    fs::write(&clip, pictures.concat()).unwrap();
+    let taken = fs::File::create(folder.path().join("taken")).unwrap();
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut receiver = Command::new(TOOL);
+    receiver.args(["receive", "--listen", &listen, "--once", "--stdout", "--wait", "500"]).stdout(taken);
+    let mut receiver = Running(receiver.stderr(Stdio::piped()).spawn().unwrap());
+    let begin = Instant::now();
+    while fs::metadata(folder.path().join("taken")).unwrap().len() == 0 {
+        assert!(begin.elapsed() < PATIENCE);
+        // Until somebody is there.
+        let (code, ..) = run(&["send", clip.to_str().unwrap(), "--frames", "1", "--to", &listen]);
+        assert_eq!(code, Some(0));
+        if receiver.0.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    drop(receiver);
+
+    let (mut receiver, lines, address) = receive(&["--once", "--wait", "500"]);
+    let mut send =
+        Running::tool(&["--json", "send", clip.to_str().unwrap(), "--loop", "--fps", "15", "--to", &address]);
+    std::thread::sleep(Duration::from_millis(1500));
+    send.interrupt();
+    assert_eq!(send.wait(), Some(0));
+    let told = std::io::read_to_string(send.0.stdout.take().unwrap()).unwrap();
+    let told: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!(receiver.wait(), Some(0));
+    let last = lines.last().unwrap();
+    assert_eq!((&last["frames"], &last["lost_frames"]), (&told["frames"], &0.into()), "{told} {last}");
+    assert!(told["frames"].as_u64() > Some(10));
+    // What came to stdout is pictures, one after the other.
+    let taken = fs::read(folder.path().join("taken")).unwrap();
+    let (mut rest, mut picture) = (&taken[..], Vec::new());
+    assert_eq!(Splitter::new(1 << 20).split(&mut rest, &mut picture), Split::Picture);
+    assert!(scan(&picture) == scan(&pictures[0]));
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_and_the_rest_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("1.jpg");
+    fs::write(&wrong, picture(320, 240, 1, SamplingFactor::R_4_4_4, None)).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let send = ["send", path, "--to", "127.0.0.1:9", "--fps", "0"];
+    let (code, stdout, stderr) = run(&send);
+    assert_eq!((code, &stdout[..]), (Some(1), ""));
+    assert!(stderr.contains("4:2:0") && stderr.contains("none of its pictures can be sent"), "{stderr}");
+    fs::write(folder.path().join("2.jpg"), plain(320, 240, 1)).unwrap();
+    let (code, _, stderr) = run(&send);
+    assert_eq!((code, stderr.lines().count()), (Some(0), 1), "{stderr}");
+    for (arguments, told) in [
+        (&["send", "no-such.jpg", "--to", "127.0.0.1:9"][..], "no-such.jpg"),
+        (&["send", path, "--to", "nowhere"], "a port"),
+        (&["send", path, "--to", "127.0.0.1:9", "--packet-bytes", "100"], "300 to 65507"),
+        (&["send", path, "--to", "239.1.1.1:9", "--interface", "none0"], "none0"),
+        (&["receive", "--sdp", "no-such.sdp"], "no-such.sdp"),
+        (&["receive", "--listen", "192.0.2.1:5004"], "192.0.2.1:5004"),
+    ] {
+        let (code, _, stderr) = run(arguments);
+        assert!(code == Some(1) && stderr.contains(told), "{arguments:?}: {stderr}");
+    }
+}
+
+/// The whole process, at 1080p30 of a clip: within 8 MB, and some percent of a core though this build may not be optimised.
+#[test]
+fn it_costs_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let clip = folder.path().join("clip.mjpeg");
+    fs::write(&clip, (0..10).map(|seed| plain(1920, 1080, seed)).collect::<Vec<_>>().concat()).unwrap();
+    let (mut receiver, lines, address) = receive(&["--once"]);
+    let send = Running::tool(&["send", clip.to_str().unwrap(), "--loop", "--to", &address]);
+    std::thread::sleep(Duration::from_millis(500));
+    let of = |process: &Running, file: &str| {
+        fs::read_to_string(format!("/proc/{}/{file}", process.0.id())).unwrap()
+    };
+    let cpu = |process: &Running| {
+        let ns: u64 = of(process, "schedstat").split(' ').next().unwrap().parse().unwrap();
+        Duration::from_nanos(ns)
+    };
+    let (before, begin) = (cpu(&send), Instant::now());
+    std::thread::sleep(Duration::from_secs(3));
+    let share = (cpu(&send) - before).as_secs_f64() / begin.elapsed().as_secs_f64();
+    for process in [&send, &receiver] {
+        let status = of(process, "status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak_kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(peak_kib * 1024 < 8_000_000, "{peak_kib} KiB");
+    }
+    assert!(share < 0.15, "{share}");
+    send.interrupt();
+    assert_eq!(receiver.wait(), Some(0));
+    assert!(lines.last().unwrap()["frames"].as_u64() > Some(60));
+}

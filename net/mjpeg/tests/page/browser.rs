@@ -1,0 +1,123 @@
+//! A headless Chromium, spoken to by its own protocol over two pipes: JSON texts, each ended by a zero byte.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// For everything that a browser on a busy machine may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Ends the browser when dropped.
+pub(crate) struct Browser {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    session: Option<String>,
+    calls: u64,
+    /// What the page complained of.
+    pub(crate) complaints: Vec<String>,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Starts one with an empty page; `None`, or a failed test if `NETDYNO_REQUIRE=all`, where there is none.
+    pub(crate) fn start() -> Option<Self> {
+        if !Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "chromium is not installed");
+            println!("skipped: needs chromium");
+            return None;
+        }
+        let profile = tempfile::tempdir().unwrap();
+        // It reads from descriptor 3 and writes to descriptor 4. Its sandbox does not work as root.
+        let line = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run --remote-debugging-pipe --user-data-dir=\"$1\" \
+            about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+        let mut process = Command::new("sh")
+            .args(["-c", line, "sh"])
+            .arg(profile.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            for message in stdout.split(0).map_while(Result::ok) {
+                if sender.send(serde_json::from_slice(&message).unwrap()).is_err() {
+                    break;
+                }
+            }
+        });
+        let (complaints, session) = (Vec::new(), None);
+        let mut browser = Self { process, stdin, messages, session, calls: 0, complaints, _profile: profile };
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        browser.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
+        for domain in ["Page", "Runtime", "Log"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Calls a method, and gives its result.
+    pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(&[message.to_string().as_bytes(), &[0]].concat()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let message =
+                self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("no answer to {method}"));
+            if message["id"] == self.calls {
+                assert!(message.get("error").is_none(), "{method}: {}", message["error"]);
+                return message["result"].clone();
+            }
+            let is_complaint = match message["method"].as_str() {
+                Some("Runtime.exceptionThrown") => true,
+                Some("Log.entryAdded") => message["params"]["entry"]["level"] == "error",
+                _ => false,
+            };
+            if is_complaint {
+                self.complaints.push(message["params"].to_string());
+            }
+        }
+    }
+
+    /// What an expression of JavaScript comes to.
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let result = self.call("Runtime.evaluate", parameters);
+        assert!(result.get("exceptionDetails").is_none(), "{expression}: {}", result["exceptionDetails"]);
+        result["result"]["value"].clone()
+    }
+
+    /// Does something again and again until an expression is true.
+    pub(crate) fn wait_until(&mut self, expression: &str, mut meanwhile: impl FnMut()) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.evaluate(expression) != json!(true) {
+            assert!(Instant::now() < deadline, "never: {expression}");
+            meanwhile();
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It ends when its pipe does.
+        self.stdin = None;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

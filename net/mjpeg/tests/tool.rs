@@ -1,0 +1,160 @@
+//! The tool's sources, and its page, as people call them.
+#![allow(clippy::unwrap_used, missing_docs)]
+#![cfg(all(feature = "cli", feature = "pattern", target_os = "linux"))]
+
+#[path = "support/pictures.rs"]
+mod pictures;
+#[path = "support/tool.rs"]
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use netdyno_mjpeg::core::{Event, Jpeg};
+use netdyno_mjpeg::{Receiver, ReceiverConfig};
+use pictures::pictures;
+use rustix::process::{Pid, test_kill_process};
+use support::{PATIENCE, Running, TOOL};
+
+fn tool(arguments: &[&str]) -> Command {
+    let mut command = Command::new(TOOL);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A receiver, and where it listens.
+fn receiver() -> (Receiver, String) {
+    let receiver = Receiver::open("127.0.0.1:0".parse().unwrap(), &ReceiverConfig::default()).unwrap();
+    let address = receiver.local_address().to_string();
+    (receiver, address)
+}
+
+/// The next whole frame's scan.
+fn scan(receiver: &mut Receiver) -> Vec<u8> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match receiver.next(deadline).unwrap() {
+            Some(Event::Frame(frame)) => return frame.scan().to_vec(),
+            _ => assert!(Instant::now() < deadline, "no frame came"),
+        }
+    }
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let Output { status, stderr, .. } = tool(arguments).output().unwrap();
+    assert_eq!(status.code(), Some(1));
+    String::from_utf8(stderr).unwrap()
+}
+
+#[test]
+fn pictures_through_stdin_and_a_command() {
+    let (folder, expected) = (tempfile::tempdir().unwrap(), pictures(3));
+    let path = folder.path().join("three.mjpeg");
+    fs::write(&path, expected.concat()).unwrap();
+    let command = format!("exec:cat '{}'", path.display());
+    for source in ["-", &command] {
+        let (mut receiver, address) = receiver();
+        let mut process = tool(&["send", source, "--to", &address]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        if source == "-" {
+            stdin.write_all(&expected.concat()).unwrap();
+        }
+        drop(stdin);
+        for file in &expected {
+            assert!(scan(&mut receiver) == Jpeg::parse(file).unwrap().scan(), "{source}");
+        }
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let to = ["--to", "127.0.0.1:9"];
+    let text = refused(&["send", "exec:echo gone >&2; exit 4", to[0], to[1]]);
+    assert!(text.contains("it failed with exit status: 4; it said:\ngone"), "{text}");
+    let text = refused(&["send", "-", to[0], to[1]]);
+    assert!(text.contains("stdin: it ended without a JPEG picture"), "{text}");
+    if cfg!(feature = "camera") {
+        let text = refused(&["send", "camera:/dev/no-camera", to[0], to[1]]);
+        assert!(text.contains("/dev/no-camera: there is no such camera; "), "{text}");
+    }
+    let text = refused(&["send", "no-such-file.jpg", to[0], to[1]]);
+    assert!(text.contains("no-such-file.jpg: No such file"), "{text}");
+    let wrong_size = tool(&["send", "pattern", "--size", "0x7", to[0], to[1]]).output().unwrap();
+    assert_eq!(wrong_size.status.code(), Some(2));
+}
+
+#[test]
+fn a_command_ends_by_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("process");
+    let source = format!("exec:sleep 1000 & echo $! > '{}'; wait", path.display());
+    let mut process = Running(tool(&["send", &source, "--to", "127.0.0.1:9"]).spawn().unwrap());
+    let begin = Instant::now();
+    let sleeper = loop {
+        assert!(begin.elapsed() < PATIENCE, "it does not begin");
+        match fs::read_to_string(&path) {
+            Ok(text) if text.ends_with('\n') => break Pid::from_raw(text.trim().parse().unwrap()).unwrap(),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    process.interrupt();
+    assert_eq!(process.wait(), Some(0));
+    // Whoever inherits it may take a moment to notice.
+    while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
+        assert!(begin.elapsed() < PATIENCE, "what the command began is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_waiting_for_its_end(process: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
+    status.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+}
+
+#[test]
+fn a_page_beside_what_is_received() {
+    let arguments = ["--json", "receive", "--listen", "127.0.0.1:0", "--web", "0"];
+    let mut receive = Running(tool(&arguments).spawn().unwrap());
+    let mut out = BufReader::new(receive.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let listening: serde_json::Value = serde_json::from_str(&out.next().unwrap()).unwrap();
+    let listen = listening["listening"].as_str().unwrap();
+    let mut line = String::new();
+    BufReader::new(receive.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address =
+        line.trim().strip_prefix("netdyno-mjpeg: see http://").and_then(|rest| rest.strip_suffix('/'));
+    let address = address.unwrap_or_else(|| panic!("{line}"));
+    let _send = Running(tool(&["send", "pattern", "--size", "320x240", "--to", listen]).spawn().unwrap());
+
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /statistics HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut told = || -> serde_json::Value {
+        let line = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let first = loop {
+        // The sender's name comes with its first report.
+        let told = told();
+        if told["frames"].as_u64() > Some(0) && told["sender"] != "" {
+            break told;
+        }
+    };
+    assert_eq!((&first["width"], &first["height"]), (&320.into(), &240.into()));
+    while told()["frames"].as_u64() <= first["frames"].as_u64() {}
+
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /pictures HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut begin = [0; 4096];
+    stream.read_exact(&mut begin).unwrap();
+    assert!(begin.windows(3).any(|bytes| bytes == [0xff, 0xd8, 0xff]));
+
+    receive.interrupt();
+    assert_eq!(receive.wait(), Some(0));
+}
