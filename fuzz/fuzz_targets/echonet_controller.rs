@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use netdyno_echonet_core::{
-    Controller, ControllerConfig, ControllerEvent, Destination, Eoj, Epc, Esv, Frame, FrameWriter, Header,
-    NodeAddress, Property, Request, RequestId, Source,
+    ConnectionId, Controller, ControllerConfig, ControllerEvent, Destination, Eoj, Epc, Esv, Frame,
+    FrameWriter, Header, NodeAddress, NodeSettings, Property, Request, RequestId, Source,
 };
 
 /// Datagrams that one step may lead to.
@@ -27,6 +27,7 @@ struct Settings {
     retries: u8,
     in_flight: u8,
     lost_after: u8,
+    tcp: bool,
 }
 
 #[derive(Debug, Arbitrary)]
@@ -71,6 +72,15 @@ enum Step<'a> {
     Interview(u8),
     Cancel(u8),
     Forget(u8),
+    /// A node is asked by TCP, or no more.
+    Tcp(u8, bool),
+    /// What becomes of a connection that was asked for.
+    Connect {
+        which: u8,
+        succeeds: bool,
+    },
+    /// A connection ends.
+    Break(u8),
     /// In milliseconds.
     Wait(u16),
 }
@@ -86,13 +96,18 @@ struct World {
     now: Instant,
     out: Vec<u8>,
     /// What was sent, and to whom.
-    held: Vec<(NodeAddress, Vec<u8>)>,
+    held: Vec<(Source, Vec<u8>)>,
+    /// Connections that were asked for.
+    wanted: Vec<NodeAddress>,
+    /// Connections that live: the last one has the highest number.
+    streams: Vec<(NodeAddress, ConnectionId)>,
+    serial: u64,
     open: BTreeSet<RequestId>,
 }
 
 impl World {
     fn receive(&mut self, from: u8, datagram: &[u8], multicast: bool) {
-        let source = Source { address: node(from), multicast };
+        let source = Source { multicast, ..Source::unicast(node(from)) };
         self.deliver(source, datagram);
     }
 
@@ -131,7 +146,7 @@ impl World {
             }
         }
         let length = writer.finish().expect("a long buffer");
-        self.deliver(Source::unicast(from), &answer[..length]);
+        self.deliver(from, &answer[..length]);
     }
 
     fn poll(&mut self) {
@@ -141,9 +156,21 @@ impl World {
             assert!(sent < SENT_MAX, "no end of datagrams");
             let bytes = &self.out[..transmit.bytes];
             assert!(Frame::parse(bytes).is_ok());
-            if let (Destination::Node(node), true) = (transmit.to, self.held.len() < HELD_MAX) {
-                self.held.push((node, bytes.to_vec()));
+            let from = match transmit.to {
+                Destination::Multicast => None,
+                Destination::Node(node) => Some(Source::unicast(node)),
+                // One that ended meanwhile is not asked any more.
+                Destination::Connection(id) => {
+                    let stream = self.streams.iter().find(|(_, stream)| *stream == id);
+                    Some(stream.map(|(node, _)| Source::connection(*node, id)).expect("it lives"))
+                }
+            };
+            if let Some(from) = from.filter(|_| self.held.len() < HELD_MAX) {
+                self.held.push((from, bytes.to_vec()));
             }
+        }
+        while let Some(connect) = self.controller.poll_connect() {
+            self.wanted.push(connect.node);
         }
         while let Some(event) = self.controller.poll_event() {
             if let ControllerEvent::Answer { id, .. } = event {
@@ -152,6 +179,18 @@ impl World {
         }
         assert!(self.controller.nodes().count() <= 4);
         assert!(self.controller.nodes().all(|(_, node)| node.instances().len() <= 3));
+    }
+
+    fn connect(&mut self, which: u8, succeeds: bool) {
+        let Some(index) = usize::from(which).checked_rem(self.wanted.len()) else { return };
+        let node = self.wanted.swap_remove(index);
+        if succeeds {
+            self.serial += 1;
+            self.streams.push((node, ConnectionId(self.serial)));
+            self.controller.handle_connected(self.now, node, ConnectionId(self.serial));
+        } else {
+            self.controller.handle_disconnected(self.now, node, None);
+        }
     }
 
     fn wait(&mut self, ms: u64) {
@@ -187,6 +226,18 @@ impl World {
                 }
             }
             Step::Forget(number) => self.controller.forget(node(number)),
+            Step::Tcp(number, tcp) => {
+                let mut settings: NodeSettings = self.controller.config().defaults;
+                settings.tcp = tcp;
+                let _ = self.controller.set_node_settings(node(number), settings);
+            }
+            Step::Connect { which, succeeds } => self.connect(which, succeeds),
+            Step::Break(which) => {
+                if let Some(index) = usize::from(which).checked_rem(self.streams.len()) {
+                    let (node, id) = self.streams.swap_remove(index);
+                    self.controller.handle_disconnected(self.now, node, Some(id));
+                }
+            }
             Step::Wait(ms) => self.wait(u64::from(ms)),
         }
         self.poll();
@@ -199,6 +250,7 @@ fuzz_target!(|input: (Settings, Vec<Step<'_>>)| {
     (config.split, config.interview, config.learn) = (settings.split, settings.interview, settings.learn);
     (config.defaults.parallel, config.defaults.retries) = (settings.parallel, settings.retries % 4);
     config.defaults.gap = Duration::from_millis(u64::from(settings.gap_ms));
+    config.defaults.tcp = settings.tcp;
     config.lost_after = settings.lost_after % 4;
     config.limits.max_in_flight = usize::from(settings.in_flight % 4) + 1;
     (config.limits.max_nodes, config.limits.max_instances, config.limits.max_requests) = (4, 3, 40);
@@ -209,11 +261,19 @@ fuzz_target!(|input: (Settings, Vec<Step<'_>>)| {
         now: Instant::now(),
         out: vec![0; 1500],
         held: Vec::new(),
+        wanted: Vec::new(),
+        streams: Vec::new(),
+        serial: 0,
         open: BTreeSet::new(),
     };
     steps.into_iter().take(500).for_each(|step| world.step(step));
     // Left alone, everything ends.
     for _ in 0..10_000 {
+        if !world.wanted.is_empty() {
+            world.connect(0, false);
+            world.poll();
+            continue;
+        }
         let Some(deadline) = world.controller.next_deadline() else { break };
         let wait = deadline.saturating_duration_since(world.now).as_millis();
         world.wait(u64::try_from(wait).expect("not for ages") + 1);

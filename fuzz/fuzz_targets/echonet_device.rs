@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use netdyno_echonet_core::{
-    Access, ClassCode, Decision, Description, Device, DeviceConfig, DeviceEvent, Eoj, Epc, Frame,
-    ObjectDescription, PropertyDescription, Source, WriteId, WritePolicy,
+    Access, ClassCode, ConnectionId, Decision, Description, Destination, Device, DeviceConfig, DeviceEvent,
+    Eoj, Epc, Esv, Frame, ObjectDescription, PropertyDescription, Source, WriteId, WritePolicy,
 };
 
 /// Datagrams that one datagram may lead to: instances of a class, and notifications of each property.
@@ -31,6 +31,7 @@ enum Step<'a> {
         body: &'a [u8],
         multicast: bool,
         from: u8,
+        connection: Option<u8>,
     },
     Set {
         object: u8,
@@ -82,10 +83,12 @@ struct World {
 impl World {
     fn receive(&mut self, datagram: &[u8], from: Source) {
         let request = Frame::parse(datagram).ok();
-        if let Some(answer) = self.device.handle(self.now, datagram, from, &mut self.out) {
+        if let Some(sent) = self.device.handle(self.now, datagram, from, &mut self.out) {
             let request = request.expect("nothing answers what is no frame");
-            let answer = Frame::parse(&self.out[..answer.bytes]).expect("an answer is a frame");
+            let answer = Frame::parse(&self.out[..sent.bytes]).expect("an answer is a frame");
             assert!(request.esv.is_request() && answer.trailing_bytes == 0);
+            let told = answer.esv == Esv::Inf;
+            assert_eq!(sent.to, if told { Destination::Multicast } else { from.reply() });
             assert_eq!(
                 (answer.tid, answer.deoj, answer.seoj.class()),
                 (request.tid, request.seoj, request.deoj.class())
@@ -131,14 +134,16 @@ fuzz_target!(|input: (u16, Vec<Step<'_>>)| {
         match step {
             Step::Raw { bytes, multicast } => {
                 let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, 1)).into();
-                world.receive(bytes, Source { address, multicast });
+                world.receive(bytes, Source { address, multicast, connection: None });
             }
-            Step::Frame { tid, object, esv, body, multicast, from } => {
+            Step::Frame { tid, object, esv, body, multicast, from, connection } => {
                 let esv = SERVICES[usize::from(esv) % SERVICES.len()];
                 let datagram =
                     [&[0x10, 0x81, 0, tid, 0x05, 0xFF, 1], &eoj(object).0[..], &[esv], body].concat();
                 let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, from % 4)).into();
-                world.receive(&datagram, Source { address, multicast });
+                let connection = connection.map(|number| ConnectionId(number.into()));
+                let multicast = multicast && connection.is_none();
+                world.receive(&datagram, Source { address, multicast, connection });
             }
             Step::Set { object, epc, value } => {
                 let _ = world.device.set(eoj(object), Epc(epc), value);

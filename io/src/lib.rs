@@ -4,7 +4,7 @@
 //! |---|---|
 //! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
 //! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
-//! | wait for any number of sockets, a deadline and other threads | own threads or an event loop |
+//! | wait for any number of sockets, TCP connections, a deadline and other threads | own threads or an event loop |
 //! | join multicast groups on chosen interfaces; one datagram a call, with and without waiting ([`DatagramSocket`]) | know what a group is for |
 //! | serve thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | know what they say |
 //!

@@ -37,7 +37,7 @@ impl Poller {
         Ok(Self { epoll, wakeup: Arc::new(wakeup) })
     }
 
-    pub(super) fn add(&self, socket: &Arc<UdpSocket>, key: u32) -> io::Result<()> {
+    pub(super) fn add(&self, socket: impl AsFd, key: u32) -> io::Result<()> {
         let data = epoll::EventData::new_u64(key.into());
         Ok(epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?)
     }

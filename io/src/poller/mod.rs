@@ -22,6 +22,8 @@ use portable as system;
 use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
 use crate::socket::UdpSocket;
+#[cfg(target_os = "linux")]
+use crate::tcp::TcpReactor;
 
 /// Nobody waits.
 pub(crate) const AWAKE: u8 = 0;
@@ -45,6 +47,7 @@ pub struct Ready {
 #[derive(Debug, Default)]
 pub struct Events {
     list: Vec<Ready>,
+    is_woken: bool,
 }
 
 impl Events {
@@ -56,6 +59,12 @@ impl Events {
     /// Forgets them.
     pub fn clear(&mut self) {
         self.list.clear();
+        self.is_woken = false;
+    }
+
+    /// Whether somebody used a [`Waker`], whatever else happened: it is told once.
+    pub fn is_woken(&self) -> bool {
+        self.is_woken
     }
 
     /// How many are ready.
@@ -104,6 +113,20 @@ impl Poller {
         self.system.add(socket.inner(), key)
     }
 
+    /// Tells under `key` from now on when a reactor's [`wait`](TcpReactor::wait) has something to do, so that one thread waits for
+    /// connections and for other sockets. A wait that does not wait (`Some(Duration::ZERO)`) then makes a turn. Its
+    /// [`next_deadline`](TcpReactor::next_deadline) is to be looked at too.
+    ///
+    /// # Errors
+    ///
+    /// It works with io_uring: then it can only be waited for by itself.
+    #[cfg(target_os = "linux")]
+    pub fn add_reactor(&self, reactor: &TcpReactor, key: u32) -> io::Result<()> {
+        let text = "a reactor on io_uring waits by itself: make it with Backend::Epoll";
+        let epoll = reactor.epoll().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, text))?;
+        self.system.add(epoll, key)
+    }
+
     /// Whether to tell also when there is room to send.
     pub fn set_writable(&self, socket: &impl Pollable, key: u32, writable: bool) -> io::Result<()> {
         self.system.modify(socket.inner(), key, writable)
@@ -134,18 +157,26 @@ impl Poller {
         events: &mut Events,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
-        events.list.clear();
+        events.clear();
+        let result = self.wait_and_see(sockets, events, timeout);
+        events.is_woken = self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED;
+        result
+    }
+
+    fn wait_and_see(
+        &self,
+        sockets: &[DatagramSocket],
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         if timeout == Some(Duration::ZERO) {
-            self.state.swap(AWAKE, Ordering::AcqRel);
-            return self.system.wait(sockets, events, Some(Duration::ZERO));
+            return self.system.wait(sockets, events, timeout);
         }
         if !self.spin.is_zero() && self.spin(sockets, events, timeout)? {
             return Ok(());
         }
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
-        let result = self.system.wait(sockets, events, if woken { Some(Duration::ZERO) } else { timeout });
-        self.state.store(AWAKE, Ordering::Release);
-        result
+        self.system.wait(sockets, events, if woken { Some(Duration::ZERO) } else { timeout })
     }
 
     /// Asks without sleeping; true if something was found, or the time is over.
@@ -159,7 +190,6 @@ impl Poller {
         loop {
             self.system.wait(sockets, events, Some(Duration::ZERO))?;
             if !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
-                self.state.store(AWAKE, Ordering::Release);
                 return Ok(true);
             }
             let spent = begin.elapsed();

@@ -80,6 +80,24 @@ fn tells_of_room_only_when_asked() {
 }
 
 #[test]
+fn a_wake_up_is_told_whatever_else_happened() {
+    let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
+    poller.add(&socket, 1).unwrap();
+    socket.send(socket.local_address(), socket.local_address(), b"hello", 5);
+    while events.is_empty() {
+        poller.wait(&mut events, None).unwrap();
+        assert!(!events.is_woken());
+    }
+    for timeout in [None, Some(Duration::ZERO), Some(Duration::from_millis(1))] {
+        poller.waker().wake();
+        poller.wait(&mut events, timeout).unwrap();
+        assert_eq!((events.len(), events.is_woken()), (1, true), "{timeout:?}");
+        poller.wait(&mut events, timeout).unwrap();
+        assert_eq!((events.len(), events.is_woken()), (1, false), "{timeout:?}, told once");
+    }
+}
+
+#[test]
 fn waits_no_shorter_than_asked() {
     let (poller, mut events) = (Poller::new().unwrap(), Events::default());
     for micros in [300, 2_500, 21_500] {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,9 +82,7 @@ impl Epoll {
     }
 
     pub(super) fn wait(&mut self, shared: &mut Shared, timeout: Option<Duration>) -> io::Result<()> {
-        let accepting = !shared.is_full() && self.may_accept(shared);
-        let busy = accepting || !self.readable.is_empty();
-        let timeout = if busy { Some(Duration::ZERO) } else { timeout };
+        let timeout = if self.is_busy(shared) { Some(Duration::ZERO) } else { timeout };
         let mut found = [MaybeUninit::uninit(); TURN_EVENTS];
         let found = match epoll::wait(&self.epoll, &mut found, timeout.map(timespec).as_ref()) {
             Ok((found, _)) => found,
@@ -114,6 +112,11 @@ impl Epoll {
             self.read(shared, key);
         }
         Ok(())
+    }
+
+    /// Whether there is something to do that epoll does not tell again.
+    pub(super) fn is_busy(&self, shared: &mut Shared) -> bool {
+        !self.readable.is_empty() || !shared.is_full() && self.may_accept(shared)
     }
 
     /// What epoll says of a connection.
@@ -281,6 +284,12 @@ impl Epoll {
             connection.queued = true;
             self.readable.push_back(key);
         }
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 }
 

@@ -5,6 +5,7 @@
 //! | accept, connect, receive and send for any number of connections in one thread | own a thread |
 //! | hand out what arrived in place, and copy only what is left of it after the turn; read who sends something long into a buffer of its own | parse it |
 //! | send what is appended to an output when told so, and the rest when the socket has room | wait for slow peers |
+//! | wait by itself, or with other sockets in a [`Poller`](crate::Poller::add_reactor) (epoll) | |
 //! | bound what a peer can make it hold ([`Limits`]) | bound how many peers come from one address |
 //! | read on after a close, so that no reset overtakes the last answer | encrypt |
 //!

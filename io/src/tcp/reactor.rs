@@ -2,10 +2,11 @@
 
 use std::io;
 use std::mem::take;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net;
@@ -122,6 +123,15 @@ impl TcpReactor {
     /// Begins to connect. [`Event::Connected`] or [`Event::Closed`] tells what came of it; output may be appended at
     /// once.
     pub fn connect(&mut self, address: SocketAddr) -> io::Result<Key> {
+        self.begin(None, address)
+    }
+
+    /// As [`connect`](Self::connect), from this address of ours.
+    pub fn connect_from(&mut self, local: IpAddr, address: SocketAddr) -> io::Result<Key> {
+        self.begin(Some(local), address)
+    }
+
+    fn begin(&mut self, local: Option<IpAddr>, address: SocketAddr) -> io::Result<Key> {
         if self.shared.is_full() {
             return Err(io::Error::other(
                 "as many connections as Limits::connections: close some, or raise it",
@@ -130,6 +140,9 @@ impl TcpReactor {
         let flags = net::SocketFlags::CLOEXEC | net::SocketFlags::NONBLOCK;
         let socket = listener::socket(address, flags)?;
         net::sockopt::set_tcp_nodelay(&socket, true)?;
+        if let Some(local) = local {
+            net::bind(&socket, &SocketAddr::new(local, 0))?;
+        }
         match net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
@@ -282,6 +295,27 @@ impl TcpReactor {
     /// Connections, those included that are closed for the caller but not yet for the kernel.
     pub fn connections(&self) -> usize {
         self.shared.table.len()
+    }
+
+    /// When [`wait`](Self::wait) is to be called though a [`Poller`](crate::Poller) that has it tells nothing of it: `now`, if one
+    /// turn did not take all that is there, or an event was not taken; else when a connection takes too long to be closed.
+    pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
+        let busy = match &self.driver {
+            Driver::Epoll(epoll) => epoll.is_busy(&mut self.shared),
+            Driver::Uring(_) => false,
+        };
+        if busy || !self.shared.events.is_empty() {
+            return Some(now);
+        }
+        self.shared.next_deadline()
+    }
+
+    /// What a poller waits for; none with io_uring.
+    pub(crate) fn epoll(&self) -> Option<BorrowedFd<'_>> {
+        match &self.driver {
+            Driver::Epoll(epoll) => Some(epoll.as_fd()),
+            Driver::Uring(_) => None,
+        }
     }
 
     /// A way for other threads to end a wait.

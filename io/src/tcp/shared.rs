@@ -231,14 +231,18 @@ impl Shared {
         if phase == Phase::Flushing { &mut self.flushing } else { &mut self.lingering }
     }
 
+    /// When something is due by itself.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let ending = [self.flushing.front(), self.lingering.front()].into_iter().flatten().map(|(at, _)| *at);
+        ending.chain(self.listeners.next_attempt()).min()
+    }
+
     /// How long a wait may take: what the caller asked, or until something is due.
     pub(super) fn timeout(&self, asked: Option<Duration>) -> Option<Duration> {
         if asked == Some(Duration::ZERO) {
             return asked;
         }
-        let due = [self.flushing.front(), self.lingering.front()].into_iter().flatten().map(|(at, _)| *at);
-        let due = due.chain(self.listeners.next_attempt()).min();
-        let due = due.map(|at| at.saturating_duration_since(Instant::now()));
+        let due = self.next_deadline().map(|at| at.saturating_duration_since(Instant::now()));
         asked.into_iter().chain(due).min()
     }
 }

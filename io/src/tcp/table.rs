@@ -20,7 +20,8 @@ impl Key {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    pub(super) fn from_bits(bits: u64) -> Self {
+    /// The key with this number.
+    pub fn from_bits(bits: u64) -> Self {
         Self { index: bits as u32, generation: (bits >> 32) as u32 }
     }
 }

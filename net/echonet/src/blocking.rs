@@ -2,8 +2,8 @@
 //!
 //! Handles can be cloned and shared by threads. A call that waits for an answer receives by itself: between it and the kernel
 //! there is no other thread, and a read costs one system call to send and one to receive. A thread in the background hears
-//! what is sent to all, receives while nobody waits, and looks at the time. A device has a thread for each of its sockets: an
-//! answer costs one system call to receive and one to send.
+//! what is sent to all and what comes by TCP, receives while nobody waits, and looks at the time. A device has a thread for each of
+//! its sockets, so that an answer costs one system call to receive and one to send, and one for all TCP connections.
 //!
 //! They end when the last handle is dropped.
 
@@ -16,12 +16,14 @@ use netdyno_echonet_core::{
     DeviceStats, Eoj, Epc, Node, NodeAddress, NodeSettings, Property, Request, RequestError, SetError,
     WriteId,
 };
+use netdyno_io::Poller;
 
 use crate::error::{CallError, Error};
 use crate::face::{Driver, Feed, Hub, block};
 use crate::limits::WAIT;
 use crate::links::Links;
 use crate::settings::Settings;
+use crate::streams::Streams;
 
 /// Finds nodes, asks them, hears them.
 #[derive(Debug, Clone)]
@@ -37,7 +39,8 @@ impl Controller {
         let waker = poller.waker();
         let mut core = core::Controller::new(config)?;
         core.set_own_addresses(links.own_addresses());
-        let hub = Hub::new(core, links, Box::new(move || waker.wake()));
+        let streams = Streams::open(settings, true, &poller)?;
+        let hub = Hub::new(core, links, streams, Box::new(move || waker.wake()));
         Ok(Self { driver: Arc::new(Driver::start(Arc::new(hub), poller)?) })
     }
 
@@ -206,8 +209,12 @@ impl Device {
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
         let links = Links::open(settings, Some(WAIT))?;
-        let hub = Arc::new(Hub::new(core, links, Box::new(|| ())));
-        let device = Self { driver: Arc::new(Driver::start_each(hub)?) };
+        let poller = Poller::new()?;
+        let waker = poller.waker();
+        let streams = Streams::open(settings, false, &poller)?;
+        let connections = streams.is_on().then_some(poller);
+        let hub = Arc::new(Hub::new(core, links, streams, Box::new(move || waker.wake())));
+        let device = Self { driver: Arc::new(Driver::start_each(hub, connections)?) };
         device.announce();
         Ok(device)
     }

@@ -12,21 +12,25 @@ use netdyno_io::{Events, Poller, Waker};
 
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::limits::{KEPT_EVENTS, SLACK, WAIT};
+use crate::limits::{KEPT_EVENTS, SLACK, STREAMS_KEY, WAIT};
 use crate::links::{Links, buffer};
 use crate::settings::Settings;
+use crate::streams::{Streams, Ways};
 
 /// Finds nodes, asks them, hears them, on the thread that calls. No locks, no other thread, no task.
 ///
 /// A call that waits for its answer ([`get`](Self::get), [`set`](Self::set), [`call`](Self::call)) costs one system call to send
-/// and one to receive. Any number of requests at once, and what nodes tell by themselves, are for [`begin`](Self::begin)
+/// and one to receive, by TCP some more. Any number of requests at once, and what nodes tell by themselves, are for [`begin`](Self::begin)
 /// and [`poll`](Self::poll).
 #[derive(Debug)]
 pub struct Controller {
     core: core::Controller,
     links: Links,
+    streams: Streams,
     poller: Poller,
     ready: Events,
+    /// Somebody used the waker.
+    is_woken: bool,
     /// What happened while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
     dropped: u64,
@@ -40,11 +44,15 @@ impl Controller {
         let links = Links::open(settings, Some(WAIT))?;
         let mut core = core::Controller::new(config)?;
         core.set_own_addresses(links.own_addresses());
+        let poller = links.poller()?;
+        let streams = Streams::open(settings, true, &poller)?;
         Ok(Self {
             core,
-            poller: links.poller()?,
+            poller,
             links,
+            streams,
             ready: Events::default(),
+            is_woken: false,
             kept: VecDeque::new(),
             dropped: 0,
             input: buffer(),
@@ -162,12 +170,13 @@ impl Controller {
             }
             let now = Instant::now();
             self.flush(now);
-            let due = [deadline, self.core.next_deadline()].into_iter().flatten().min();
+            let due =
+                [deadline, self.core.next_deadline(), self.streams.due(now)].into_iter().flatten().min();
             let left = due.map(|due| due.saturating_duration_since(now));
             self.poller.wait_with(&self.links.unicast, &mut self.ready, left)?;
-            let was_woken = self.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
+            self.is_woken |= self.ready.is_woken();
             self.turn();
-            if was_woken
+            if std::mem::take(&mut self.is_woken)
                 || self.ready.is_empty() && deadline.is_some_and(|deadline| deadline <= Instant::now())
             {
                 return Ok(self.core.poll_event());
@@ -175,10 +184,16 @@ impl Controller {
         }
     }
 
-    /// Takes what is there, of all sockets, and lets time pass.
+    /// Takes what is there, of all sockets and connections, and lets time pass.
     fn turn(&mut self) {
         let Self { core, links, ready, input, out, .. } = self;
-        for socket in ready.iter() {
+        let now = Instant::now();
+        if ready.iter().any(|ready| ready.key == STREAMS_KEY)
+            || self.streams.due(now).is_some_and(|due| due <= now)
+        {
+            self.streams.receive(now);
+        }
+        for socket in ready.iter().filter(|ready| ready.key != STREAMS_KEY) {
             links.drain(socket.key as usize, input, |datagram, source| {
                 core.take(Instant::now(), datagram, source, out, |to, answer| links.send(to, answer));
             });
@@ -186,9 +201,20 @@ impl Controller {
         self.pass(Instant::now());
     }
 
-    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one.
+    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one. Where there
+    /// are connections, it waits for whatever comes.
     fn receive_one(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
         let left = self.core.left(now, longest);
+        if !self.streams.is_empty() {
+            let left = self.streams.due(now).map_or(left, |due| due.saturating_duration_since(now).min(left));
+            self.poller
+                .wait_with(&self.links.unicast, &mut self.ready, Some(left))
+                .map_err(|_| CallError::Closed)?;
+            // That is for the next `poll`.
+            self.is_woken |= self.ready.is_woken();
+            self.turn();
+            return Ok((Instant::now(), !self.ready.is_empty()));
+        }
         let Self { core, links, input, out, .. } = self;
         let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
         let now = Instant::now();
@@ -205,8 +231,8 @@ impl Controller {
     }
 
     fn flush(&mut self, now: Instant) {
-        let Self { core, links, out, .. } = self;
-        core.flush(now, out, |to, datagram| links.send(to, datagram));
+        let Self { core, links, streams, out, .. } = self;
+        Ways { links, streams }.settle(now, core, out);
     }
 
     /// The answer to this request, if it is there; other events are kept.

@@ -1,12 +1,14 @@
 //! What the core's controller and device have in common for who drives them: what comes is taken, what is due is done, what is to
-//! be sent is sent. Neither sockets nor locks are here.
+//! be sent is sent. Neither sockets nor locks are here. A device asks nobody, so that it wants no connections.
 
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
-    Answer, AnswerError, Controller, ControllerEvent, Destination, Device, DeviceEvent, RequestId, Source,
-    Transmit,
+    Answer, AnswerError, Connect, ConnectionId, Controller, ControllerEvent, Destination, Device,
+    DeviceEvent, NodeAddress, RequestId, Source, Transmit,
 };
+
+use crate::limits::DATAGRAM_BYTES;
 
 /// What happened, and whom it concerns.
 pub(crate) enum Told<T> {
@@ -28,7 +30,16 @@ pub(crate) trait Engine: Send + 'static {
     /// What happened next.
     fn poll_told(&mut self) -> Option<Told<Self::Event>>;
 
-    /// Takes a datagram, and sends what it is answered with at once.
+    /// A connection that is to be made.
+    fn poll_connect(&mut self) -> Option<Connect> {
+        None
+    }
+
+    fn handle_connected(&mut self, _now: Instant, _node: NodeAddress, _connection: ConnectionId) {}
+
+    fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
+
+    /// Takes a message, and sends what it is answered with at once.
     fn take(
         &mut self,
         now: Instant,
@@ -37,6 +48,9 @@ pub(crate) trait Engine: Send + 'static {
         out: &mut [u8],
         send: impl FnOnce(Destination, &[u8]),
     ) {
+        // What does not fit a datagram is refused, not lost.
+        let room = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
+        let out = &mut out[..room];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
             send(transmit.to, &out[..transmit.bytes]);
         }
@@ -65,7 +79,7 @@ pub(crate) trait Engine: Send + 'static {
 }
 
 macro_rules! engine {
-    ($core:ident, $event:ident, $told:expr) => {
+    ($core:ident, $event:ident, $told:expr $(, $connections:item)*) => {
         impl Engine for $core {
             type Event = $event;
 
@@ -94,11 +108,26 @@ macro_rules! engine {
             fn poll_told(&mut self) -> Option<Told<$event>> {
                 self.poll_event().map($told)
             }
+
+            $($connections)*
         }
     };
 }
 engine!(Device, DeviceEvent, Told::All);
-engine!(Controller, ControllerEvent, |event| match event {
-    ControllerEvent::Answer { id, result, .. } => Told::Caller(id, result),
-    other => Told::All(other),
-});
+engine!(
+    Controller,
+    ControllerEvent,
+    |event| match event {
+        ControllerEvent::Answer { id, result, .. } => Told::Caller(id, result),
+        other => Told::All(other),
+    },
+    fn poll_connect(&mut self) -> Option<Connect> {
+        Controller::poll_connect(self)
+    },
+    fn handle_connected(&mut self, now: Instant, node: NodeAddress, connection: ConnectionId) {
+        Controller::handle_connected(self, now, node, connection);
+    },
+    fn handle_disconnected(&mut self, now: Instant, node: NodeAddress, connection: Option<ConnectionId>) {
+        Controller::handle_disconnected(self, now, node, connection);
+    }
+);

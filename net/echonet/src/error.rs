@@ -20,6 +20,16 @@ pub enum Error {
         /// What helps.
         remedy: &'static str,
     },
+    /// TCP connections cannot be taken at the port.
+    #[error("no TCP port at {address}: {source}; {remedy}")]
+    Listen {
+        /// The address and port.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+        /// What helps.
+        remedy: &'static str,
+    },
     /// A group could not be joined.
     #[error("the group {group} cannot be joined at {interface}: {source}; choose another interface")]
     Join {
@@ -54,15 +64,13 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
-        let remedy = match source.kind() {
-            io::ErrorKind::AddrInUse => {
-                "another program here speaks ECHONET Lite: end it, give each an address of its own, or share the port"
-            }
-            io::ErrorKind::AddrNotAvailable => "bind an address of this machine",
-            io::ErrorKind::PermissionDenied => "the system forbids it: run it where sockets are permitted",
-            _ => "bind another address, or find out why the system does not give this one",
-        };
+        let remedy = remedy(&source);
         Self::Bind { address, source, remedy }
+    }
+
+    pub(crate) fn listen(address: SocketAddr, source: io::Error) -> Self {
+        let remedy = remedy(&source);
+        Self::Listen { address, source, remedy }
     }
 
     pub(crate) fn no_interface(asked: &[Interface]) -> Self {
@@ -72,6 +80,18 @@ impl Error {
         } else {
             names.join(", ")
         })
+    }
+}
+
+/// What helps where a port cannot be had.
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program here speaks ECHONET Lite: end it, give each an address of its own, or share the port"
+        }
+        io::ErrorKind::AddrNotAvailable => "bind an address of this machine",
+        io::ErrorKind::PermissionDenied => "the system forbids it: run it where sockets are permitted",
+        _ => "bind another address, or find out why the system does not give this one",
     }
 }
 

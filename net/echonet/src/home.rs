@@ -14,9 +14,10 @@ use netdyno_io::{DatagramSocket, Events, Interface, Poller, ReceiveBatch, Socket
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX};
+use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
 use crate::links::{buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses};
 use crate::settings::Settings;
+use crate::streams::{Came, Streams};
 use queue::Queue;
 
 pub use queue::Spread;
@@ -67,6 +68,7 @@ struct Place {
 struct Sockets {
     unicast: Vec<UdpSocket>,
     groups: Vec<DatagramSocket>,
+    streams: Streams,
     /// By each of which what is sent to all leaves.
     interfaces: Vec<Interface>,
     poller: Poller,
@@ -135,6 +137,7 @@ impl Home {
     pub fn with<T>(&mut self, number: usize, act: impl FnOnce(&mut Device) -> T) -> Option<T> {
         let result = act(&mut self.nodes.get_mut(number)?.device);
         self.after(Instant::now(), number);
+        self.serve_streams();
         Some(result)
     }
 
@@ -159,12 +162,14 @@ impl Home {
             let now = Instant::now();
             self.send_due(now);
             let timed = self.timed.first().map(|&(due, _)| due);
-            let due = [self.queue.due(), timed, deadline].into_iter().flatten().min();
+            let streams = self.sockets.streams.due(now);
+            let due = [self.queue.due(), timed, streams, deadline].into_iter().flatten().min();
             let left = due.map(|due| due.saturating_duration_since(now));
             self.sockets.poller.wait(&mut self.sockets.ready, left)?;
-            let was_woken = self.sockets.ready.is_empty() && due.is_none_or(|due| due > Instant::now());
+            let was_woken = self.sockets.ready.is_woken();
             self.receive();
             self.pass(Instant::now());
+            self.serve_streams();
             if was_woken || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(self.next_event());
             }
@@ -187,13 +192,30 @@ impl Home {
         let ready = std::mem::take(&mut self.sockets.ready);
         for socket in ready.iter() {
             let number = socket.key as usize;
-            if let Some(socket) = number.checked_sub(self.sockets.unicast.len()) {
+            if socket.key == STREAMS_KEY {
+                self.sockets.streams.receive(Instant::now());
+            } else if let Some(socket) = number.checked_sub(self.sockets.unicast.len()) {
                 self.receive_group(socket);
             } else {
                 self.receive_unicast(number);
             }
         }
         self.sockets.ready = ready;
+    }
+
+    /// Takes what came by connections; a home makes none itself. Then sends what is to go by them.
+    fn serve_streams(&mut self) {
+        let now = Instant::now();
+        if self.sockets.streams.due(now).is_some_and(|due| due <= now) {
+            self.sockets.streams.receive(now);
+        }
+        while let Some(came) = self.sockets.streams.next(now) {
+            if let Came::Message { from, to, bytes } = came
+                && let Some(node) = self.by_address.get(&to).copied().or(self.anywhere)
+            {
+                self.take(now, node, &bytes, from);
+            }
+        }
     }
 
     fn receive_unicast(&mut self, socket: usize) {
@@ -234,7 +256,7 @@ impl Home {
             if source.multicast {
                 self.queue.push(now, *address, to, answer);
             } else {
-                self.sockets.send(*address, to, answer);
+                self.sockets.send(now, *address, to, answer);
             }
         });
         self.after(now, node);
@@ -242,7 +264,10 @@ impl Home {
 
     fn after(&mut self, now: Instant, node: usize) {
         let Place { device, address, due, is_eventful } = &mut self.nodes[node];
-        device.flush(now, &mut self.out, |to, datagram| self.queue.push(now, *address, to, datagram));
+        device.flush(now, &mut self.out, |to, message| match to {
+            Destination::Connection(_) => self.sockets.send(now, *address, to, message),
+            to => self.queue.push(now, *address, to, message),
+        });
         let before = std::mem::replace(due, device.next_deadline());
         if before != *due {
             if let Some(before) = before {
@@ -259,7 +284,7 @@ impl Home {
     /// Sends what has waited for its time.
     fn send_due(&mut self, now: Instant) {
         while let Some(waiting) = self.queue.pop(now) {
-            self.sockets.send(waiting.from, waiting.to, &waiting.datagram);
+            self.sockets.send(now, waiting.from, waiting.to, &waiting.datagram);
         }
     }
 
@@ -292,11 +317,15 @@ impl Sockets {
         let groups = join(settings, &interfaces, &options(settings, None))?;
         (0..).zip(&unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
         (unicast.len() as u32..).zip(&groups).try_for_each(|(key, socket)| poller.add(socket, key))?;
-        Ok(Self { unicast, groups, interfaces, poller, ready: Events::default() })
+        let streams = Streams::open(settings, false, &poller)?;
+        Ok(Self { unicast, groups, streams, interfaces, poller, ready: Events::default() })
     }
 
     /// A datagram that could not be sent is one that was lost.
-    fn send(&self, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+    fn send(&mut self, now: Instant, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+        if let Destination::Connection(connection) = to {
+            return self.streams.send(now, connection, datagram);
+        }
         for socket in &self.unicast {
             let own = socket.local_address();
             if from.is_some_and(|from| from.is_ipv4() != own.is_ipv4()) {
@@ -308,7 +337,8 @@ impl Sockets {
             };
             match to {
                 Destination::Node(node) if node.ip.is_ipv4() == own.is_ipv4() => send(node.socket_address()),
-                Destination::Node(_) => {}
+                // Of the other IP version; not a datagram.
+                Destination::Node(_) | Destination::Connection(_) => {}
                 Destination::Multicast => {
                     let is_v4 = own.is_ipv4();
                     let group: IpAddr = if is_v4 { MULTICAST_V4.into() } else { MULTICAST_V6.into() };

@@ -4,11 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use netdyno_echonet_core::{Destination, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source};
+use netdyno_echonet_core::{
+    Destination, MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source,
+};
 use netdyno_io::{DatagramOptions, DatagramSocket, Interface, Poller};
 
 use crate::error::Error;
-use crate::limits::{DATAGRAM_BYTES, DATAGRAMS_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
+use crate::limits::{DATAGRAMS_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
 use crate::settings::Settings;
 
 /// Sockets that are bound and joined.
@@ -78,6 +80,8 @@ impl Links {
                     let _ = socket.send(self.destination(node), datagram);
                 }
             }
+            // Not ours to send.
+            Destination::Connection(_) => {}
         }
     }
 
@@ -103,7 +107,7 @@ impl Links {
     /// Who sent a datagram that the socket of this number took.
     pub(crate) fn source(&self, number: usize, address: SocketAddr) -> Source {
         let multicast = number >= self.unicast.len();
-        Source { address: address.into(), multicast }
+        Source { multicast, ..Source::unicast(address) }
     }
 
     /// What our own datagrams come from when they are heard here too.
@@ -117,7 +121,7 @@ impl Links {
     }
 
     /// Where a node listens. A link-local address that was typed without an interface is one of the first.
-    fn destination(&self, node: NodeAddress) -> SocketAddr {
+    pub(crate) fn destination(&self, node: NodeAddress) -> SocketAddr {
         match node.ip {
             IpAddr::V6(v6) if node.scope_id == 0 && v6.is_unicast_link_local() => {
                 NodeAddress { scope_id: self.scope, ..node }.socket_address()
@@ -127,9 +131,9 @@ impl Links {
     }
 }
 
-/// Room for a datagram.
+/// Room for a message.
 pub(crate) fn buffer() -> Box<[u8]> {
-    vec![0; DATAGRAM_BYTES].into_boxed_slice()
+    vec![0; MESSAGE_BYTES_MAX].into_boxed_slice()
 }
 
 fn own_addresses(interface: &Interface) -> impl Iterator<Item = NodeAddress> {

@@ -1,6 +1,7 @@
 //! Which interfaces, addresses and ports, and how much the kernel may hold.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// IP versions to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +47,31 @@ pub struct Settings {
     /// SO_RCVBUF of each socket. Answers to a search come all at once, some 800 bytes each as the kernel counts: the default holds
     /// those of 1,000 nodes where `net.core.rmem_max` or a privilege permits it.
     pub receive_buffer_bytes: usize,
+    /// Whether others may connect by TCP, at port 3610 too. A controller makes connections in any case, to nodes whose
+    /// [`NodeSettings`](crate::core::NodeSettings) say so.
+    pub tcp: bool,
+    /// What TCP connections may cost.
+    pub tcp_limits: TcpLimits,
+}
+
+/// What TCP connections may cost. Made by [`Default`], then changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TcpLimits {
+    /// Connections that others may have. A further one takes the place of that which was silent longest.
+    pub connections: usize,
+    /// A connection by which no message came for so long, though one was sent or not, is closed. The next request makes
+    /// another one.
+    pub idle: Duration,
+    /// Bytes that the other end of a connection leaves waiting to be sent; with more it is closed. What has come and is no
+    /// whole message yet is bounded by the longest message, 131,083 bytes.
+    pub output_bytes: usize,
+}
+
+impl Default for TcpLimits {
+    fn default() -> Self {
+        Self { connections: 64, idle: Duration::from_secs(60), output_bytes: 256 << 10 }
+    }
 }
 
 impl Default for Settings {
@@ -57,6 +83,8 @@ impl Default for Settings {
             share_port: false,
             multicast_loop: true,
             receive_buffer_bytes: 4 << 20,
+            tcp: false,
+            tcp_limits: TcpLimits::default(),
         }
     }
 }

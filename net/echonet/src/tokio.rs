@@ -23,9 +23,10 @@ use crate::blocking::{controller, device};
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
 use crate::face::{EndOnDrop, Feed, Hub, Kick};
-use crate::limits::WAIT;
+use crate::limits::{STREAMS_KEY, WAIT};
 use crate::links::Links;
 use crate::settings::Settings;
+use crate::streams::Streams;
 
 /// Finds nodes, asks them, hears them.
 #[derive(Debug, Clone)]
@@ -37,11 +38,11 @@ impl Controller {
     /// Opens the sockets and starts the task, on the runtime that this is called in. It needs its I/O and time drivers.
     pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
         let mut core = core::Controller::new(config)?;
-        let make = |links: Links, kick| {
+        let make = |links: Links, streams, kick| {
             core.set_own_addresses(links.own_addresses());
-            Hub::new(core, links, kick)
+            Hub::new(core, links, streams, kick)
         };
-        Ok(Self { driver: Driver::start(settings, make)? })
+        Ok(Self { driver: Driver::start(settings, true, make)? })
     }
 
     /// Asks a node, and awaits its answer.
@@ -124,7 +125,8 @@ impl Device {
     /// Opens the sockets, starts the task, and announces the node to all.
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
-        let device = Self { driver: Driver::start(settings, |links, kick| Hub::new(core, links, kick))? };
+        let make = |links, streams, kick| Hub::new(core, links, streams, kick);
+        let device = Self { driver: Driver::start(settings, false, make)? };
         device.announce();
         Ok(device)
     }
@@ -145,15 +147,21 @@ struct Driver<E: Engine> {
 }
 
 impl<E: Engine> Driver<E> {
-    fn start(settings: &Settings, make: impl FnOnce(Links, Kick) -> Hub<E>) -> Result<Arc<Self>, Error> {
+    /// `asks`: connections can be made.
+    fn start(
+        settings: &Settings,
+        asks: bool,
+        make: impl FnOnce(Links, Streams, Kick) -> Hub<E>,
+    ) -> Result<Arc<Self>, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let links = Links::open(settings, None)?;
         let poller = links.poller()?;
         (0..).zip(&links.unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
+        let streams = Streams::open(settings, asks, &poller)?;
         let poller = AsyncPoller::new(Arc::new(poller))?;
         let notify = Arc::new(Notify::new());
         let kick = notify.clone();
-        let hub = Arc::new(make(links, Box::new(move || kick.notify_one())));
+        let hub = Arc::new(make(links, streams, Box::new(move || kick.notify_one())));
         let end = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {
             // Nobody is left to tell of an error; who waits is told that it is over.
@@ -182,8 +190,11 @@ async fn drive<E: Engine>(hub: &Hub<E>, poller: &AsyncPoller, notify: &Notify) -
             () = tokio::time::sleep_until(until) => {}
         }
         for socket in ready.iter() {
-            let number = socket.key as usize;
-            hub.with_lead(|buffer| hub.drain(number, buffer));
+            if socket.key == STREAMS_KEY {
+                hub.turn();
+            } else {
+                hub.with_lead(|buffer| hub.drain(socket.key as usize, buffer));
+            }
         }
         hub.tick();
     }

@@ -57,6 +57,35 @@ fn finds_reads_writes_and_watches() {
 }
 
 #[test]
+fn speaks_tcp_where_it_is_asked_to() {
+    alone("speaks_tcp_where_it_is_asked_to", || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut home = Running::home_with(&folder, &["--tcp"]);
+        let (code, out, _) = run(&["--tcp", "set", "127.1.0.2", "029101", "80=off"]);
+        assert_eq!(code, Some(0), "{out}");
+        let written = home.line();
+        assert_eq!(
+            (&written["node"], &written["from"], &written["bytes"]),
+            (&"127.1.0.2".into(), &"127.0.0.1".into(), &"31".into()),
+            "each address has its own node, by TCP too"
+        );
+        for (node, status) in [("127.1.0.1", "30"), ("127.1.0.2", "31")] {
+            let (code, out, _) = run(&["--json", "--tcp", "get", node, "029101", "80"]);
+            assert_eq!((code, &json_lines(&out)[0]["bytes"]), (Some(0), &status.into()));
+        }
+        let (_, out, _) = run(&["--json", "--tcp", "scan", "--wait", "0.7"]);
+        let states: Vec<_> = json_lines(&out).iter().map(|line| line["state"].clone()).collect();
+        assert_eq!(states.len(), 3, "{out}");
+        assert_ne!(states[0], states[1]);
+        assert_eq!(home.interrupt(), Some(0));
+
+        let _udp_alone = Running::home(&folder);
+        let (code, _, told) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
+        assert!(code == Some(1) && told.contains("does it speak TCP?"), "{told}");
+    });
+}
+
+#[test]
 fn what_goes_wrong_is_told_with_a_remedy() {
     alone("what_goes_wrong_is_told_with_a_remedy", || {
         let folder = tempfile::tempdir().unwrap();

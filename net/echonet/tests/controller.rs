@@ -4,7 +4,8 @@
 
 mod support;
 
-use std::net::{IpAddr, UdpSocket};
+use std::io::Write;
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::blocking::{self, Device};
@@ -12,7 +13,7 @@ use netdyno_echonet::core::{
     AnswerError, ControllerEvent, Eoj, Epc, NodeState, Property, Request, RequestError,
 };
 use netdyno_echonet::{CallError, Controller};
-use support::{LIGHT, alone, at, config, impatient, light, until};
+use support::{GET_80, GOT_80, GUARD, LIGHT, alone, at, config, impatient, light, read, until};
 
 const DEVICE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 1));
 /// Nobody is there.
@@ -169,7 +170,7 @@ fn nonsense_costs_no_answer() {
 fn both_speak_ipv6() {
     alone("both_speak_ipv6", || {
         let mut settings = netdyno_echonet::Settings::on("lo");
-        settings.family = netdyno_echonet::Family::V6;
+        (settings.family, settings.tcp) = (netdyno_echonet::Family::V6, true);
         let Ok(device) = Device::open(&settings, light()) else {
             return support::skip("IPv6");
         };
@@ -177,6 +178,10 @@ fn both_speak_ipv6() {
         let socket = UdpSocket::bind("[::1]:0").unwrap();
         socket.send_to(b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00", "[::1]:3610").unwrap();
         until("the request", || device.stats().requests > 0);
+        let mut stream = TcpStream::connect("[::1]:3610").unwrap();
+        stream.set_read_timeout(Some(GUARD)).unwrap();
+        stream.write_all(GET_80).unwrap();
+        assert_eq!(read(&mut stream, GOT_80.len()), GOT_80);
         // All nodes of the link, which is this machine.
         let group = "[ff02::1%1]:3610";
         let _ = socket.send_to(b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00", group);

@@ -13,7 +13,7 @@ use netdyno_echonet::core::{
     PropertyDescription, WritePolicy,
 };
 use netdyno_echonet::{Controller, Error, Home, HomeEvent, Settings, Spread};
-use support::{LIGHT, MAKER, alone, alone_with, at, light, light_of};
+use support::{GET_80, GOT_80, LIGHT, MAKER, alone, alone_with, at, light, light_of};
 
 /// Port 3610 of one address of loopback.
 fn plain(address: &str) -> UdpSocket {
@@ -29,9 +29,6 @@ fn ask(socket: &UdpSocket, node: &str, frame: &[u8]) -> Vec<u8> {
     assert_eq!(from, SocketAddr::new(node.parse().unwrap(), 3610));
     answer[..bytes].to_vec()
 }
-
-const GET_80: &[u8] = b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00";
-const GOT_80: &[u8] = b"\x10\x81\x12\x34\x02\x91\x01\x05\xFF\x01\x72\x01\x80\x01\x30";
 
 #[test]
 fn a_device_answers_tells_and_ends() {

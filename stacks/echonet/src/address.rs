@@ -1,4 +1,4 @@
-//! Where datagrams come from and go to.
+//! Where messages come from and go to.
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -15,7 +15,7 @@ pub struct NodeAddress {
 }
 
 impl NodeAddress {
-    /// Where to send datagrams for this node: port 3610.
+    /// Where to send what is for this node: port 3610, of UDP and of TCP.
     pub fn socket_address(self) -> SocketAddr {
         match self.ip {
             IpAddr::V4(ip) => (ip, PORT).into(),
@@ -51,37 +51,55 @@ impl fmt::Display for NodeAddress {
     }
 }
 
-/// Where a datagram came from, and how.
+/// A TCP connection, by the number that the caller gave it. No two connections of a controller or device ever have the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionId(pub u64);
+
+/// Where a message came from, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
     /// The node that sent it.
     pub address: NodeAddress,
     /// Whether it was sent to all nodes. Who cannot tell says no: the answers are the same.
     pub multicast: bool,
+    /// The TCP connection that it came by; `None`: it is a datagram.
+    pub connection: Option<ConnectionId>,
 }
 
 impl Source {
     /// Of a datagram to us alone.
     pub fn unicast(address: impl Into<NodeAddress>) -> Self {
-        Self { address: address.into(), multicast: false }
+        Self { address: address.into(), multicast: false, connection: None }
     }
 
     /// Of a datagram to all nodes.
     pub fn multicast(address: impl Into<NodeAddress>) -> Self {
-        Self { address: address.into(), multicast: true }
+        Self { address: address.into(), multicast: true, connection: None }
+    }
+
+    /// Of a message of a TCP stream.
+    pub fn connection(address: impl Into<NodeAddress>, connection: ConnectionId) -> Self {
+        Self { address: address.into(), multicast: false, connection: Some(connection) }
+    }
+
+    /// Where an answer goes: the way that the message came.
+    pub fn reply(&self) -> Destination {
+        self.connection.map_or(Destination::Node(self.address), Destination::Connection)
     }
 }
 
-/// Where a datagram goes, always to port 3610.
+/// Where a message goes; a datagram always to port 3610.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// To one node.
+    /// To one node, as a datagram.
     Node(NodeAddress),
-    /// To all: 224.0.23.0 or ff02::1, on each interface in use.
+    /// To all, as a datagram: 224.0.23.0 or ff02::1, on each interface in use.
     Multicast,
+    /// At the end of a TCP stream. It is dropped if the connection is over.
+    Connection(ConnectionId),
 }
 
-/// A datagram that stands at the start of the caller's buffer.
+/// A message that stands at the start of the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Where it goes.

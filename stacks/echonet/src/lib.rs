@@ -6,9 +6,9 @@
 //! | be a node ([`Device`]): all services, instance 0, property maps, announcements, writes that the application decides | open sockets, read clocks, draw randomness, spawn, lock |
 //! | find, read, write and hear other nodes ([`Controller`]): retries, pauses, splitting of what is refused | follow a node whose address changes: compare [`Node::identification`] |
 //! | values as text and back for the node profile, the super class and common classes ([`Database`]) | every class and every maker's own properties: load the consortium's files (feature `mra`), or a table |
-//! | datagrams over IPv4 and IPv6; in a TCP stream [`FrameError::Truncated`] asks for more bytes, [`Frame::trailing_bytes`] tells where the next message begins | keep TCP connections |
+//! | datagrams over IPv4 and IPv6; messages in a TCP stream ([`Messages`]), answers by the connection that the request came by, requests by one that is made for them ([`NodeSettings::tcp`]) | tell all by TCP: searches, announcements and notifications are datagrams |
 //!
-//! A caller hands over datagrams and the time, and sends what it is given; here it is the network between two nodes:
+//! A caller hands over messages and the time, and sends what it is given; here it is the network between two nodes:
 //!
 //! ```
 //! use std::{net::Ipv4Addr, time::Instant};
@@ -72,11 +72,11 @@ mod limits;
 mod property_map;
 mod tid;
 
-pub use address::{Destination, NodeAddress, Source, Transmit};
+pub use address::{ConnectionId, Destination, NodeAddress, Source, Transmit};
 #[cfg(feature = "std")]
 pub use controller::{
-    Answer, AnswerError, Controller, ControllerConfig, ControllerEvent, ControllerLimits, ControllerStats,
-    Instance, Node, NodeSettings, NodeState, Request, RequestError, RequestId, Search,
+    Answer, AnswerError, Connect, Controller, ControllerConfig, ControllerEvent, ControllerLimits,
+    ControllerStats, Instance, Node, NodeSettings, NodeState, Request, RequestError, RequestId, Search,
 };
 #[cfg(feature = "std")]
 pub use database::{
@@ -97,8 +97,8 @@ pub use eoj::{ClassCode, Eoj};
 pub use epc::Epc;
 pub use error::{FrameError, PropertyMapError, WriteError};
 pub use esv::Esv;
-pub use frame::{Frame, FrameWriter, Header, Properties, PropertiesIter, Property};
+pub use frame::{Frame, FrameWriter, Header, Messages, Properties, PropertiesIter, Property};
 pub use hex::CodeError;
-pub use limits::{MULTICAST_V4, MULTICAST_V6, PORT};
+pub use limits::{MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, PORT};
 pub use property_map::{EncodedPropertyMap, PropertyMap, PropertyMapIter};
 pub use tid::Tid;

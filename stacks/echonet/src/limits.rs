@@ -2,12 +2,16 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// The port that every datagram goes to; where it comes from is free (Part 2, section 1.2).
+/// The port that every datagram goes to, and that TCP connections are made to; where it comes from is free (Part 2,
+/// section 1.2).
 pub const PORT: u16 = 3610;
 /// The group of all nodes, IPv4.
 pub const MULTICAST_V4: Ipv4Addr = Ipv4Addr::new(224, 0, 23, 0);
 /// The group of all nodes, IPv6: all nodes of the link.
 pub const MULTICAST_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
+
+/// Bytes of the longest message: two lists of 255 properties of 255 bytes. Only TCP carries one so long.
+pub const MESSAGE_BYTES_MAX: usize = HEADER_BYTES + 2 * (1 + PROPERTIES_MAX * (2 + EDT_BYTES_MAX));
 
 /// Bytes of EHD1, EHD2, TID, SEOJ, DEOJ and ESV.
 pub(crate) const HEADER_BYTES: usize = 11;

@@ -1,5 +1,5 @@
-//! A controller and many nodes in a network of virtual time that loses, delays and doubles datagrams. A run that fails names
-//! its seed, and is the same each time.
+//! A controller and many nodes in a network of virtual time that loses, delays and doubles datagrams, and breaks connections. A
+//! run that fails names its seed, and is the same each time.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod common;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use common::{LIGHT, MAKER};
 use netdyno_echonet_core::{
-    Access, Controller, ControllerConfig, ControllerEvent, Description, Destination, Device, Epc,
-    NodeAddress, ObjectDescription, Property, Request, RequestId, Source, Transmit,
+    Access, ConnectionId, Controller, ControllerConfig, ControllerEvent, Description, Destination, Device,
+    Epc, NodeAddress, ObjectDescription, Property, Request, RequestId, Source, Transmit,
 };
 
 /// xorshift64*.
@@ -26,9 +26,10 @@ impl Random {
     }
 }
 
-/// What happens to datagrams, in 100.
+/// What happens to messages, in 100.
 #[derive(Clone, Copy)]
 struct Weather {
+    /// Of a connection it is the end.
     lost: u64,
     doubled: u64,
     delay_ms: u64,
@@ -36,6 +37,15 @@ struct Weather {
 
 const FAIR: Weather = Weather { lost: 0, doubled: 0, delay_ms: 2 };
 const FOUL: Weather = Weather { lost: 10, doubled: 10, delay_ms: 40 };
+
+/// What arrives.
+enum Arrival {
+    /// To whom, from whom, bytes.
+    Message(usize, Source, Vec<u8>),
+    /// A connection to this node, if it can be made.
+    Connected(usize, Option<ConnectionId>),
+    Broken(usize, ConnectionId),
+}
 
 /// Number 0 is the controller.
 struct World {
@@ -45,15 +55,23 @@ struct World {
     weather: Weather,
     controller: Controller,
     devices: Vec<Device>,
-    /// By time of arrival: to whom, from whom, whether to all, bytes.
-    wire: BTreeMap<(Instant, u64), (usize, Source, Vec<u8>)>,
+    /// By time of arrival.
+    wire: BTreeMap<(Instant, u64), Arrival>,
     serial: u64,
+    /// Connections that live: the node, and when the last message of either side arrives.
+    streams: BTreeMap<ConnectionId, (usize, Instant)>,
+    broken: usize,
     events: Vec<ControllerEvent>,
     trace: u64,
 }
 
 fn address(number: usize) -> NodeAddress {
     std::net::IpAddr::from(Ipv4Addr::from(0x0A00_0000 + u32::try_from(number).unwrap() + 1)).into()
+}
+
+fn number(node: NodeAddress) -> usize {
+    let std::net::IpAddr::V4(ip) = node.ip else { panic!("{node}") };
+    usize::try_from(u32::from(ip) - 0x0A00_0001).unwrap()
 }
 
 fn light(number: usize) -> Device {
@@ -82,32 +100,56 @@ impl World {
             devices: (1..=nodes).map(light).collect(),
             wire: BTreeMap::new(),
             serial: 0,
+            streams: BTreeMap::new(),
+            broken: 0,
             events: Vec::new(),
             trace: 0,
         }
     }
 
+    fn arrives(&mut self, not_before: Instant, what: Arrival) -> Instant {
+        let delay = Duration::from_millis(1 + self.random.below(self.weather.delay_ms));
+        let when = self.now.max(not_before) + delay;
+        self.serial += 1;
+        self.wire.insert((when, self.serial), what);
+        when
+    }
+
+    fn send_by(&mut self, connection: ConnectionId, from: usize, bytes: &[u8]) {
+        let Some((node, last)) = self.streams.get(&connection).copied() else { return };
+        if self.random.below(100) < self.weather.lost {
+            self.streams.remove(&connection);
+            self.broken += 1;
+            self.arrives(last, Arrival::Broken(node, connection));
+            return;
+        }
+        let source = Source::connection(address(from), connection);
+        let to = if from == 0 { node } else { 0 };
+        let last = self.arrives(last, Arrival::Message(to, source, bytes.to_vec()));
+        self.streams.insert(connection, (node, last));
+    }
+
+    fn connect(&mut self, node: NodeAddress) {
+        let succeeds = self.random.below(100) >= self.weather.lost;
+        let connection = succeeds.then_some(ConnectionId(self.serial));
+        self.arrives(self.now, Arrival::Connected(number(node), connection));
+    }
+
     fn send(&mut self, from: usize, transmit: Transmit, bytes: &[u8]) {
         let targets = match transmit.to {
+            Destination::Connection(id) => return self.send_by(id, from, &bytes[..transmit.bytes]),
             Destination::Multicast => 0..self.devices.len() + 1,
-            Destination::Node(node) => {
-                let std::net::IpAddr::V4(ip) = node.ip else { panic!("{node}") };
-                let number = usize::try_from(u32::from(ip) - 0x0A00_0001).unwrap();
-                number..(number + 1).min(self.devices.len() + 1)
-            }
+            Destination::Node(node) => number(node)..(number(node) + 1).min(self.devices.len() + 1),
         };
         let multicast = transmit.to == Destination::Multicast;
+        let source = Source { multicast, ..Source::unicast(address(from)) };
         for to in targets {
             if self.random.below(100) < self.weather.lost {
                 continue;
             }
             let copies = if self.random.below(100) < self.weather.doubled { 2 } else { 1 };
             for _ in 0..copies {
-                let delay = Duration::from_millis(1 + self.random.below(self.weather.delay_ms));
-                self.serial += 1;
-                let source = Source { address: address(from), multicast };
-                self.wire
-                    .insert((self.now + delay, self.serial), (to, source, bytes[..transmit.bytes].to_vec()));
+                self.arrives(self.now, Arrival::Message(to, source, bytes[..transmit.bytes].to_vec()));
             }
         }
     }
@@ -122,6 +164,9 @@ impl World {
             };
             let Some(transmit) = transmit else { break };
             self.send(number, transmit, &out);
+        }
+        while let Some(connect) = self.controller.poll_connect() {
+            self.connect(connect.node);
         }
         self.events.extend(std::iter::from_fn(|| self.controller.poll_event()));
     }
@@ -140,7 +185,26 @@ impl World {
             self.poll(0);
             return true;
         }
-        let ((when, _), (to, source, bytes)) = self.wire.pop_first().unwrap();
+        let ((when, _), arrival) = self.wire.pop_first().unwrap();
+        let (to, source, bytes) = match arrival {
+            Arrival::Message(to, source, bytes) => (to, source, bytes),
+            Arrival::Connected(node, connection) => {
+                match connection {
+                    Some(connection) => {
+                        self.streams.insert(connection, (node, self.now));
+                        self.controller.handle_connected(self.now, address(node), connection);
+                    }
+                    None => self.controller.handle_disconnected(self.now, address(node), None),
+                }
+                self.poll(0);
+                return true;
+            }
+            Arrival::Broken(node, connection) => {
+                self.controller.handle_disconnected(self.now, address(node), Some(connection));
+                self.poll(0);
+                return true;
+            }
+        };
         let elapsed = u64::try_from((when - self.start).as_micros()).unwrap();
         self.trace = bytes
             .iter()
@@ -226,6 +290,12 @@ fn storm(seed: u64) -> (u64, Vec<ControllerEvent>, netdyno_echonet_core::Control
         config.limits.max_in_flight = 16;
         config.interview = true;
     });
+    // Some are asked by TCP.
+    let mut tcp = world.controller.config().defaults;
+    tcp.tcp = true;
+    for node in (1..=60).step_by(3) {
+        world.controller.set_node_settings(address(node), tcp).unwrap();
+    }
     world.controller.search(world.now);
     world.run(Duration::from_secs(5));
     let mut ids = Vec::new();
@@ -258,6 +328,7 @@ fn storm(seed: u64) -> (u64, Vec<ControllerEvent>, netdyno_echonet_core::Control
     assert_eq!(ended, ids, "seed {seed}: each request ends once");
     assert_eq!(world.controller.next_deadline(), None, "seed {seed}");
     assert!(world.controller.nodes().all(|(_, node)| node.instances().len() == 1), "seed {seed}");
+    assert!(world.broken > 20, "seed {seed}: {} connections ended", world.broken);
     (world.trace, world.events, world.controller.stats())
 }
 

@@ -3,6 +3,7 @@
 mod anything;
 mod basics;
 mod limits;
+mod nested;
 mod streams;
 
 use std::io::{Read, Write};

@@ -29,6 +29,7 @@ Examples:
   netdyno-echonet get 192.168.1.20                        all that a node can tell
   netdyno-echonet get 192.168.1.20 029101 80 B0           two properties of one object
   netdyno-echonet set 192.168.1.20 029101 80=30           switch a light on
+  netdyno-echonet --tcp get 192.168.1.20                  the same by TCP, where the node speaks it
   netdyno-echonet -i eth1 --json watch --poll 60          every change, as JSON lines
   netdyno-echonet simulate home.toml                      a virtual home
   netdyno-echonet bridge --mqtt mqtt://localhost          devices as topics of an MQTT broker
@@ -56,13 +57,17 @@ pub(crate) struct Network {
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds, global = true)]
     timeout: Duration,
 
-    /// How often a request without an answer is sent again
+    /// How often a request without an answer is sent again; with --tcp, how often another connection is tried
     #[arg(long, default_value_t = 2, global = true)]
     retries: u8,
 
     /// Seconds between two requests to one node, for devices that cannot take them faster
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds, global = true)]
     gap: Duration,
+
+    /// Ask nodes by TCP, which few of them speak; searches stay with UDP. With `simulate`: take TCP connections too
+    #[arg(long, global = true)]
+    pub(crate) tcp: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -197,6 +202,7 @@ impl Network {
         let mut config = ControllerConfig::new([0xFF, 0xFF, 0xFE], *b"netdyno-tools");
         let mut defaults = NodeSettings::default();
         (defaults.timeout, defaults.retries, defaults.gap) = (self.timeout, self.retries, self.gap);
+        defaults.tcp = self.tcp;
         config.defaults = defaults;
         config
     }

@@ -25,11 +25,15 @@ pub(crate) fn run(
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
     let addresses: Vec<_> = nodes.iter().map(|(address, _)| *address).collect();
     let pause = Duration::from_millis(spread_ms) * TOGETHER as u32 / 1000;
-    let mut home = Home::open(&network.settings(), nodes, Spread { together: TOGETHER, pause })?;
+    let mut settings = network.settings();
+    settings.tcp = network.tcp;
+    let mut home = Home::open(&settings, nodes, Spread { together: TOGETHER, pause })?;
     let end = End::default();
     end.on_signals(home.waker())?;
-    let told = format!("{} nodes with {objects} objects answer at port 3610; Ctrl-C ends it", home.len());
-    printer.line(&told, || json!({ "event": "serves", "nodes": home.len(), "objects": objects }))?;
+    let by = if network.tcp { "UDP and TCP port 3610" } else { "port 3610" };
+    let told = format!("{} nodes with {objects} objects answer at {by}; Ctrl-C ends it", home.len());
+    let json = || json!({ "event": "serves", "nodes": home.len(), "objects": objects, "tcp": network.tcp });
+    printer.line(&told, json)?;
     while !end.is_wanted() {
         let Some(HomeEvent { node, event }) = home.poll(None)? else { continue };
         let (from, eoj, epc, edt, what) = match event {

@@ -1,14 +1,13 @@
 //! Calls of a controller whose answers are waited for.
 
 use std::sync::atomic::Ordering;
-#[cfg(feature = "tokio")]
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use netdyno_echonet_core::{Answer, Controller, Eoj, NodeAddress, Request, RequestId};
 
 use super::hub::Hub;
-use super::wait::this_thread;
+use super::wait::{block, this_thread};
 use crate::engine::Engine;
 use crate::error::CallError;
 use crate::limits::WAIT;
@@ -24,27 +23,34 @@ impl Hub<Controller> {
         if self.is_over() {
             return Err(CallError::Closed);
         }
-        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
         let now = Instant::now();
         let id = state.core.request(now, node, eoj, request)?;
-        state.waits.begin(id);
+        let by_tcp = state.core.is_asked_by_tcp(node);
+        state.waits.begin(id, by_tcp);
+        if !by_tcp {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
         self.finish(state, now);
         Ok(id)
     }
 
     /// The answer, once it is there.
-    #[cfg(feature = "tokio")]
     pub(crate) fn poll_answer(
         &self,
         id: RequestId,
         context: &mut Context<'_>,
     ) -> Poll<Result<Answer, CallError>> {
-        self.lock().waits.take(id, Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
+        let result = self.lock().waits.take(id, Some(context.waker()));
+        result.or_else(|| self.is_over().then_some(Err(CallError::Closed))).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Waits for the answer, and receives meanwhile: no other thread stands between the kernel and who waits.
+    /// Waits for the answer, and receives meanwhile: no other thread stands between the kernel and who waits. What comes by TCP the
+    /// driver receives.
     pub(crate) fn wait_answer(&self, id: RequestId) -> Result<Answer, CallError> {
+        if !self.lock().waits.may_lead(id) {
+            return block(None, |context| self.poll_answer(id, context)).unwrap_or(Err(CallError::Closed));
+        }
         loop {
             if let Some(result) = self.lock().waits.take(id, None) {
                 return result;
@@ -96,7 +102,7 @@ impl Hub<Controller> {
             state.core.pass(now);
             state.settle(&self.links, now);
             let result = state.waits.take(id, None);
-            self.release(state);
+            self.release(state, now);
             if let Some(result) = result {
                 return result;
             }

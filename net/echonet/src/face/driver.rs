@@ -9,7 +9,7 @@ use netdyno_io::{Events, Poller};
 
 use super::hub::Hub;
 use crate::engine::Engine;
-use crate::limits::{LAZY, WAIT};
+use crate::limits::{LAZY, STREAMS_KEY, WAIT};
 use crate::links::buffer;
 
 /// Threads that turn a hub. Dropping it ends them.
@@ -27,9 +27,14 @@ impl<E: Engine> Driver<E> {
         Ok(Self { hub, threads: vec![thread] })
     }
 
-    /// Starts a thread for each socket, so that a datagram takes one system call to receive.
-    pub(crate) fn start_each(hub: Arc<Hub<E>>) -> io::Result<Self> {
+    /// Starts a thread for each socket, so that a datagram takes one system call to receive; and one for connections, which the
+    /// poller has, if there may be any.
+    pub(crate) fn start_each(hub: Arc<Hub<E>>, connections: Option<Poller>) -> io::Result<Self> {
         let mut driver = Self { hub, threads: Vec::new() };
+        if let Some(poller) = connections {
+            let end = EndOnDrop(driver.hub.clone());
+            driver.threads.push(spawn(move || attend(&*end.0, &poller))?);
+        }
         for number in 0..driver.hub.links.all().count() {
             let end = EndOnDrop(driver.hub.clone());
             driver.threads.push(spawn(move || serve(&*end.0, number))?);
@@ -76,6 +81,17 @@ fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
     }
 }
 
+/// Receives by all connections, which alone the poller has.
+fn attend<E: Engine>(hub: &Hub<E>, poller: &Poller) {
+    let mut events = Events::default();
+    while !hub.is_over() && poller.wait(&mut events, Some(hub.rest(WAIT))).is_ok() {
+        if !events.is_empty() {
+            hub.turn();
+        }
+        hub.tick();
+    }
+}
+
 /// Receives from all sockets, unless those who wait for answers do so.
 fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     let (mut events, mut buffer) = (Events::default(), buffer());
@@ -89,7 +105,9 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
         }
         for ready in events.iter() {
             let number = ready.key as usize;
-            if number >= hub.links.unicast.len() {
+            if ready.key == STREAMS_KEY {
+                hub.turn();
+            } else if number >= hub.links.unicast.len() {
                 hub.drain(number, &mut buffer);
             } else if hub.with_lead(|buffer| hub.drain(number, buffer)).is_none() {
                 // Who leads takes it. It would be told again and again.

@@ -13,6 +13,7 @@ use super::waits::Waits;
 use crate::engine::{Engine, Told};
 use crate::error::Error;
 use crate::links::{Links, buffer};
+use crate::streams::{Streams, Ways};
 
 /// Ends the driver's wait.
 pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
@@ -33,6 +34,7 @@ pub(crate) struct Hub<E: Engine> {
 
 pub(super) struct State<E: Engine> {
     pub(super) core: E,
+    streams: Streams,
     /// Of a device, none.
     pub(super) waits: Waits,
     out: Box<[u8]>,
@@ -48,9 +50,10 @@ impl<E: Engine> std::fmt::Debug for Hub<E> {
 }
 
 impl<E: Engine> Hub<E> {
-    pub(crate) fn new(core: E, links: Links, kick: Kick) -> Self {
+    pub(crate) fn new(core: E, links: Links, streams: Streams, kick: Kick) -> Self {
         let state = State {
             core,
+            streams,
             waits: Waits::default(),
             out: buffer(),
             feeds: Feeds::default(),
@@ -104,11 +107,23 @@ impl<E: Engine> Hub<E> {
         self.links.drain(number, buffer, |datagram, source| self.receive(datagram, source));
     }
 
+    /// Takes what came by connections.
+    pub(crate) fn turn(&self) {
+        let mut state = self.lock();
+        let now = Instant::now();
+        state.streams.receive(now);
+        self.finish(state, now);
+    }
+
     /// Does what is due.
     pub(crate) fn tick(&self) {
         let mut state = self.lock();
         let now = Instant::now();
-        if state.core.pass(now) {
+        let is_due = state.streams.due(now).is_some_and(|due| due <= now);
+        if is_due {
+            state.streams.receive(now);
+        }
+        if state.core.pass(now) || is_due {
             self.finish(state, now);
         }
     }
@@ -117,7 +132,7 @@ impl<E: Engine> Hub<E> {
     pub(crate) fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
         let now = Instant::now();
-        let rest = state.core.left(now, longest);
+        let rest = state.due(now).map_or(longest, |due| due.saturating_duration_since(now).min(longest));
         state.clock.rest(now, rest);
         rest
     }
@@ -131,7 +146,7 @@ impl<E: Engine> Hub<E> {
         };
         // Somebody who waits takes the lead.
         if self.parked.load(Ordering::SeqCst) > 0 {
-            let waker = self.lock().waits.wakers().next();
+            let waker = self.lock().waits.next_to_lead();
             waker.into_iter().for_each(Waker::wake);
         }
         Some(result)
@@ -161,12 +176,12 @@ impl<E: Engine> Hub<E> {
     /// Sends, tells whom it concerns, gives the lock back.
     pub(super) fn finish(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
         state.settle(&self.links, now);
-        self.release(state);
+        self.release(state, now);
     }
 
     /// Gives the lock back, then wakes whom it concerns.
-    pub(super) fn release(&self, mut state: MutexGuard<'_, State<E>>) {
-        let due = state.core.next_deadline();
+    pub(super) fn release(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
+        let due = state.due(now);
         let is_late = state.clock.is_late(due);
         wake(state);
         if is_late {
@@ -181,6 +196,11 @@ impl<E: Engine> Hub<E> {
 }
 
 impl<E: Engine> State<E> {
+    /// When something is due, of the engine or of connections.
+    fn due(&mut self, now: Instant) -> Option<Instant> {
+        [self.core.next_deadline(), self.streams.due(now)].into_iter().flatten().min()
+    }
+
     /// Takes a datagram, and sends what it is answered with at once.
     pub(super) fn take(&mut self, links: &Links, now: Instant, datagram: &[u8], source: Source) {
         self.core.take(now, datagram, source, &mut self.out, |to, answer| links.send(to, answer));
@@ -188,8 +208,8 @@ impl<E: Engine> State<E> {
 
     /// Sends, and puts down what is told.
     pub(super) fn settle(&mut self, links: &Links, now: Instant) {
-        let Self { core, waits, out, feeds, woken, .. } = self;
-        core.flush(now, out, |to, datagram| links.send(to, datagram));
+        let Self { core, streams, waits, out, feeds, woken, .. } = self;
+        Ways { links, streams }.settle(now, core, out);
         while let Some(told) = core.poll_told() {
             match told {
                 Told::Caller(id, result) => waits.answer(id, result, woken),

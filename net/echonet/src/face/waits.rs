@@ -14,12 +14,24 @@ pub(super) struct Waits(HashMap<RequestId, Wait>);
 struct Wait {
     result: Option<Result<Answer, AnswerError>>,
     waker: Option<Waker>,
+    /// Whether it comes by TCP: then the driver receives it.
+    by_tcp: bool,
 }
 
 impl Waits {
     /// The answer to this request will be waited for.
-    pub(super) fn begin(&mut self, id: RequestId) {
-        self.0.insert(id, Wait::default());
+    pub(super) fn begin(&mut self, id: RequestId, by_tcp: bool) {
+        self.0.insert(id, Wait { by_tcp, ..Wait::default() });
+    }
+
+    /// Whether who waits for this may receive it by himself.
+    pub(super) fn may_lead(&self, id: RequestId) -> bool {
+        self.0.get(&id).is_some_and(|wait| !wait.by_tcp)
+    }
+
+    /// Takes the waker of one who may.
+    pub(super) fn next_to_lead(&mut self) -> Option<Waker> {
+        self.0.values_mut().filter(|wait| !wait.by_tcp).find_map(|wait| wait.waker.take())
     }
 
     /// The answer came; whom to wake is added to `woken`. Nobody waits if the request was given up.

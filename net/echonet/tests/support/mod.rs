@@ -1,6 +1,8 @@
 //! Networks of their own for tests: port 3610 is the only one that there is.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
+use std::io::Read;
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -96,4 +98,17 @@ pub(crate) fn until(what: impl std::fmt::Display, mut is_so: impl FnMut() -> boo
         assert!(begin.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Only guards against hanging.
+pub(crate) const GUARD: Duration = Duration::from_secs(60);
+/// A Get of 80 of the light, and its answer.
+pub(crate) const GET_80: &[u8] = b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00";
+pub(crate) const GOT_80: &[u8] = b"\x10\x81\x12\x34\x02\x91\x01\x05\xFF\x01\x72\x01\x80\x01\x30";
+
+/// Reads so many bytes of a stream.
+pub(crate) fn read(stream: &mut TcpStream, bytes: usize) -> Vec<u8> {
+    let mut answer = vec![0; bytes];
+    stream.read_exact(&mut answer).unwrap();
+    answer
 }

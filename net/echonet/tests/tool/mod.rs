@@ -48,10 +48,16 @@ impl Running {
     }
 
     pub(crate) fn home(folder: &tempfile::TempDir) -> Self {
+        Self::home_with(folder, &[])
+    }
+
+    pub(crate) fn home_with(folder: &tempfile::TempDir, options: &[&str]) -> Self {
         let path = folder.path().join("home.toml");
         std::fs::File::create(&path).unwrap().write_all(HOME.as_bytes()).unwrap();
-        let mut home = Self::start(&["--interface", "lo", "--json", "simulate", path.to_str().unwrap()]);
-        assert_eq!(home.line()["nodes"], 3);
+        let verb = ["--interface", "lo", "--json", "simulate", path.to_str().unwrap()];
+        let mut home = Self::start(&[&verb, options].concat());
+        let told = home.line();
+        assert_eq!((&told["nodes"], &told["tcp"]), (&3.into(), &options.contains(&"--tcp").into()));
         home
     }
 

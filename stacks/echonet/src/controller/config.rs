@@ -10,9 +10,10 @@ use crate::eoj::Eoj;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NodeSettings {
-    /// How long an answer may take. Many devices need more than a second.
+    /// How long an answer may take; with TCP also, before it, a connection. Many devices need more than a second.
     pub timeout: Duration,
-    /// How often a request without an answer is sent again, under the same TID.
+    /// How often a request without an answer is sent again, under the same TID. With TCP nothing is sent again on a
+    /// connection that lives: this is how often another one is tried for a request.
     pub retries: u8,
     /// The least time between two datagrams to the node; zero: none.
     pub gap: Duration,
@@ -20,6 +21,9 @@ pub struct NodeSettings {
     pub parallel: u8,
     /// Properties of one Get, 1 to 255; one with more is sent in parts.
     pub max_get_properties: u8,
+    /// Whether it is asked by TCP, which few nodes speak (Part 2, section 1.2): the first request connects, and those that
+    /// follow use the same connection.
+    pub tcp: bool,
 }
 
 impl Default for NodeSettings {
@@ -30,6 +34,7 @@ impl Default for NodeSettings {
             gap: Duration::ZERO,
             parallel: 1,
             max_get_properties: u8::MAX,
+            tcp: false,
         }
     }
 }
@@ -61,7 +66,7 @@ pub struct ControllerLimits {
     pub max_in_flight: usize,
     /// Events of other kinds that are not polled.
     pub max_events: usize,
-    /// Bytes of a datagram that we send.
+    /// Bytes of a datagram that we send. To a node that is asked by TCP they do not count.
     pub max_datagram_bytes: usize,
     /// Bytes of values that one answer may hold, of all its parts.
     pub max_answer_bytes: usize,

@@ -1,16 +1,18 @@
 //! The controller: what is done with what comes, and what is sent next.
 
+mod questions;
+mod tcp;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use crate::address::{Destination, NodeAddress, Source, Transmit};
+use crate::address::{NodeAddress, Source, Transmit};
 use crate::controller::config::{ControllerConfig, NodeSettings};
 use crate::controller::event::{ControllerEvent, ControllerStats};
 use crate::controller::events::Events;
-use crate::controller::interview::Question;
 use crate::controller::job::{Job, Progress, Purpose};
 use crate::controller::node::Node;
-use crate::controller::peer::{Peer, Want};
+use crate::controller::peer::Want;
 use crate::controller::peers::Peers;
 use crate::controller::request::{AnswerError, Request, RequestError, RequestId};
 use crate::controller::search::Searching;
@@ -23,17 +25,19 @@ use crate::frame::Frame;
 use crate::limits::SPARE_JOBS;
 use crate::tid::Tid;
 
+pub use tcp::Connect;
+
 /// Finds nodes, asks them, hears them; one for all nodes of a network.
 ///
-/// The caller hands over each datagram ([`handle`](Self::handle)) and says when time has passed
+/// The caller hands over each message ([`handle`](Self::handle)) and says when time has passed
 /// ([`handle_timeout`](Self::handle_timeout)). After each of these, and after each command, it sends what
 /// [`poll_transmit`](Self::poll_transmit) gives until there is nothing, then looks at what
 /// [`poll_event`](Self::poll_event) tells, and sleeps until [`next_deadline`](Self::next_deadline) or the next
-/// datagram.
+/// message. Where nodes are asked by TCP, it also makes the connections that [`poll_connect`](Self::poll_connect) asks for.
 ///
 /// Requests to one node go out one after the other ([`NodeSettings::parallel`]), those to different nodes side by
-/// side. An answer is known by the address that it comes from, its TID and its SEOJ; the port does not count, and what nobody
-/// awaits is ignored.
+/// side. An answer is known by the way that it comes (an address, where the port does not count, or a connection), its TID and
+/// its SEOJ; what nobody awaits is ignored.
 ///
 /// Costs: a datagram and a timer take steps logarithmic in the number of nodes, never a look at all of them. A request
 /// allocates what its answer holds; the rest of its memory is used again.
@@ -42,6 +46,8 @@ pub struct Controller {
     config: ControllerConfig,
     own: Device,
     peers: Peers,
+    /// Nodes that the caller is to be asked for connections to.
+    connects: VecDeque<u32>,
     searching: Searching,
     events: Events,
     /// In boxes, so that a request on its way through queues is not copied each time.
@@ -64,6 +70,7 @@ impl Controller {
         Ok(Self {
             own: Device::new(&config.node)?,
             peers: Peers::default(),
+            connects: VecDeque::new(),
             searching: Searching::default(),
             events: Events::new(config.limits.max_events),
             spare: VecDeque::new(),
@@ -145,18 +152,6 @@ impl Controller {
         self.searching.start(now, self.tid, self.config.search, self.config.search_repeats);
     }
 
-    /// Reads a node's profile and the property maps of all its objects; [`ControllerEvent::Interviewed`] says that it
-    /// is done. With [`ControllerConfig::interview`] this happens by itself.
-    ///
-    /// # Errors
-    ///
-    /// The node is not known, and as many as allowed are.
-    pub fn interview(&mut self, now: Instant, node: NodeAddress) -> Result<(), RequestError> {
-        let slot = self.add(node).ok_or(RequestError::TooManyNodes)?;
-        self.begin_interview(now, slot);
-        Ok(())
-    }
-
     /// Queues a request. Its [`ControllerEvent::Answer`] comes in any case.
     ///
     /// # Errors
@@ -173,7 +168,7 @@ impl Controller {
             return Err(RequestError::QueueFull);
         }
         let mut job = self.spare.pop_back().unwrap_or_default();
-        job.fill(deoj, request, self.config.limits.max_datagram_bytes)?;
+        job.fill(deoj, request, self.longest(node))?;
         let slot = self.add(node).ok_or(RequestError::TooManyNodes)?;
         self.serial += 1;
         self.requests += 1;
@@ -195,7 +190,7 @@ impl Controller {
         true
     }
 
-    /// Takes a datagram. What it is to be answered with at once stands in `out`; then ask
+    /// Takes a message: a datagram, or one of a TCP stream. What it is to be answered with at once stands in `out`; then ask
     /// [`poll_transmit`](Self::poll_transmit) for more.
     pub fn handle(
         &mut self,
@@ -220,7 +215,7 @@ impl Controller {
             }
             esv if esv.is_request() => self.own.handle(now, datagram, from, out),
             esv => {
-                if self.answered(now, &frame, from.address) {
+                if self.answered(now, &frame, from) {
                     return None;
                 }
                 if esv == Esv::Inf {
@@ -251,8 +246,9 @@ impl Controller {
         }
     }
 
-    /// The next datagram to send, written to the start of `out`; call until there is none. `out` must have room for
-    /// [`max_datagram_bytes`](crate::ControllerLimits::max_datagram_bytes).
+    /// The next message to send, written to the start of `out`; call until there is none. `out` must have room for
+    /// [`max_datagram_bytes`](crate::ControllerLimits::max_datagram_bytes), and with TCP for
+    /// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX).
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         if let Some(transmit) = self.own.poll_transmit(now, out) {
             return Some(transmit);
@@ -300,25 +296,30 @@ impl Controller {
 
     fn send(&mut self, now: Instant, slot: u32, want: Want, out: &mut [u8]) -> Option<Transmit> {
         let peer = self.peers.get_mut(slot)?;
-        let to = Destination::Node(peer.address);
+        if want == Want::Connection {
+            peer.want_connection();
+            self.connects.push_back(slot);
+            return None;
+        }
+        let to = peer.destination();
         let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, out);
         self.in_flight += usize::from(launch.begun);
         self.in_flight -= usize::from(launch.ended);
         if launch.bytes.is_some() {
             self.stats.sent += 1;
-            self.stats.retried += u64::from(matches!(want, Want::Again));
+            self.stats.retried += u64::from(launch.again);
         }
         if let Some((job, result)) = launch.over {
             self.finish(now, slot, job, result);
         }
-        Some(Transmit { to, bytes: launch.bytes? })
+        Some(Transmit { to: to?, bytes: launch.bytes? })
     }
 
     /// Takes a frame as an answer; says whether it is one.
-    fn answered(&mut self, now: Instant, frame: &Frame<'_>, from: NodeAddress) -> bool {
-        let Some(slot) = self.peers.find(from) else { return false };
+    fn answered(&mut self, now: Instant, frame: &Frame<'_>, from: Source) -> bool {
+        let Some(slot) = self.peers.find(from.address) else { return false };
         let Some(peer) = self.peers.get_mut(slot) else { return false };
-        let Some(mut job) = peer.answered(frame) else { return false };
+        let Some(mut job) = peer.answered(frame, from) else { return false };
         self.in_flight -= 1;
         self.stats.answered += 1;
         self.learn(now, slot, None);
@@ -423,27 +424,6 @@ impl Controller {
                 }
                 self.ask(now, slot, next);
             }
-        }
-    }
-
-    /// Reads a node's list of instances.
-    fn refresh(&mut self, now: Instant, slot: u32) {
-        let question = self.peers.get_mut(slot).and_then(|peer| peer.interview.refresh());
-        self.ask(now, slot, question);
-    }
-
-    fn begin_interview(&mut self, now: Instant, slot: u32) {
-        let question = self.peers.get_mut(slot).and_then(Peer::begin_interview);
-        self.ask(now, slot, question);
-    }
-
-    fn ask(&mut self, now: Instant, slot: u32, question: Option<Question>) {
-        let Some((purpose, eoj, epcs)) = question.map(Question::parts) else { return };
-        let mut job = self.spare.pop_back().unwrap_or_default();
-        // A handful of properties of one object: nothing can be wrong with it.
-        if job.fill(eoj, Request::Get(epcs), usize::MAX).is_ok() {
-            job.purpose = purpose;
-            self.queue(now, slot, job);
         }
     }
 }

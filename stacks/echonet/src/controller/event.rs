@@ -53,7 +53,7 @@ pub struct ControllerStats {
     pub unexpected: u64,
     /// Notifications that came twice.
     pub duplicates: u64,
-    /// Datagrams that are no frames.
+    /// Messages that are no frames.
     pub malformed: u64,
     /// Nodes, instances and events that were dropped since a limit was reached.
     pub dropped: u64,

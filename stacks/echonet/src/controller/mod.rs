@@ -14,7 +14,7 @@ mod search;
 mod timers;
 
 pub use config::{ControllerConfig, ControllerLimits, NodeSettings, Search};
-pub use engine::Controller;
+pub use engine::{Connect, Controller};
 pub use event::{ControllerEvent, ControllerStats};
 pub use node::{Instance, Node, NodeState};
 pub use request::{Answer, AnswerError, Request, RequestError, RequestId};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::address::NodeAddress;
+use crate::address::{ConnectionId, Destination, NodeAddress, Source};
 use crate::controller::config::NodeSettings;
 use crate::controller::interview::{Interview, Question};
 use crate::controller::job::{Job, Purpose};
@@ -16,16 +16,43 @@ use crate::hash::hash;
 use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS};
 use crate::tid::Tid;
 
-/// A request that was sent.
+/// A request under way.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) job: Box<Job>,
     pub(super) tid: Tid,
     /// How often it may be sent again.
     retries: u8,
+    /// Where it was last sent, and so where its answer comes from; `None`: it waits for a connection.
+    sent_to: Option<Destination>,
     due: Instant,
-    /// It is to be sent again.
+    /// It is to be sent, or sent again.
     again: bool,
+    /// It was sent before.
+    was_sent: bool,
+}
+
+impl Flight {
+    /// Whether its answer is late.
+    fn is_overdue(&self, now: Instant) -> bool {
+        !self.again && self.due <= now
+    }
+
+    /// Whether it may be sent once more without a new connection.
+    fn is_repeated(&self) -> bool {
+        self.retries > 0 && !matches!(self.sent_to, Some(Destination::Connection(_)))
+    }
+}
+
+/// The TCP connection to a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Link {
+    Down,
+    /// The caller is to be asked for one.
+    Wanted,
+    /// The caller was asked.
+    Connecting,
+    Up(ConnectionId),
 }
 
 /// What could be sent to a node.
@@ -34,7 +61,9 @@ pub(super) enum Want {
     Nothing,
     /// Not before this moment.
     At(Instant),
-    /// The first request under way once more.
+    /// A connection, before anything can be sent.
+    Connection,
+    /// The first request under way, once more or for the first time.
     Again,
     /// The next request that waits.
     New,
@@ -49,6 +78,8 @@ pub(super) struct Launch {
     pub(super) begun: bool,
     /// One that was is no more.
     pub(super) ended: bool,
+    /// What is sent was sent before.
+    pub(super) again: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
     pub(super) over: Option<(Box<Job>, Result<(), AnswerError>)>,
 }
@@ -58,6 +89,7 @@ pub(super) struct Peer {
     pub(super) address: NodeAddress,
     pub(super) node: Node,
     settings: NodeSettings,
+    link: Link,
     pub(super) queue: VecDeque<Box<Job>>,
     /// In the order in which they are due, so that nobody looks at all of them; those to be sent again are the first.
     pub(super) flights: VecDeque<Flight>,
@@ -85,6 +117,7 @@ impl Peer {
             address,
             node: Node::default(),
             settings,
+            link: Link::Down,
             queue: VecDeque::new(),
             flights: VecDeque::new(),
             free_at: None,
@@ -104,6 +137,10 @@ impl Peer {
         self.learned_limit = usize::MAX;
     }
 
+    pub(super) fn is_asked_by_tcp(&self) -> bool {
+        self.settings.tcp
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.flights.is_empty()
     }
@@ -111,6 +148,11 @@ impl Peer {
     /// What could be sent now.
     pub(super) fn want(&self, now: Instant) -> Want {
         let again = self.flights.front().is_some_and(|flight| flight.again);
+        match self.link {
+            Link::Wanted | Link::Connecting if self.settings.tcp => return Want::Nothing,
+            Link::Down if self.settings.tcp && again => return Want::Connection,
+            _ => {}
+        }
         let parallel = usize::from(self.settings.parallel).clamp(1, PARALLEL_MAX);
         if !again && (self.queue.is_empty() || self.flights.len() >= parallel) {
             return Want::Nothing;
@@ -141,7 +183,7 @@ impl Peer {
         let launch = match want {
             Want::Again => self.launch_again(now, seoj, out),
             Want::New => self.launch_next(now, tid, seoj, out),
-            Want::Nothing | Want::At(_) => Launch::default(),
+            Want::Nothing | Want::At(_) | Want::Connection => Launch::default(),
         };
         if launch.bytes.is_some() {
             self.free_at = (self.settings.gap > Duration::ZERO).then(|| now + self.settings.gap);
@@ -151,12 +193,14 @@ impl Peer {
 
     fn launch_again(&mut self, now: Instant, seoj: Eoj, out: &mut [u8]) -> Launch {
         let Some(flight) = self.flights.pop_front() else { return Launch::default() };
-        let Ok(bytes) = flight.job.write(flight.tid, seoj, out) else {
-            let over = Some((flight.job, Err(AnswerError::TooLong)));
-            return Launch { ended: true, over, ..Launch::default() };
-        };
-        self.fly(Flight { again: false, due: now + self.settings.timeout, ..flight });
-        Launch { bytes: Some(bytes), ..Launch::default() }
+        let written = flight.job.write(flight.tid, seoj, out);
+        if flight.job.esv == Esv::SetI || written.is_err() {
+            let over = Some((flight.job, written.map(drop).map_err(|_| AnswerError::TooLong)));
+            return Launch { bytes: written.ok(), ended: true, over, ..Launch::default() };
+        }
+        let (sent_to, due, again) = (self.destination(), now + self.settings.timeout, flight.was_sent);
+        self.fly(Flight { again: false, was_sent: true, sent_to, due, ..flight });
+        Launch { bytes: written.ok(), again, ..Launch::default() }
     }
 
     fn fly(&mut self, flight: Flight) {
@@ -177,18 +221,81 @@ impl Peer {
             return Launch { over: Some((job, Err(AnswerError::TooLong))), ..Launch::default() };
         };
         *tid = new;
-        if job.esv == Esv::SetI {
+        let to = self.destination();
+        if job.esv == Esv::SetI && to.is_some() {
             return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
-        self.fly(Flight { job, tid: new, retries, due, again: false });
-        Launch { bytes: Some(bytes), begun: true, ..Launch::default() }
+        let was_sent = to.is_some();
+        let due = if was_sent { due } else { now };
+        self.fly(Flight { job, tid: new, retries, sent_to: to, due, again: !was_sent, was_sent });
+        Launch { bytes: was_sent.then_some(bytes), begun: true, ..Launch::default() }
+    }
+
+    /// Where requests go now; `None`: there is no connection.
+    pub(super) fn destination(&self) -> Option<Destination> {
+        match self.link {
+            _ if !self.settings.tcp => Some(Destination::Node(self.address)),
+            Link::Up(connection) => Some(Destination::Connection(connection)),
+            _ => None,
+        }
+    }
+
+    /// The caller is to be asked for a connection.
+    pub(super) fn want_connection(&mut self) {
+        self.link = Link::Wanted;
+    }
+
+    /// The caller is asked now, if it is to be: gives the time that the connection may take.
+    pub(super) fn connect(&mut self) -> Option<Duration> {
+        let is_wanted = self.link == Link::Wanted;
+        is_wanted.then(|| {
+            self.link = Link::Connecting;
+            self.settings.timeout
+        })
+    }
+
+    /// There is a connection.
+    pub(super) fn connected(&mut self, connection: ConnectionId) {
+        if self.link == Link::Connecting {
+            self.link = Link::Up(connection);
+        }
+    }
+
+    /// A connection is over, or (`None`) could not be made. Says whether it was ours; what was lost with it, and may be
+    /// sent again, is.
+    pub(super) fn disconnected(&mut self, now: Instant, connection: Option<ConnectionId>) -> bool {
+        if self.link != connection.map_or(Link::Connecting, Link::Up) {
+            return false;
+        }
+        self.link = Link::Down;
+        let is_lost = |flight: &&mut Flight| match connection {
+            Some(connection) => flight.sent_to == Some(Destination::Connection(connection)),
+            None => flight.again,
+        };
+        for flight in self.flights.iter_mut().filter(is_lost) {
+            // One that may not be sent again is taken out next.
+            flight.again = flight.retries > 0;
+            (flight.sent_to, flight.retries) = (None, flight.retries.saturating_sub(1));
+            flight.due = now;
+        }
+        self.flights.make_contiguous().sort_by_key(|flight| (!flight.again, flight.due));
+        true
+    }
+
+    /// Takes out a request that was lost with its connection, and is not sent again.
+    pub(super) fn unreachable(&mut self) -> Option<Box<Job>> {
+        let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
+        Some(self.flights.remove(at)?.job)
     }
 
     /// The request under way that a frame answers.
-    pub(super) fn answered(&mut self, frame: &Frame<'_>) -> Option<Box<Job>> {
+    pub(super) fn answered(&mut self, frame: &Frame<'_>, from: Source) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| {
-            flight.tid == frame.tid && flight.job.deoj == frame.seoj && flight.job.is_answered_by(frame.esv)
+            flight.tid == frame.tid
+                && flight.job.deoj == frame.seoj
+                && flight.job.is_answered_by(frame.esv)
+                && flight.sent_to == Some(from.reply())
         })?;
         Some(self.flights.remove(at)?.job)
     }
@@ -205,11 +312,11 @@ impl Peer {
 
     /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
-        let overdue = |flight: &Flight| !flight.again && flight.due <= now;
-        if let Some(at) = self.flights.iter().position(|flight| overdue(flight) && flight.retries == 0) {
+        let is_last = |flight: &Flight| flight.is_overdue(now) && !flight.is_repeated();
+        if let Some(at) = self.flights.iter().position(is_last) {
             return Some(self.flights.remove(at)?.job);
         }
-        for flight in self.flights.iter_mut().filter(|flight| overdue(flight)) {
+        for flight in self.flights.iter_mut().filter(|flight| flight.is_overdue(now)) {
             (flight.again, flight.retries) = (true, flight.retries - 1);
         }
         None

@@ -92,7 +92,7 @@ impl Peers {
         self.timers.change(slot, peer.timer, timer);
         peer.timer = timer;
         let wanted = match peer.want(now) {
-            Want::Again => true,
+            Want::Again | Want::Connection => true,
             Want::New => !peer.held,
             Want::Nothing | Want::At(_) => false,
         };
@@ -124,7 +124,7 @@ impl Peers {
                     peer.held = true;
                     self.held.push_back(slot);
                 }
-                want @ (Want::New | Want::Again) => return Some((slot, want)),
+                want @ (Want::New | Want::Again | Want::Connection) => return Some((slot, want)),
                 Want::Nothing | Want::At(_) => self.schedule(now, slot),
             }
         }

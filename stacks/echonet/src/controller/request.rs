@@ -41,8 +41,10 @@ pub enum RequestError {
     /// No property is named.
     #[error("a request needs at least one property")]
     Empty,
-    /// It does not fit a datagram, or has more than 255 properties.
-    #[error("the request has more than 255 properties, or more bytes than max_datagram_bytes: use several")]
+    /// It does not fit a datagram, or has more than 255 properties, or a value of more than 255 bytes.
+    #[error(
+        "the request has more than 255 properties, a value of more than 255 bytes, or more bytes than max_datagram_bytes: use several, or TCP"
+    )]
     TooLong,
     /// Instance 0 is answered by many, so that nobody knows when the answer is whole.
     #[error("{0} stands for all instances: ask each of them, or write without an answer")]
@@ -114,10 +116,14 @@ pub enum AnswerError {
     /// The node did not answer in time, retries included. What is written may have been done.
     #[error("the node did not answer in time: is it on, and the timeout long enough?")]
     Timeout,
+    /// No TCP connection to the node could be made in time, or it ended before the answer came, as often as that was tried.
+    /// What is written may have been done.
+    #[error("no TCP connection to the node, or it ended without an answer: is it on, and does it speak TCP?")]
+    Unreachable,
     /// The application cancelled it, or forgot the node.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer for datagrams.
+    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer that it is sent from.
     #[error("the answer is longer than max_answer_bytes, or the request than the buffer to send it from")]
     TooLong,
 }

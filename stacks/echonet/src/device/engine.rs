@@ -18,6 +18,8 @@ use crate::eoj::Eoj;
 use crate::epc::Epc;
 use crate::esv::Esv;
 use crate::frame::{Frame, FrameWriter, Header};
+#[cfg(doc)]
+use crate::limits::MESSAGE_BYTES_MAX;
 use crate::limits::{INSTANCE_MAX, LISTED_INSTANCES_MAX};
 use crate::tid::Tid;
 
@@ -31,7 +33,7 @@ struct Shared {
 
 /// One node: its profile and its objects.
 ///
-/// The caller hands over each datagram ([`handle`](Self::handle)), says when time has passed
+/// The caller hands over each message ([`handle`](Self::handle)), says when time has passed
 /// ([`handle_timeout`](Self::handle_timeout)), then sends what [`poll_transmit`](Self::poll_transmit) gives and looks
 /// at what [`poll_event`](Self::poll_event) tells.
 ///
@@ -162,11 +164,12 @@ impl Device {
         self.waiting.decide(id, decision)
     }
 
-    /// Takes a datagram. Its answer stands in `out`; then ask [`poll_transmit`](Self::poll_transmit) for more: what all are
-    /// told since a value changed, and the answers of other instances.
+    /// Takes a message: a datagram, or one of a TCP stream. Its answer stands in `out`; then ask
+    /// [`poll_transmit`](Self::poll_transmit) for more: what all are told since a value changed, and the answers of other
+    /// instances. All answers go the way that the request came; what is told to all is a datagram.
     ///
-    /// A buffer of 1,500 bytes is good for all but requests of very many long values. What does not fit is refused,
-    /// value by value; a request that cannot even be refused in it is dropped.
+    /// A buffer of 1,500 bytes is good for all but requests of very many long values, one of [`MESSAGE_BYTES_MAX`] for
+    /// all. What does not fit is refused, value by value; a request that cannot even be refused in it is dropped.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -206,7 +209,7 @@ impl Device {
         self.waiting.handle_timeout(now);
     }
 
-    /// The next datagram to send, written to the start of `out`; call until there is none.
+    /// The next message to send, written to the start of `out`; call until there is none.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         self.poll_shared(now, out)
             .or_else(|| self.poll_decided(out))
@@ -306,8 +309,7 @@ impl Device {
         self.stats.requests += 1;
         let answered = answered?;
         self.stats.refused += u64::from(answered.esv.is_refusal());
-        let to =
-            if answered.esv == Esv::Inf { Destination::Multicast } else { Destination::Node(from.address) };
+        let to = if answered.esv == Esv::Inf { Destination::Multicast } else { from.reply() };
         Some(Transmit { to, bytes: answered.bytes })
     }
 

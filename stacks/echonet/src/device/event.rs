@@ -77,7 +77,7 @@ pub struct DeviceStats {
     pub requests: u64,
     /// Of these, refused in part or whole.
     pub refused: u64,
-    /// Datagrams that are no frames.
+    /// Messages that are no frames.
     pub malformed: u64,
     /// Frames for objects that the node does not have, or that are no requests.
     pub ignored: u64,

@@ -43,7 +43,7 @@ impl WaitingList {
     /// Whether this very request waits: it was sent again by a node that has no patience.
     pub(super) fn has(&self, datagram: &[u8], from: Source, object: usize) -> bool {
         self.waiting.iter().chain(&self.decided).any(|other| {
-            other.from.address == from.address && other.object == object && other.datagram == datagram
+            other.from.reply() == from.reply() && other.object == object && other.datagram == datagram
         })
     }
 

@@ -78,6 +78,7 @@ impl Bench {
         let to = match transmit.to {
             Destination::Multicast => "all".to_owned(),
             Destination::Node(node) => node.to_string().rsplit('.').next().unwrap().to_owned(),
+            Destination::Connection(connection) => format!("tcp{}", connection.0),
         };
         format!("{to} {}", to_hex(&self.out[..transmit.bytes]))
     }

@@ -31,6 +31,7 @@ impl Bench {
             let to = match transmit.to {
                 Destination::Multicast => "all".to_owned(),
                 Destination::Node(node) => node.to_string().rsplit('.').next().unwrap().to_owned(),
+                Destination::Connection(connection) => format!("tcp{}", connection.0),
             };
             assert_eq!(bytes[4..7], Eoj::CONTROLLER.0);
             sent.push((to, u16::from_be_bytes([bytes[2], bytes[3]]), to_hex(&bytes[7..])));

@@ -8,3 +8,4 @@ mod common;
 mod nodes;
 mod requests;
 mod splitting;
+mod tcp;

@@ -1,0 +1,113 @@
+//! A reactor that a poller has.
+
+use std::io::ErrorKind;
+use std::net::IpAddr;
+
+use super::*;
+use crate::{Events, Poller};
+
+const KEY: u32 = 9;
+
+/// One turn, once the poller or the reactor's own time says that there is something to do.
+fn turn(poller: &Poller, reactor: &mut TcpReactor, mut handle: impl FnMut(&mut TcpReactor, Event)) {
+    let mut found = Events::default();
+    let due = reactor
+        .next_deadline(Instant::now())
+        .map_or(GUARD, |at| at.saturating_duration_since(Instant::now()));
+    let begin = Instant::now();
+    poller.wait(&mut found, Some(due)).unwrap();
+    assert!(begin.elapsed() < GUARD, "nothing is told");
+    assert!(found.iter().all(|ready| ready.key == KEY));
+    reactor.wait(Some(Duration::ZERO)).unwrap();
+    while let Some(event) = reactor.next_event() {
+        handle(reactor, event);
+    }
+    reactor.flush().unwrap();
+}
+
+#[test]
+fn a_poller_tells_of_all_that_a_reactor_has_to_do() {
+    const CLIENTS: usize = 40;
+    const BYTES: usize = 300_000;
+    let (poller, mut reactor) =
+        (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, Limits::default()).unwrap());
+    poller.add_reactor(&reactor, KEY).unwrap();
+    let address = listen(&mut reactor);
+    // More than one turn reads, of more than its memory has room for.
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut stream = dial(address);
+                let mut writer = stream.try_clone().unwrap();
+                let sender = std::thread::spawn(move || writer.write_all(&vec![7; BYTES]).unwrap());
+                let mut echo = vec![0; BYTES];
+                stream.read_exact(&mut echo).unwrap();
+                sender.join().unwrap();
+                assert!(echo.iter().all(|byte| *byte == 7));
+            })
+        })
+        .collect();
+    let mut ended = 0;
+    while ended < CLIENTS {
+        turn(&poller, &mut reactor, |reactor, event| match event {
+            Event::Received(key) => {
+                let (input, output) = reactor.buffers(key);
+                output.extend_from_slice(input);
+                let count = input.len();
+                reactor.consume(key, count);
+            }
+            Event::Ended(key) | Event::Closed(key, _) => {
+                reactor.close(key, false);
+                ended += usize::from(matches!(event, Event::Closed(..)));
+            }
+            _ => {}
+        });
+    }
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    assert_eq!(reactor.next_deadline(Instant::now()), None);
+}
+
+#[test]
+fn what_takes_too_long_to_be_closed_is_due() {
+    let limits = Limits { linger_time: Duration::from_millis(20), ..Limits::default() };
+    let (poller, mut reactor) = (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, limits).unwrap());
+    poller.add_reactor(&reactor, KEY).unwrap();
+    let _silent = dial(listen(&mut reactor));
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        turn(&poller, &mut reactor, |reactor, event| {
+            if let Event::Accepted(key, _) = event {
+                reactor.close(key, true);
+            }
+            told.push(event);
+        });
+    }
+    assert!(matches!(told[1], Event::Closed(_, CloseReason::Asked)), "{told:?}");
+    while reactor.connections() > 0 {
+        assert!(reactor.next_deadline(Instant::now()).is_some());
+        turn(&poller, &mut reactor, |_, event| panic!("{event:?}"));
+    }
+    assert_eq!(reactor.next_deadline(Instant::now()), None);
+}
+
+#[test]
+fn a_connection_from_a_chosen_address() {
+    on_each(&Limits::default(), |mut reactor| {
+        let there = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let local: IpAddr = "127.0.0.3".parse().unwrap();
+        let key = reactor.connect_from(local, there.local_addr().unwrap()).unwrap();
+        assert_eq!(there.accept().unwrap().1.ip(), local);
+        assert_eq!(reactor.connection_address(key).unwrap().ip(), local);
+        let not_ours = reactor.connect_from("192.0.2.1".parse().unwrap(), there.local_addr().unwrap());
+        assert_eq!(not_ours.unwrap_err().kind(), ErrorKind::AddrNotAvailable);
+    });
+}
+
+#[test]
+fn io_uring_waits_by_itself() {
+    on_each(&Limits::default(), |reactor| {
+        let told = Poller::new().unwrap().add_reactor(&reactor, KEY).map_err(|error| error.kind());
+        let expected = if reactor.backend() == Backend::Uring { Err(ErrorKind::Unsupported) } else { Ok(()) };
+        assert_eq!(told, expected);
+    });
+}

@@ -1,0 +1,289 @@
+//! Controllers of all faces, and plain TCP listeners.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use netdyno_echonet::core::{Answer, AnswerError, ControllerConfig, Epc, Property};
+use netdyno_echonet::{CallError, Controller, blocking, tokio};
+use support::{GET_80, GOT_80, GUARD, LIGHT, alone, at, config, light, read};
+
+const DEVICE: &str = "127.0.0.1";
+
+/// A controller of any face.
+trait Asks {
+    /// Reads 80 of the light at 127.0.0.1.
+    fn ask(&mut self) -> Result<Answer, CallError>;
+    /// Lets a little time pass.
+    fn rest(&mut self) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+const NODE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+impl Asks for Controller {
+    fn ask(&mut self) -> Result<Answer, CallError> {
+        self.get(NODE, LIGHT, &[Epc(0x80)])
+    }
+
+    fn rest(&mut self) {
+        self.poll(Some(Duration::from_millis(5))).unwrap();
+    }
+}
+
+impl Asks for blocking::Controller {
+    fn ask(&mut self) -> Result<Answer, CallError> {
+        self.get(NODE, LIGHT, &[Epc(0x80)])
+    }
+}
+
+impl Asks for (::tokio::runtime::Runtime, tokio::Controller) {
+    fn ask(&mut self) -> Result<Answer, CallError> {
+        self.0.block_on(self.1.get(NODE, LIGHT, &[Epc(0x80)]))
+    }
+}
+
+/// Runs a test with a controller of each face, which asks by TCP, and a plain listener at 127.0.0.1.
+fn with_each_controller(
+    idle: Duration,
+    change: impl Fn(&mut ControllerConfig),
+    test: impl Fn(&str, TcpListener, Box<dyn Asks>),
+) {
+    let mut config = config();
+    (config.defaults.tcp, config.defaults.retries) = (true, 1);
+    change(&mut config);
+    let mut settings = at("127.0.0.2");
+    settings.tcp_limits.idle = idle;
+    let listener = || TcpListener::bind((NODE, 3610)).unwrap();
+    test("caller's", listener(), Box::new(Controller::open(&settings, config.clone()).unwrap()));
+    test("blocking", listener(), Box::new(blocking::Controller::open(&settings, config.clone()).unwrap()));
+    let runtime = ::tokio::runtime::Runtime::new().unwrap();
+    let controller = runtime.block_on(async { tokio::Controller::open(&settings, config) }).unwrap();
+    test("tokio", listener(), Box::new((runtime, controller)));
+}
+
+/// Does something with each connection that a listener takes, in a thread, until it says that it is enough.
+fn play(
+    listener: TcpListener,
+    mut each: impl FnMut(usize, &mut TcpStream) -> bool + Send + 'static,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        for number in 0.. {
+            let (mut stream, from) = listener.accept().unwrap();
+            assert_eq!(from.ip(), "127.0.0.2".parse::<IpAddr>().unwrap(), "from the address that was chosen");
+            stream.set_read_timeout(Some(GUARD)).unwrap();
+            stream.set_nodelay(true).unwrap();
+            if each(number, &mut stream) {
+                return;
+            }
+        }
+    })
+}
+
+/// Takes a Get of 80, and gives the answer to it.
+fn take_get(stream: &mut TcpStream) -> Vec<u8> {
+    answer_to(&read(stream, GET_80.len()))
+}
+
+fn answer_to(get: &[u8]) -> Vec<u8> {
+    assert_eq!(get[4..], GET_80[4..]);
+    [&[0x10, 0x81, get[2], get[3]], &GOT_80[4..]].concat()
+}
+
+/// Answers each Get of 80 until the other end closes the connection; gives how many there were.
+fn answer_all(stream: &mut TcpStream) -> usize {
+    let (mut get, mut count) = (vec![0; GET_80.len()], 0);
+    while stream.read_exact(&mut get).is_ok() && stream.write_all(&answer_to(&get)).is_ok() {
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_controller_keeps_its_connection_while_it_is_used() {
+    alone("a_controller_keeps_its_connection_while_it_is_used", || {
+        with_each_controller(
+            GUARD,
+            |_| {},
+            |face, listener, mut controller| {
+                let node = play(listener, move |_, stream| {
+                    for round in 0..100 {
+                        let answer = take_get(stream);
+                        match round % 50 {
+                            // Byte by byte, or after what nobody asked for.
+                            0 => answer.chunks(1).for_each(|byte| stream.write_all(byte).unwrap()),
+                            1 => stream.write_all(&[GOT_80, &answer].concat()).unwrap(),
+                            _ => stream.write_all(&answer).unwrap(),
+                        }
+                    }
+                    true
+                });
+                for _ in 0..100 {
+                    assert_eq!(controller.ask().unwrap().get(Epc(0x80)), Some(&[0x30][..]), "{face}");
+                }
+                node.join().unwrap();
+            },
+        );
+        with_each_controller(
+            Duration::from_millis(50),
+            |config| config.defaults.retries = 20,
+            |face, listener, mut controller| {
+                let over = Arc::new(AtomicBool::new(false));
+                let is_over = over.clone();
+                let node = play(listener, move |number, stream| {
+                    answer_all(stream);
+                    is_over.store(true, Ordering::Release);
+                    number > 0
+                });
+                for _ in 0..2 {
+                    controller.ask().unwrap();
+                    let begin = Instant::now();
+                    while !over.swap(false, Ordering::AcqRel) {
+                        assert!(begin.elapsed() < GUARD, "{face}: an idle connection stays");
+                        controller.rest();
+                    }
+                }
+                node.join().unwrap();
+            },
+        );
+    });
+}
+
+#[test]
+fn a_node_that_goes_away_is_asked_by_another_connection() {
+    alone("a_node_that_goes_away_is_asked_by_another_connection", || {
+        with_each_controller(
+            GUARD,
+            // A request may meet a connection whose end is not known yet, and then one of those that fail.
+            |config| config.defaults.retries = 2,
+            |face, listener, mut controller| {
+                let node = play(listener, move |number, stream| {
+                    let answer = take_get(stream);
+                    match number {
+                        // Between request and answer.
+                        0 => {}
+                        // In the midst of it.
+                        2 => stream.write_all(&answer[..5]).unwrap(),
+                        // After what is no message.
+                        4 => stream.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap(),
+                        // Once it is told.
+                        _ => stream.write_all(&answer).unwrap(),
+                    }
+                    number == 7
+                });
+                for round in 0..5 {
+                    assert!(controller.ask().is_ok(), "{face}: {round}");
+                }
+                node.join().unwrap();
+                // Nobody listens any more.
+                let begin = Instant::now();
+                let told = controller.ask().unwrap_err();
+                assert_eq!(told, CallError::Answer(AnswerError::Unreachable), "{face}");
+                assert!(told.to_string().contains("does it speak TCP"));
+                assert!(begin.elapsed() < Duration::from_secs(3), "{face}: it is known at once");
+            },
+        );
+    });
+}
+
+#[test]
+fn a_node_that_says_nothing_is_asked_once() {
+    alone("a_node_that_says_nothing_is_asked_once", || {
+        with_each_controller(
+            GUARD,
+            |config| config.defaults.timeout = Duration::from_millis(100),
+            |face, listener, mut controller| {
+                let gets = Arc::new(AtomicUsize::new(0));
+                let seen = gets.clone();
+                let node = play(listener, move |_, stream| {
+                    take_get(stream);
+                    seen.store(1 + answer_all(stream), Ordering::Release);
+                    true
+                });
+                assert_eq!(controller.ask(), Err(CallError::Answer(AnswerError::Timeout)), "{face}");
+                let mut asked = 2;
+                // Once will do, unless the machine is busy.
+                while controller.ask().is_err() {
+                    asked += 1;
+                }
+                drop(controller);
+                node.join().unwrap();
+                assert_eq!(
+                    gets.load(Ordering::Acquire),
+                    asked,
+                    "{face}: nothing twice, all by one connection"
+                );
+            },
+        );
+        // One that cannot even be connected to: its queue is full.
+        with_each_controller(
+            GUARD,
+            |config| config.defaults.timeout = Duration::from_millis(100),
+            |face, listener, mut controller| {
+                drop(listener);
+                let socket =
+                    socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+                socket.set_reuse_address(true).unwrap();
+                let address: SocketAddr = (DEVICE.parse::<IpAddr>().unwrap(), 3610).into();
+                socket.bind(&address.into()).unwrap();
+                socket.listen(0).unwrap();
+                let _queued = TcpStream::connect(address).unwrap();
+                let begin = Instant::now();
+                assert_eq!(controller.ask(), Err(CallError::Answer(AnswerError::Unreachable)), "{face}");
+                assert!(begin.elapsed() >= Duration::from_millis(200), "{face}: tried twice");
+            },
+        );
+    });
+}
+
+#[test]
+fn both_ways_at_once() {
+    alone("both_ways_at_once", || {
+        let mut settings = at(DEVICE);
+        settings.tcp = true;
+        let device = blocking::Device::open(&settings, light()).unwrap();
+        let other = blocking::Device::open(&at("127.0.0.3"), light()).unwrap();
+        let mut patient = config();
+        patient.defaults.timeout = GUARD;
+        let controller = blocking::Controller::open(&at("127.0.0.2"), patient.clone()).unwrap();
+        let [by_tcp, by_udp] = [DEVICE, "127.0.0.3"].map(|node| node.parse::<IpAddr>().unwrap());
+        let mut tcp = patient.defaults;
+        tcp.tcp = true;
+        controller.set_node_settings(by_tcp, tcp).unwrap();
+        // Neither waits for the other's receives.
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            for node in [by_tcp, by_udp, by_tcp, by_udp] {
+                let controller = controller.clone();
+                scope.spawn(move || {
+                    for round in 0..200_u8 {
+                        let level = [Property { epc: Epc(0xB0), edt: &[round % 100] }];
+                        assert!(controller.set(node, LIGHT, &level).unwrap().is_complete());
+                        assert!(controller.get(node, LIGHT, &[Epc(0x80)]).is_ok());
+                    }
+                });
+            }
+        });
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+        assert_eq!([device.stats().requests, other.stats().requests], [800, 800]);
+        assert_eq!(controller.stats().retried, 0);
+        // Who waits when it ends is told.
+        let closing = controller.clone();
+        let listener_gone = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            closing.close();
+        });
+        drop(device);
+        let silent = TcpListener::bind((DEVICE, 3610)).unwrap();
+        assert_eq!(controller.get(by_tcp, LIGHT, &[Epc(0x80)]), Err(CallError::Closed));
+        listener_gone.join().unwrap();
+        drop(silent);
+    });
+}
