@@ -33,6 +33,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         local: [127, 0, 0, 1].into(),
         peer: [127, 0, 0, 1].into(),
         params: serde_json::Map::new(),
+        inputs: std::collections::BTreeMap::new(),
         capture: false,
     };
     let mut session = Session::new(setup, true, TimeLimits::default(), 0);
