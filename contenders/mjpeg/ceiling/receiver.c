@@ -3,14 +3,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    BATCH = 64,
-    PACKET_BYTES_MAX = 9216,
+    BATCH = 16,
+    COALESCED_BYTES_MAX = 65536, /* of packets that the kernel keeps together (UDP_GRO) */
     HEADERS_MAX = 1024,    /* of a JPEG file: tables of 16 bits, a restart interval */
     TABLES_BYTES_MAX = 4 * ND_TABLE_VALUES,
     PORT_TRIES = 64,
@@ -181,25 +182,49 @@ static int open_sockets(const struct nd_mjpeg *job, uint16_t *port) {
     nd_failed("no two ports beside each other are free");
 }
 
+/* The length of the packets that came together; of the last one it is the most. */
+static size_t packet_bytes(struct msghdr *header, size_t length) {
+    for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control != NULL; control = CMSG_NXTHDR(header, control)) {
+        int bytes;
+        if (control->cmsg_level != SOL_UDP || control->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&bytes, CMSG_DATA(control), sizeof bytes);
+        if (bytes > 0)
+            return (size_t)bytes;
+    }
+    return length;
+}
+
 void run_receiver(struct nd_mjpeg *job) {
-    static uint8_t packets[BATCH][PACKET_BYTES_MAX];
+    static uint8_t packets[BATCH][COALESCED_BYTES_MAX];
+    static union {
+        uint8_t bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } controls[BATCH];
     static struct iovec parts[BATCH];
     static struct mmsghdr messages[BATCH];
     struct assembly frame = {0};
     const uint64_t created_ns = nd_now_ns();
     uint16_t port;
     const int fd = open_sockets(job, &port);
+    /* Where the kernel has no such thing, packets come one by one. */
+    setsockopt(fd, SOL_UDP, UDP_GRO, &(int){1}, sizeof(int));
     make_room(&frame, 1);
-    for (size_t i = 0; i < BATCH; i++) {
-        parts[i] = (struct iovec){packets[i], PACKET_BYTES_MAX};
-        messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1};
-    }
+    for (size_t i = 0; i < BATCH; i++)
+        parts[i] = (struct iovec){packets[i], COALESCED_BYTES_MAX};
     nd_receiver_bound(port, created_ns);
     for (;;) {
+        for (size_t i = 0; i < BATCH; i++) {
+            messages[i].msg_hdr = (struct msghdr){
+                .msg_iov = &parts[i], .msg_iovlen = 1, .msg_control = &controls[i], .msg_controllen = sizeof controls[i]};
+        }
         const int count = recvmmsg(fd, messages, BATCH, MSG_WAITFORONE, NULL);
         if (count < 0 && errno != EINTR)
             nd_failed("recvmmsg: %s", strerror(errno));
-        for (int i = 0; i < count; i++)
-            take_packet(job, &frame, packets[i], messages[i].msg_len);
+        for (int i = 0; i < count; i++) {
+            const size_t length = messages[i].msg_len, each = packet_bytes(&messages[i].msg_hdr, length);
+            for (size_t at = 0; at < length; at += each)
+                take_packet(job, &frame, packets[i] + at, length - at < each ? length - at : each);
+        }
     }
 }
