@@ -98,7 +98,7 @@ mod tests {
             }
         }
         for at in 0..200 {
-            let mut data = vec![0xff, 0x00].repeat(100);
+            let mut data = [0xff, 0x00].repeat(100);
             data[at] = 0xff;
             let plain = (0..data.len()).find(|&at| data[at] == 0xff && data.get(at + 1) != Some(&0));
             assert_eq!(find_marker(&data), plain, "{at}");
