@@ -47,6 +47,7 @@ mod socket;
 pub mod tcp;
 #[cfg(all(feature = "tokio", target_os = "linux"))]
 pub mod tokio;
+mod wait;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
 pub use datagram::{DatagramOptions, DatagramSocket};

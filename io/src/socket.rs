@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::batch::ReceiveBatch;
 use crate::interface::Interface;
 use crate::sealed::Sealed;
+use crate::wait::wait_for;
 
 mod gather;
 
@@ -189,7 +190,7 @@ impl UdpSocket {
 
     /// Waits for room to send; false if there was none in time, or a signal came.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
-        Ok(wait_for([&*self.socket], PollFlags::OUT, timeout)?.is_some())
+        Ok(wait_for(&mut [PollFd::new(&*self.socket, PollFlags::OUT)], Some(timeout))? > 0)
     }
 
     /// Takes what has arrived, as much as the buffers of `batch` hold; 0 if there is nothing. No more than one system
@@ -303,25 +304,6 @@ pub(crate) fn unicast_alone(socket: &Socket, address: SocketAddr) -> io::Result<
         socket.set_multicast_all_v4(false)?;
     }
     Ok(())
-}
-
-/// Waits for one of these sockets, for so long at the most, and gives the place of the first that is ready; `None` if none was in
-/// time, or a signal came. One system call.
-pub(crate) fn wait_for<'a>(
-    sockets: impl IntoIterator<Item = &'a std::net::UdpSocket>,
-    what: PollFlags,
-    timeout: Duration,
-) -> io::Result<Option<usize>> {
-    let timeout = Timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    let mut fds: Vec<_> = sockets.into_iter().map(|socket| PollFd::new(socket, what)).collect();
-    match poll(&mut fds, Some(&timeout)) {
-        Ok(_) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
-        Err(rustix::io::Errno::INTR) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Sets the largest size that the system grants, from `bytes` down: some refuse what is above their limit, Linux

@@ -8,13 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
-use crate::socket::{largest, unicast_alone, wait_for};
+use crate::socket::{largest, unicast_alone};
+use crate::wait::wait_for;
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,10 +158,22 @@ impl DatagramSocket {
         }
     }
 
+    fn poll_fd(&self) -> PollFd<'_> {
+        PollFd::new(&*self.socket, PollFlags::IN)
+    }
+
     /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
     /// or a signal came.
     pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
-        wait_for(sockets.iter().map(|socket| &*socket.socket), PollFlags::IN, timeout)
+        let wait = |fds: &mut [PollFd<'_>]| {
+            wait_for(fds, Some(timeout))?;
+            Ok(fds.iter().position(|fd| !fd.revents().is_empty()))
+        };
+        match sockets {
+            // Nothing is allocated for the usual one.
+            [one] => wait(&mut [one.poll_fd()]),
+            _ => wait(&mut sockets.iter().map(Self::poll_fd).collect::<Vec<_>>()),
+        }
     }
 }
 

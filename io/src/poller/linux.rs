@@ -7,12 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd};
 use rustix::io::Errno;
 
 use super::{Events, Ready};
 use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
+use crate::wait::{timespec, wait_for};
 
 /// Key of the eventfd; no socket can have it, as theirs have 32 bits.
 const WAKER_KEY: u64 = u64::MAX;
@@ -67,10 +68,8 @@ impl Poller {
         if polls {
             let mut fds = vec![PollFd::new(&self.epoll, PollFlags::IN)];
             fds.extend(sockets.iter().map(|socket| PollFd::new(&**socket.inner(), PollFlags::IN)));
-            match poll(&mut fds, timeout.map(timespec).as_ref()) {
-                Ok(0) | Err(Errno::INTR) => return Ok(()),
-                Ok(_) => {}
-                Err(error) => return Err(error.into()),
+            if wait_for(&mut fds, timeout)? == 0 {
+                return Ok(());
             }
             for (key, _) in (0..).zip(&fds[1..]).filter(|(_, fd)| !fd.revents().is_empty()) {
                 events.list.push(Ready { key, readable: true, writable: false });
@@ -125,13 +124,5 @@ impl Waker {
     pub(super) fn wake(&self) {
         // Fails only when the counter is full, and then the poller wakes anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
-    }
-}
-
-/// Without end if it is too long to be told (292 thousand million years).
-fn timespec(timeout: Duration) -> Timespec {
-    Timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
     }
 }

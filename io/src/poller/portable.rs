@@ -6,12 +6,15 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 
 use super::{Events, Ready};
 use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
+use crate::wait::wait_for;
+
+/// poll counts in milliseconds on some of these systems, 31 bits of them.
+const LONGEST: Duration = Duration::from_secs(86_400);
 
 #[derive(Debug)]
 struct Entry {
@@ -78,10 +81,8 @@ impl Poller {
             let room = if *writable { PollFlags::OUT } else { PollFlags::empty() };
             PollFd::new(&**socket, PollFlags::IN | room)
         }));
-        match poll(&mut fds, timeout.map(timespec).as_ref()) {
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
+        if wait_for(&mut fds, timeout.map(|timeout| timeout.min(LONGEST)))? == 0 {
+            return Ok(());
         }
         if !fds[0].revents().is_empty() {
             while self.waker.0.recv(&mut [0; 1]).is_ok() {}
@@ -114,12 +115,6 @@ impl Waker {
         // Fails only when its buffer is full of wake-ups.
         let _ = self.0.send(&[1]);
     }
-}
-
-fn timespec(timeout: Duration) -> Timespec {
-    // poll counts in milliseconds on some of these systems, 31 bits of them.
-    let timeout = timeout.min(Duration::from_secs(86_400));
-    Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() }
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn find_end(file: &[u8], start: usize, interval: u16) -> Result<(usize, u32), Jp
 
 /// Where the first 0xFF is that is no data: data's have a zero behind them, one in some 300 bytes. A block is one test, which compilers
 /// make vector instructions of; a step for each 0xFF took most of the time of a walk.
-fn find_marker(data: &[u8]) -> Option<usize> {
+pub(super) fn find_marker(data: &[u8]) -> Option<usize> {
     let is_marker = |byte: u8, next: u8| (byte == 0xff) & (next != 0);
     let mut at = 0;
     while let Some(block) = data.get(at..).and_then(|rest| rest.first_chunk::<{ BLOCK + 1 }>()) {

@@ -5,6 +5,7 @@ use memchr::memchr;
 use memchr::memmem::rfind;
 
 use super::marker;
+use super::scan::find_marker;
 
 /// How far behind a picture without EOI the line is looked for that ends a part of a multipart stream.
 const BOUNDARY_BYTES: usize = 512;
@@ -109,7 +110,7 @@ impl Splitter {
                 }
                 State::Scan => {
                     let window = &input[..input.len().min(self.room())];
-                    let count = memchr(0xff, window).map_or(window.len(), |found| {
+                    let count = find_marker(window).map_or(window.len(), |found| {
                         self.state = State::ScanCode;
                         found + 1
                     });
