@@ -1,5 +1,6 @@
-//! A UDP socket for small datagrams, one a call, and for multicast.
+//! A UDP socket for small datagrams, and for multicast.
 
+mod batch;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::RecvFlags;
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
+
+pub use batch::DatagramBatch;
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
@@ -135,27 +138,14 @@ impl DatagramSocket {
     /// Takes one datagram; gives its length and sender. `None`: there was none in the time that
     /// [`DatagramOptions::wait`] says. One system call.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        match self.socket.recv_from(buffer) {
-            Ok(received) => Ok(Some(received)),
-            Err(error) if is_about_earlier(&error) => Ok(None),
-            Err(error) if is_nothing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        unless_nothing(self.socket.recv_from(buffer))
     }
 
     /// Takes one datagram that is there, and never waits. One system call.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        match rustix::net::recvfrom(&*self.socket, buffer, RecvFlags::DONTWAIT) {
-            Ok((bytes, _, Some(sender))) => {
-                Ok(SocketAddr::try_from(sender).ok().map(|sender| (bytes, sender)))
-            }
-            Ok((_, _, None)) => Ok(None),
-            Err(error) => match io::Error::from(error) {
-                error if is_about_earlier(&error) => Ok(None),
-                error if is_nothing(&error) => Ok(None),
-                error => Err(error),
-            },
-        }
+        let received = rustix::net::recvfrom(&*self.socket, buffer, RecvFlags::DONTWAIT);
+        let received = unless_nothing(received.map_err(io::Error::from))?;
+        Ok(received.and_then(|(bytes, _, sender)| Some((bytes, SocketAddr::try_from(sender?).ok()?))))
     }
 
     fn poll_fd(&self) -> PollFd<'_> {
@@ -199,6 +189,15 @@ fn multicast_by(
 impl Sealed for DatagramSocket {
     fn inner(&self) -> &Arc<std::net::UdpSocket> {
         &self.socket
+    }
+}
+
+/// `None`: there was nothing to receive.
+fn unless_nothing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(received) => Ok(Some(received)),
+        Err(error) if is_nothing(&error) || is_about_earlier(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

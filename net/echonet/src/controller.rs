@@ -8,7 +8,7 @@ use netdyno_echonet_core::{
     Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request,
     RequestError, RequestId,
 };
-use netdyno_io::{Events, Poller, Waker};
+use netdyno_io::{DatagramBatch, Events, Poller, Waker};
 
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
@@ -34,7 +34,7 @@ pub struct Controller {
     /// What happened while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
     dropped: u64,
-    input: Box<[u8]>,
+    input: DatagramBatch,
     out: Box<[u8]>,
 }
 
@@ -55,7 +55,7 @@ impl Controller {
             is_woken: false,
             kept: VecDeque::new(),
             dropped: 0,
-            input: buffer(),
+            input: DatagramBatch::default(),
             out: buffer(),
         })
     }
@@ -115,12 +115,12 @@ impl Controller {
             if let Some(result) = self.answer(id) {
                 return Ok(result?);
             }
-            (now, _) = self.receive_one(now, WAIT)?;
+            (now, _) = self.receive(now, WAIT)?;
         }
     }
 
     /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
-    /// costs one system call. What is sent to all is heard by `poll`.
+    /// costs one system call to receive, or a part of one where several have come. What is sent to all is heard by `poll`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
         let mut begin = None;
         let mut spent = Duration::ZERO;
@@ -130,7 +130,7 @@ impl Controller {
             }
             // The clock is read once there is nothing to give.
             let begin = *begin.get_or_insert_with(Instant::now);
-            let (now, received) = self.receive_one(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
+            let (now, received) = self.receive(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
             spent = now.saturating_duration_since(begin);
             if !received && timeout <= spent + SLACK {
                 return Ok(self.core.poll_event());
@@ -194,16 +194,15 @@ impl Controller {
             self.streams.receive(now);
         }
         for socket in ready.iter().filter(|ready| ready.key != STREAMS_KEY) {
-            links.drain(socket.key as usize, input, |datagram, source| {
-                core.take(Instant::now(), datagram, source, out, |to, answer| links.send(to, answer));
-            });
+            let number = socket.key as usize;
+            links.drain(number, input, |batch| core.take_all(Instant::now(), links, number, batch, out));
         }
         self.pass(Instant::now());
     }
 
-    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one. Where there
+    /// Waits for datagrams to us alone, for `longest` from `now` on; gives the time then, and whether there were any. Where there
     /// are connections, it waits for whatever comes.
-    fn receive_one(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
+    fn receive(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
         let left = self.core.left(now, longest);
         if !self.streams.is_empty() {
             let left = self.streams.due(now).map_or(left, |due| due.saturating_duration_since(now).min(left));
@@ -218,8 +217,8 @@ impl Controller {
         let Self { core, links, input, out, .. } = self;
         let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
         let now = Instant::now();
-        if let Some((bytes, source)) = received {
-            core.take(now, &input[..bytes], source, out, |to, answer| links.send(to, answer));
+        if let Some(number) = received {
+            core.take_all(now, links, number, input, out);
         }
         self.pass(now);
         Ok((now, received.is_some()))
