@@ -50,7 +50,7 @@ pub mod tokio;
 mod wait;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
-pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket};
+pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 pub use interface::{Interface, InterfaceError};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
 pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};

@@ -3,6 +3,7 @@
 mod batch;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
@@ -10,10 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 pub use batch::DatagramBatch;
+pub use together::SendBatch;
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
@@ -129,22 +131,27 @@ impl DatagramSocket {
 
     /// Sends one datagram. What the network did with earlier ones (an ICMP message) is no error of this one.
     pub fn send(&self, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match self.socket.send_to(datagram, remote) {
-            Err(error) if is_about_earlier(&error) => self.socket.send_to(datagram, remote).map(|_| ()),
-            other => other.map(|_| ()),
+        // Without the bookkeeping that a library's call does where a program has several threads.
+        let send = || sendto(&*self.socket, datagram, SendFlags::empty(), &remote).map_err(io::Error::from);
+        match send() {
+            Err(error) if is_about_earlier(&error) => send().map(drop),
+            other => other.map(drop),
         }
     }
 
     /// Takes one datagram; gives its length and sender. `None`: there was none in the time that
     /// [`DatagramOptions::wait`] says. One system call.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        unless_nothing(self.socket.recv_from(buffer))
+        self.take(buffer, RecvFlags::empty())
     }
 
     /// Takes one datagram that is there, and never waits. One system call.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        let received = rustix::net::recvfrom(&*self.socket, buffer, RecvFlags::DONTWAIT);
-        let received = unless_nothing(received.map_err(io::Error::from))?;
+        self.take(buffer, RecvFlags::DONTWAIT)
+    }
+
+    fn take(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<(usize, SocketAddr)>> {
+        let received = unless_nothing(recvfrom(&*self.socket, buffer, flags).map_err(io::Error::from))?;
         Ok(received.and_then(|(bytes, _, sender)| Some((bytes, SocketAddr::try_from(sender?).ok()?))))
     }
 

@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use super::{DatagramBatch, DatagramOptions, DatagramSocket};
+use super::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 use crate::{Interface, ReceiveBatch, SocketOptions, UdpSocket};
 
 /// A group of the range for documentation (RFC 6676).
@@ -169,5 +169,34 @@ fn a_batch_takes_what_is_there() {
         // Nothing comes.
         assert_eq!(sender.receive_batch(&mut DatagramBatch::default()).unwrap(), 0);
         assert_eq!(sender.receive_batch(&mut batch).unwrap(), 0);
+    }
+}
+
+#[test]
+fn what_is_sent_together_arrives_but_what_cannot_be_sent() {
+    let to = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    let from = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    // Broadcast is forbidden to a socket that did not ask for it.
+    let nowhere: SocketAddr = "255.255.255.255:9".parse().unwrap();
+    assert!(from.send(nowhere, b"x").is_err());
+    let (mut together, mut buffer) = (SendBatch::default(), [0; 64]);
+    for (count, lost) in
+        [(1, &[][..]), (16, &[]), (16, &[0, 1, 7, 15]), (2, &[1]), (1, &[0]), (3, &[0, 1, 2])]
+    {
+        assert_eq!(together.first(), None);
+        for number in 0..count {
+            let remote = if lost.contains(&number) { nowhere } else { to.local_address() };
+            together.push(remote, &[number; 32][..usize::from(number)]);
+        }
+        assert_eq!(together.is_full(), count == 16);
+        from.send_batch(&mut together);
+        for number in (0..count).filter(|number| !lost.contains(number)) {
+            let (length, sender) = to.receive(&mut buffer).unwrap().unwrap();
+            assert_eq!(
+                (&buffer[..length], sender),
+                (&[number; 32][..usize::from(number)], from.local_address())
+            );
+        }
+        assert_eq!(to.receive_now(&mut buffer).unwrap(), None);
     }
 }

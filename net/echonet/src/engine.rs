@@ -8,7 +8,7 @@ use netdyno_echonet_core::{
     Answer, AnswerError, Connect, ConnectionId, Controller, ControllerEvent, Destination, Device,
     DeviceEvent, NodeAddress, RequestId, Source, Transmit,
 };
-use netdyno_io::DatagramBatch;
+use netdyno_io::{DatagramBatch, SendBatch};
 
 use crate::limits::DATAGRAM_BYTES;
 use crate::links::Links;
@@ -63,7 +63,7 @@ pub(crate) trait Engine: Send + 'static {
         }
     }
 
-    /// Takes the datagrams that the socket of this number took.
+    /// Takes the datagrams that the socket of this number took, and sends what they are answered with.
     fn take_all(
         &mut self,
         now: Instant,
@@ -71,10 +71,12 @@ pub(crate) trait Engine: Send + 'static {
         number: usize,
         batch: &DatagramBatch,
         out: &mut [u8],
+        answers: &mut SendBatch,
     ) {
         for (datagram, source) in links.sources(number, batch) {
-            self.take(now, datagram, source, out, |to, answer| links.send(to, answer));
+            self.take(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
         }
+        links.send_gathered(answers);
     }
 
     /// Sends all that there is.

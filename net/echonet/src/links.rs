@@ -7,7 +7,7 @@ use std::time::Duration;
 use netdyno_echonet_core::{
     Destination, MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source,
 };
-use netdyno_io::{DatagramBatch, DatagramOptions, DatagramSocket, Interface, Poller};
+use netdyno_io::{DatagramBatch, DatagramOptions, DatagramSocket, Interface, Poller, SendBatch};
 
 use crate::error::Error;
 use crate::limits::{BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
@@ -79,10 +79,8 @@ impl Links {
                 self.groups.iter().map(send).fold(Ok(()), io::Result::and)
             }
             Destination::Node(node) => {
-                let of_family =
-                    |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
-                let socket = self.unicast.iter().find(of_family).ok_or(ErrorKind::Unsupported)?;
-                socket.send(self.destination(node), datagram)
+                let to = self.destination(node);
+                self.socket_to(to).ok_or(ErrorKind::Unsupported)?.send(to, datagram)
             }
             // Not ours to send.
             Destination::Connection(_) => Ok(()),
@@ -91,6 +89,28 @@ impl Links {
             ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::Interrupted => Ok(()),
             _ => Err(error),
         })
+    }
+
+    /// Puts an answer to those that are sent together, or sends it.
+    pub(crate) fn gather(&self, answers: &mut SendBatch, to: Destination, datagram: &[u8]) -> io::Result<()> {
+        let Destination::Node(node) = to else { return self.send(to, datagram) };
+        if answers.is_full() {
+            self.send_gathered(answers);
+        }
+        answers.push(self.destination(node), datagram);
+        Ok(())
+    }
+
+    /// Sends the answers to what one socket took: all are of one IP version. What cannot be sent is lost.
+    pub(crate) fn send_gathered(&self, answers: &mut SendBatch) {
+        match answers.first().and_then(|to| self.socket_to(to)) {
+            Some(socket) => socket.send_batch(answers),
+            None => answers.clear(),
+        }
+    }
+
+    fn socket_to(&self, to: SocketAddr) -> Option<&DatagramSocket> {
+        self.unicast.iter().find(|socket| socket.local_address().is_ipv4() == to.is_ipv4())
     }
 
     /// Waits for datagrams to one of our addresses, `left` at the most: one system call where the time is long and there

@@ -57,6 +57,22 @@ fn a_controller_on_the_callers_thread() {
         }
         assert_eq!(answered, ids);
 
+        // Thirty under way all the time: what is begun between two answers waits for none that is not there.
+        let mut settings = controller.core().config().defaults;
+        settings.parallel = 30;
+        controller.core_mut().set_node_settings(DEVICE.into(), settings).unwrap();
+        let (mut begun, mut answered) = (0, 0);
+        while answered < 1000 {
+            // Not after each one, and so not always after the last of those that came together.
+            while begun < 1000 && begun - answered < 30 && (answered % 7 != 3 || begun == answered) {
+                controller.begin(DEVICE, LIGHT, Request::Get(&[Epc(0x80)])).unwrap();
+                begun += 1;
+            }
+            let event = controller.next_event(Duration::from_secs(60)).unwrap();
+            answered += usize::from(matches!(event, Some(ControllerEvent::Answer { result: Ok(_), .. })));
+        }
+        assert_eq!((controller.core().stats().retried, controller.core().stats().timeouts), (0, 0));
+
         device.set(LIGHT, Epc(0x80), &[0x31]).unwrap();
         let pushed = loop {
             match controller.poll(Some(Duration::from_secs(60))).unwrap().expect("in time") {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use netdyno_io::DatagramBatch;
+use netdyno_io::{DatagramBatch, SendBatch};
 
 use super::clock::Clock;
 use super::feed::{Feed, Feeds};
@@ -38,6 +38,7 @@ pub(super) struct State<E: Engine> {
     /// Of a device, none.
     pub(super) waits: Waits,
     out: Box<[u8]>,
+    answers: SendBatch,
     feeds: Feeds<E::Event>,
     clock: Clock,
     woken: Vec<Waker>,
@@ -56,6 +57,7 @@ impl<E: Engine> Hub<E> {
             streams,
             waits: Waits::default(),
             out: buffer(),
+            answers: SendBatch::default(),
             feeds: Feeds::default(),
             clock: Clock::default(),
             woken: Vec::new(),
@@ -203,7 +205,7 @@ impl<E: Engine> State<E> {
 
     /// Takes datagrams, and sends what they are answered with at once.
     pub(super) fn take(&mut self, links: &Links, now: Instant, number: usize, batch: &DatagramBatch) {
-        self.core.take_all(now, links, number, batch, &mut self.out);
+        self.core.take_all(now, links, number, batch, &mut self.out, &mut self.answers);
     }
 
     /// Sends, and puts down what is told.

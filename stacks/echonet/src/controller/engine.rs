@@ -281,6 +281,11 @@ impl Controller {
         event
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has something to tell.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let all = [self.own.next_deadline(), self.searching.next_deadline(), self.peers.next_deadline()];

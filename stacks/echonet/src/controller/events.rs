@@ -43,6 +43,10 @@ impl Events {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
     pub(super) fn poll(&mut self) -> Option<ControllerEvent> {
         let event = self.events.pop_front()?;
         self.others -= usize::from(!matches!(event, ControllerEvent::Answer { .. }));
