@@ -3,14 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::{DatagramSocket, unless_nothing};
+use super::{DATAGRAMS, DatagramSocket, unless_nothing};
 
 /// Room of one datagram: more than UDP carries. With a cache line more than a power of two the beginnings of all, which is what
 /// small datagrams fill, lie in different sets of a cache.
 const ROOM_BYTES: usize = (1 << 16) + 64;
-
-/// Datagrams that one call takes at the most.
-const DATAGRAMS: usize = 16;
 
 /// Calls for one datagram after one that found no second: then a call looks again whether there are more.
 const SINGLES: u8 = 15;

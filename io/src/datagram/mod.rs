@@ -22,6 +22,9 @@ use crate::sealed::Sealed;
 use crate::socket::{largest, unicast_alone};
 use crate::wait::wait_for;
 
+/// Datagrams that one call takes or sends at the most.
+const DATAGRAMS: usize = 16;
+
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

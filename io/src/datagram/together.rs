@@ -3,10 +3,7 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
-use super::DatagramSocket;
-
-/// Datagrams that one call sends at the most.
-const DATAGRAMS: usize = 16;
+use super::{DATAGRAMS, DatagramSocket};
 
 /// Datagrams that are to be sent together, 16 at the most, used again and again.
 #[derive(Debug, Default)]
