@@ -1,5 +1,5 @@
 //! What the core's controller and device have in common for who drives them: what comes is taken, what is due is done, what is to
-//! be sent is sent. Neither sockets nor locks are here. A device asks nobody, so that it wants no connections.
+//! be sent is sent. No locks are here. A device asks nobody, so that it wants no connections.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
