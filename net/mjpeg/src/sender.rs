@@ -250,8 +250,8 @@ impl Sender {
         }
     }
 
-    /// Some packets of a frame, as many as one system call takes at the most. They are put together side by side first: into memory that is
-    /// in a cache that costs less than what the kernel needs for two pieces a packet, into memory that is in none.
+    /// Some packets of a frame, as many as one system call takes at the most. They are put together side by side first: the kernel takes
+    /// longer for two pieces a packet than that copy does.
     fn send_packets(&mut self, frame: &FramePackets<'_>, indices: Range<usize>) {
         self.packets.clear();
         indices.for_each(|index| {
