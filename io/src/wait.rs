@@ -34,7 +34,7 @@ thread_local! {
 pub fn wait_exactly() {
     if !IS_EXACT.replace(true) {
         #[cfg(target_os = "linux")]
-        // Refused it only is where a filter forbids it: then waits are what they were.
+        // It is refused only where a filter forbids it: then waits are what they were.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     }
 }
