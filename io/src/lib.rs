@@ -53,4 +53,5 @@ pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
 pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 pub use interface::{Interface, InterfaceError};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
-pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};
+pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket, max_segments_of};
+pub use wait::wait_exactly;

@@ -12,17 +12,21 @@ use rustix::event::{PollFd, PollFlags};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::batch::ReceiveBatch;
+use crate::datagram::DatagramSocket;
 use crate::interface::Interface;
 use crate::sealed::Sealed;
 use crate::wait::wait_for;
-
-mod gather;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;
 
 /// Payload of the largest UDP datagram over IPv4, and so of all datagrams of one segmented send.
 const MAX_SEND_BYTES: usize = 65_507;
+
+/// Datagrams of so many bytes that one send can carry at the most: who hands over more at a time has them sent by several.
+pub fn max_segments_of(segment_bytes: usize) -> usize {
+    (MAX_SEND_BYTES / segment_bytes.max(1)).clamp(1, MAX_SEGMENTS)
+}
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +136,12 @@ impl UdpSocket {
         }
     }
 
+    /// The same socket, for single datagrams: what one of the two takes the other does not see. Datagrams that the kernel kept together
+    /// (UDP_GRO) come as one.
+    pub fn single(&self) -> DatagramSocket {
+        DatagramSocket::same(Arc::clone(&self.socket), self.local)
+    }
+
     /// SO_RCVBUF as the kernel tells it.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.state.recv_buffer_size(UdpSockRef::from(&*self.socket))
@@ -176,18 +186,6 @@ impl UdpSocket {
         }))
     }
 
-    /// Sends datagrams whose bytes lie in two places each, such as a header and its payload, without copying them together.
-    /// All have the length of the first, but the last, which may be shorter. They leave from the address that the system
-    /// chooses where the socket is bound to all. Gives how many were taken; fewer than all means what it means for
-    /// [`send`](Self::send).
-    pub fn send_gathered(&self, remote: SocketAddr, datagrams: &[[&[u8]; 2]]) -> usize {
-        let segment_bytes = datagrams.first().map_or(0, gather::length).max(1);
-        let destination = self.destination(remote);
-        self.send_runs(datagrams.len(), segment_bytes, |run| {
-            gather::send(&self.socket, destination, &datagrams[run], segment_bytes)
-        })
-    }
-
     /// Waits for room to send; false if there was none in time, or a signal came.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
         Ok(wait_for(&mut [PollFd::new(&*self.socket, PollFlags::OUT)], Some(timeout))? > 0)
@@ -226,7 +224,7 @@ impl UdpSocket {
     ) -> usize {
         let mut sent = 0;
         while sent < count {
-            let segments = self.max_segments().min(MAX_SEND_BYTES / segment_bytes).max(1);
+            let segments = self.max_segments().min(max_segments_of(segment_bytes));
             let run = sent..count.min(sent + segments);
             match send_once(run.clone()) {
                 Ok(()) => sent = run.end,

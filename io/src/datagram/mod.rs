@@ -122,6 +122,11 @@ impl DatagramSocket {
         Ok(Self { socket: Arc::new(socket), local })
     }
 
+    /// A socket that is bound already, and never waits.
+    pub(crate) fn same(socket: Arc<std::net::UdpSocket>, local: SocketAddr) -> Self {
+        Self { socket, local }
+    }
+
     /// The address that it is bound to, with the port that it got.
     pub fn local_address(&self) -> SocketAddr {
         self.local

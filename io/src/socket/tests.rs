@@ -75,48 +75,6 @@ fn datagrams_arrive_as_they_were_cut() {
 }
 
 #[test]
-fn what_lies_in_two_places_goes_as_if_it_lay_side_by_side() {
-    for (segmentation, count, data_bytes) in
-        [(true, 150, 1388), (true, 3, 30_000), (false, 10, 700), (true, 1, 5)]
-    {
-        let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
-        if !segmentation {
-            here.disable_segmentation();
-        }
-        let heads: Vec<_> = (0..count).map(|number| datagram(number, 12)).collect();
-        let data: Vec<_> =
-            (0..count).map(|number| datagram(number + 7, data_bytes - number / (count - 1).max(1))).collect();
-        let parts: Vec<[&[u8]; 2]> = heads.iter().zip(&data).map(|(head, data)| [&head[..], data]).collect();
-        let (mut sent, mut taken) = (0, Vec::new());
-        let mut batch = ReceiveBatch::default();
-        // Sixteen at a time: the buffer of the receiver holds them whatever the system gives.
-        for part in parts.chunks(16) {
-            sent += here.send_gathered(there.local_address(), part);
-            taken.extend(take(&there, &mut batch, part.len()).into_iter().map(|(.., bytes)| bytes));
-        }
-        assert_eq!((sent, here.send_errors()), (count, 0));
-        assert_eq!(here.max_segments() > 1, segmentation, "segments were not refused");
-        assert!(
-            taken == parts.iter().map(|parts| parts.concat()).collect::<Vec<_>>(),
-            "{count} of {data_bytes}"
-        );
-    }
-    let here = bound("127.0.0.1:0");
-    assert_eq!(here.send_gathered(here.local_address(), &[]), 0);
-}
-
-#[test]
-fn a_refused_gathered_send_goes_one_by_one() {
-    // Datagrams that are longer than the path takes are lost and counted, the shorter last one goes.
-    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
-    let long = vec![1; 65_600];
-    let sent = here.send_gathered(there.local_address(), &[[b"head", &long], [b"head", b"data"]]);
-    assert_eq!(sent, 2);
-    assert!(here.send_errors() >= 1 && here.max_segments() > 1);
-    assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2, b"headdata");
-}
-
-#[test]
 fn there_is_room_to_send() {
     assert!(bound("127.0.0.1:0").wait_writable(Duration::from_secs(9)).unwrap());
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use netdyno_lab::arena::{AgentEvent, Link, Net, Side};
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::trial::*;
 
@@ -38,7 +39,21 @@ fn the_loopback_has_a_second_address_and_counters_of_its_own() {
     let after = bytes(&mut trial);
     assert_eq!(after.bytes.since(&before.bytes).value, Some(1000 + 8 + 20), "{after:?}");
     assert_eq!(after.packets.since(&before.packets).value, Some(1));
+    assert_eq!(after.ip_packets.since(&before.ip_packets).value, Some(1));
     assert_eq!(after.udp_drops.value, Some(0));
+    // Four packets by one send, taken together.
+    in_net(&net, || {
+        let receiver = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        let sender = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        setsockopt(&receiver, sockopt::UdpGroSegment, &true).unwrap();
+        setsockopt(&sender, sockopt::UdpGsoSegment, &1000).unwrap();
+        assert_eq!(sender.send_to(&[7; 3500], receiver.local_addr().unwrap()).unwrap(), 3500);
+        assert_eq!(receiver.recv(&mut [0; 4000]).unwrap(), 3500);
+    });
+    let last = bytes(&mut trial);
+    assert_eq!(last.packets.since(&after.packets).value, Some(1));
+    assert_eq!(last.udp_datagrams.since(&after.udp_datagrams).value, Some(1));
+    assert_eq!(last.ip_packets.since(&after.ip_packets).value, Some(4), "{last:?}");
     trial.finish();
 }
 
