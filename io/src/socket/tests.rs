@@ -219,3 +219,58 @@ fn only_two_errors_speak_against_segments() {
         assert_eq!(refuses_segments(&io::Error::from_raw_os_error(code)), refuses);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_port_is_shared_and_a_peer_steered() {
+    for (bind, host) in
+        [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "127.0.0.1"), ("[::]:0", "::1")]
+    {
+        let first = bound(bind);
+        let beside = SocketOptions { reuse_port: true, ..SocketOptions::default() };
+        let refused = |options| UdpSocket::bind(first.local_address(), options).is_err();
+        assert!(refused(&beside), "it is not shared");
+        first.share_port().unwrap();
+        assert!(refused(&SocketOptions::default()), "who does not ask for it does not get it");
+        let second = UdpSocket::bind(first.local_address(), &beside).unwrap();
+        assert_eq!(second.local_address(), first.local_address());
+
+        let address = SocketAddr::new(host.parse().unwrap(), first.local_address().port());
+        let peers: Vec<UdpSocket> =
+            (0..32).map(|_| bound(&SocketAddr::new(address.ip(), 0).to_string())).collect();
+        let one = peers[0].local_address();
+        let steered = UdpSocket::for_peer(address, one, &SocketOptions::default()).unwrap();
+        let mut batch = ReceiveBatch::default();
+        for round in 0..3 {
+            for peer in &peers {
+                peer.send(peer.local_address(), address, &[round], 1);
+            }
+            assert_eq!(take(&steered, &mut batch, 1), [(address, one, vec![round])], "his, and no other's");
+        }
+        let mut others = Vec::new();
+        while others.len() < 3 * 31 {
+            for socket in [&first, &second] {
+                socket.receive(&mut batch).unwrap();
+                others.extend(batch.iter().map(|received| (received.local, received.remote)));
+            }
+        }
+        assert!(others.iter().all(|&(local, remote)| local == address && remote != one));
+
+        drop(steered);
+        peers[0].send(one, address, &[9], 1);
+        while [&first, &second].iter().all(|socket| socket.receive(&mut batch).unwrap() == 0) {
+            thread::yield_now();
+        }
+        assert_eq!(batch.iter().next().unwrap().remote, one);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_is_steered_to_an_address_that_does_not_answer_him() {
+    let (socket, peer) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    socket.share_port().unwrap();
+    let other = SocketAddr::from(([127, 0, 0, 2], socket.local_address().port()));
+    let error = UdpSocket::for_peer(other, peer.local_address(), &SocketOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("not from 127.0.0.2"), "{error}");
+}
