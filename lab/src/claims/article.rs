@@ -212,7 +212,8 @@ impl Article {
 
     fn check(&self, problems: &mut Problems<'_>) {
         if !is_id(&self.id) {
-            problems.push("id", format!("\"{}\" is not an id: letters, digits and '-', first a letter", self.id));
+            problems
+                .push("id", format!("\"{}\" is not an id: letters, digits and '-', first a letter", self.id));
         }
         problems.not_empty("title", &self.title);
         problems.not_empty("about", &self.about);
@@ -222,10 +223,14 @@ impl Article {
         for (name, method) in &self.methods {
             problems.name(&format!("methods.{name}"), name);
             if !(1.0..=BUDGET_SECONDS_MAX).contains(&method.seconds) {
-                problems.push(format!("methods.{name}.seconds"), format!("must be from 1 to {BUDGET_SECONDS_MAX}"));
+                problems.push(
+                    format!("methods.{name}.seconds"),
+                    format!("must be from 1 to {BUDGET_SECONDS_MAX}"),
+                );
             }
             for variable in method.env.keys().filter(|v| !v.starts_with(ENVIRONMENT)) {
-                let rule = format!("\"{variable}\" is none of the variables that a method may set: {ENVIRONMENT}*");
+                let rule =
+                    format!("\"{variable}\" is none of the variables that a method may set: {ENVIRONMENT}*");
                 problems.push(format!("methods.{name}.env"), rule);
             }
         }
@@ -235,7 +240,10 @@ impl Article {
         for (i, claim) in self.claims.iter().enumerate() {
             let at = format!("claims[{i}]");
             if !is_id(&claim.id) || self.claims[..i].iter().any(|c| c.id == claim.id) {
-                let rule = format!("\"{}\" is not an id of its own: letters, digits and '-', first a letter", claim.id);
+                let rule = format!(
+                    "\"{}\" is not an id of its own: letters, digits and '-', first a letter",
+                    claim.id
+                );
                 problems.push(format!("{at}.id"), rule);
             }
             problems.not_empty(&format!("{at}.statement"), &claim.statement);
@@ -276,7 +284,10 @@ impl Claim {
             let at = format!("{at}.experiments[{i}]");
             problems.not_empty(&format!("{at}.about"), &experiment.about);
             if experiment.with.is_some() && experiment.without.is_some() {
-                problems.push(format!("{at}.without"), "an experiment has a condition or leaves one out, not both");
+                problems.push(
+                    format!("{at}.without"),
+                    "an experiment has a condition or leaves one out, not both",
+                );
             }
             known(format!("{at}.method"), &experiment.test(), problems);
             self.check_sides(&at, &experiment.test(), problems);
@@ -295,7 +306,8 @@ impl Claim {
             let is_number = side.figure.is_some();
             if kinds.iter().filter(|k| **k).count() != 1 || is_number && !may_be_number {
                 let number = if may_be_number { ", or be a `figure`" } else { "" };
-                problems.push(format!("{at}.{name}"), format!("must name either a contender or roles{number}"));
+                problems
+                    .push(format!("{at}.{name}"), format!("must name either a contender or roles{number}"));
             }
             if side.figure.is_some_and(|f| !(f.is_finite() && f > 0.0)) {
                 problems.push(format!("{at}.{name}.figure"), "must be more than 0");
@@ -365,7 +377,9 @@ impl Experiment {
 /// Letters, digits and `-`, first a letter: what can follow a `.` on the command line.
 fn is_id(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic()) && text.len() <= 64 && text.bytes().all(plain)
+    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic())
+        && text.len() <= 64
+        && text.bytes().all(plain)
 }
 
 /// Where the claims of a repository are.

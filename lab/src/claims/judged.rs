@@ -188,7 +188,8 @@ impl Bench<'_> {
         let named = |(e, judged): (&super::Experiment, &JudgedExperiment)| {
             e.with.clone().or(e.without.clone()).filter(|_| judged.tested.finding == Finding::Shown)
         };
-        let mut conditions: Vec<String> = claim.experiments.iter().zip(&experiments).filter_map(named).collect();
+        let mut conditions: Vec<String> =
+            claim.experiments.iter().zip(&experiments).filter_map(named).collect();
         if verdict != Verdict::OnlyAsPublished {
             conditions.clear();
         }
@@ -252,16 +253,22 @@ fn sides(a: &Side, b: &Side) -> String {
 fn sentence(verdict: Verdict, conditions: &[String], own: &Tested, fair: &Tested) -> String {
     let by_own = |finding| own.finding == finding;
     match verdict {
-        Verdict::Holds if by_own(Finding::Refuted) => "holds, though not by the article's own method here".to_owned(),
+        Verdict::Holds if by_own(Finding::Refuted) => {
+            "holds, though not by the article's own method here".to_owned()
+        }
         Verdict::Holds => "holds".to_owned(),
         Verdict::OnlyAsPublished if conditions.is_empty() => {
             "holds only under the article's conditions (which of them makes it so was not found)".to_owned()
         }
-        Verdict::OnlyAsPublished => format!("holds only under the article's conditions: {}", conditions.join("; ")),
+        Verdict::OnlyAsPublished => {
+            format!("holds only under the article's conditions: {}", conditions.join("; "))
+        }
         Verdict::DoesNotHold if by_own(Finding::Open) => {
             "does not hold; whether by the article's own method is undecided".to_owned()
         }
-        Verdict::DoesNotHold if by_own(Finding::Refuted) => "does not hold, by the article's own method neither".to_owned(),
+        Verdict::DoesNotHold if by_own(Finding::Refuted) => {
+            "does not hold, by the article's own method neither".to_owned()
+        }
         Verdict::DoesNotHold => "does not hold".to_owned(),
         Verdict::Undecided if by_own(Finding::Shown) => {
             "undecided: shown by the article's own method, open where both are treated alike".to_owned()

@@ -14,17 +14,24 @@ pub fn markdown(replication: &Replication) -> String {
 }
 
 fn one(article: &Judged) -> String {
-    let head = ["the article says", "published", "by its own method", "treated alike", "verdict"].map(str::to_owned);
+    let head =
+        ["the article says", "published", "by its own method", "treated alike", "verdict"].map(str::to_owned);
     let rows: Vec<Vec<String>> = article.claims.iter().map(row).collect();
     let mut out = vec![format!("**{}: {}**\n", escape(&article.id), escape(&plain(&article.title)))];
     out.push(markdown_table(&head, &rows));
-    out.push("Ratios of the first to the second side, with the interval that holds whenever a run stops.\n".to_owned());
+    out.push(
+        "Ratios of the first to the second side, with the interval that holds whenever a run stops.\n"
+            .to_owned(),
+    );
     let shown: Vec<String> = article.claims.iter().flat_map(causes).collect();
     if !shown.is_empty() {
         out.push(format!("What shows the causes:\n\n{}\n", shown.join("\n")));
     }
     if !article.differs.is_empty() {
-        out.push(format!("Otherwise here than in the article: {}.\n", escape(&plain(&article.differs.join("; ")))));
+        out.push(format!(
+            "Otherwise here than in the article: {}.\n",
+            escape(&plain(&article.differs.join("; ")))
+        ));
     }
     let runs = article.methods.iter().map(|ran| {
         let run = if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) };
@@ -32,7 +39,8 @@ fn one(article: &Judged) -> String {
         format!("- {}: {about}. `{}` ({run}, {headline})", escape(&ran.name), ran.command)
     });
     out.push(format!("Methods:\n\n{}\n", runs.collect::<Vec<_>>().join("\n")));
-    let mut hosts: Vec<&str> = article.methods.iter().map(|r| r.host.as_str()).filter(|h| !h.is_empty()).collect();
+    let mut hosts: Vec<&str> =
+        article.methods.iter().map(|r| r.host.as_str()).filter(|h| !h.is_empty()).collect();
     hosts.dedup();
     if !hosts.is_empty() {
         out.push(format!("Host: {}.\n", escape(&plain(&hosts.join("; ")))));
@@ -59,7 +67,11 @@ fn printed(claim: &JudgedClaim) -> String {
 
 /// The ratio, and of whom.
 fn of(tested: &Tested) -> String {
-    if tested.measured.is_none() { tested.why.clone() } else { format!("{}, {}", figure(tested), tested.sides) }
+    if tested.measured.is_none() {
+        tested.why.clone()
+    } else {
+        format!("{}, {}", figure(tested), tested.sides)
+    }
 }
 
 fn causes(claim: &JudgedClaim) -> Vec<String> {
@@ -73,7 +85,8 @@ fn causes(claim: &JudgedClaim) -> Vec<String> {
 /// # Errors
 /// In words: when it has no such place, or several.
 pub fn into_block(document: &str, text: &str) -> Result<String, String> {
-    let missing = || format!("has no one place for it: write the lines {BEGIN} and {END} where it should stand");
+    let missing =
+        || format!("has no one place for it: write the lines {BEGIN} and {END} where it should stand");
     let (before, rest) = document.split_once(BEGIN).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;
     if after.contains(BEGIN) || before.contains(END) {

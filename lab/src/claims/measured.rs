@@ -77,7 +77,8 @@ impl Side {
             (Some(name), _) => name.clone(),
             (None, Some(_)) => "the published figure".to_owned(),
             (None, None) => {
-                let roles: Vec<String> = self.roles.iter().map(|(role, name)| format!("{name} as {role}")).collect();
+                let roles: Vec<String> =
+                    self.roles.iter().map(|(role, name)| format!("{name} as {role}")).collect();
                 roles.join(", ")
             }
         };
@@ -90,7 +91,13 @@ impl Side {
 ///
 /// # Errors
 /// In words: why there is none.
-pub fn measured(run: &Run, workload: &Workload, metric: &str, a: &Side, b: &Side) -> Result<Measured, String> {
+pub(super) fn measured(
+    run: &Run,
+    workload: &Workload,
+    metric: &str,
+    a: &Side,
+    b: &Side,
+) -> Result<Measured, String> {
     let cell_a = cell_of(run, a)?;
     let cell_b = if b.figure.is_some() { None } else { Some(cell_of(run, b)?) };
     if let Some(part) = metric.strip_prefix(CODE) {
@@ -119,7 +126,8 @@ pub fn measured(run: &Run, workload: &Workload, metric: &str, a: &Side, b: &Side
     let bounded = |log: f64| log.is_finite().then(|| log.exp());
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
-    let notes = both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
+    let notes =
+        both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
     Ok(Measured {
         ratio: interval.estimate.exp(),
         low: bounded(interval.low),
@@ -204,14 +212,17 @@ impl Pair<'_> {
                 // Both hold together at this level; what lies between them is no wider than their ends.
                 let ((a, n), (b, m)) = (to_baseline(a, self.alpha / 2.0)?, to_baseline(b, self.alpha / 2.0)?);
                 let b = turned(b);
-                let sum = Interval { estimate: a.estimate + b.estimate, low: a.low + b.low, high: a.high + b.high };
+                let sum =
+                    Interval { estimate: a.estimate + b.estimate, low: a.low + b.low, high: a.high + b.high };
                 Ok((sum, Unit::Session, n.min(m)))
             }
         }
     }
 
     fn by_blocks(&self, a: usize, b: usize) -> Result<Compared, String> {
-        let of = |cell: usize| -> BTreeMap<u32, f64> { self.values(cell).map(|(t, value)| (t.block, value)).collect() };
+        let of = |cell: usize| -> BTreeMap<u32, f64> {
+            self.values(cell).map(|(t, value)| (t.block, value)).collect()
+        };
         let base = of(b);
         let logs: Vec<f64> =
             of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect();
@@ -237,7 +248,9 @@ impl Pair<'_> {
         let label = &self.metric.label;
         match logs {
             [] => Err(format!("{label}: nothing was measured of both at the same time")),
-            _ if logs.iter().any(|log| !log.is_finite()) => Err(format!("{label}: a figure is 0, which has no ratio")),
+            _ if logs.iter().any(|log| !log.is_finite()) => {
+                Err(format!("{label}: a figure is 0, which has no ratio"))
+            }
             [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
             _ => confidence_sequence(logs, unit, alpha).ok_or_else(|| format!("{label}: no interval")),
         }
@@ -307,12 +320,15 @@ mod tests {
             ("absent", CellStatus::Skipped, &[]),
             ("idle", CellStatus::Ok, &[0; 3]),
         ]);
-        let at = |value| Side { at: [("rate".to_owned(), ParamValue::Integer(value))].into_iter().collect(), ..named("one") };
+        let at = |value| Side {
+            at: [("rate".to_owned(), ParamValue::Integer(value))].into_iter().collect(),
+            ..named("one")
+        };
         for (side, part) in [
             (named("ill"), "ill failed: the sink"),
             (named("absent"), "absent cannot run here"),
             (named("nobody"), "nobody is not in run"),
-            (named("idle"), "a figure is 0"),
+            (named("idle"), "nothing was measured of both"),
             (at(7), "one at rate=7 is not in run"),
         ] {
             let error = check(&run, &named("one"), &side).unwrap_err();
@@ -334,7 +350,8 @@ mod tests {
         for (cell, value) in [(0, 1), (1, 2)] {
             run.cells[cell].params.0.insert("rate".to_owned(), rate(value));
         }
-        let side = |value| Side { at: [("rate".to_owned(), rate(value))].into_iter().collect(), ..named("one") };
+        let side =
+            |value| Side { at: [("rate".to_owned(), rate(value))].into_iter().collect(), ..named("one") };
         assert!((check(&run, &side(1), &side(2)).unwrap().ratio - 2.0).abs() < 1e-9);
     }
 }

@@ -22,7 +22,9 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use article::{Article, Claim, Experiment, Method, Published, Side, Test, folder};
-pub use judged::{Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge};
+pub use judged::{
+    Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
+};
 pub use markdown::{into_block, markdown};
 pub use measured::{CODE, Measured, Seen};
 pub use picture::picture;
@@ -73,7 +75,10 @@ pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
 pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     let folder = folder(root);
     let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|e| e == "toml")).collect(),
+        Ok(entries) => entries
+            .filter_map(|e| Some(e.ok()?.path()))
+            .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+            .collect(),
         Err(_) => Vec::new(),
     };
     files.sort();
@@ -83,7 +88,13 @@ pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
         let loaded = load(&file)?;
         if let Some(other) = all.iter().find(|l| l.article.id == loaded.article.id) {
             let rule = format!("\"{}\" is the id of {}, too", loaded.article.id, other.file.display());
-            return Err(ManifestError::Invalid { file, line: None, field: "id".to_owned(), rule, nearest: None });
+            return Err(ManifestError::Invalid {
+                file,
+                line: None,
+                field: "id".to_owned(),
+                rule,
+                nearest: None,
+            });
         }
         all.push(loaded);
     }
@@ -96,7 +107,8 @@ pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
 /// When there is none, with the nearest.
 pub fn named<'a>(article: &'a Article, wanted: Option<&str>) -> Result<Vec<&'a Claim>, ManifestError> {
     let Some(wanted) = wanted else { return Ok(article.claims.iter().collect()) };
-    let is_named = |id: &str| id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
+    let is_named =
+        |id: &str| id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
     let found: Vec<&Claim> = article.claims.iter().filter(|c| is_named(&c.id)).collect();
     if found.is_empty() {
         return Err(ManifestError::unknown("claim", wanted, article.claims.iter().map(|c| &c.id)));

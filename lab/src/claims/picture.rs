@@ -14,7 +14,8 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
     if rows.is_empty() {
         return Err(format!("{}: nothing was measured, so there is nothing to draw", article.id));
     }
-    let mut footer: Vec<String> = article.methods.iter().map(|r| r.host.clone()).filter(|h| !h.is_empty()).collect();
+    let mut footer: Vec<String> =
+        article.methods.iter().map(|r| r.host.clone()).filter(|h| !h.is_empty()).collect();
     footer.dedup();
     let runs: Vec<&str> = article.methods.iter().map(|r| r.run.as_str()).filter(|r| !r.is_empty()).collect();
     footer.push(format!("Runs: {}", runs.join(", ")));
@@ -50,8 +51,12 @@ fn rows(claim: &JudgedClaim) -> Vec<Row> {
             word,
             kind,
             at: Some(measured.ratio).filter(|r| r.is_finite() && *r > 0.0),
-            range: (measured.low.is_some() || measured.high.is_some()).then_some((measured.low, measured.high)),
+            range: (measured.low.is_some() || measured.high.is_some())
+                .then_some((measured.low, measured.high)),
         })
     };
-    [("its own", &claim.article), ("alike", &claim.fair)].into_iter().filter_map(|(name, t)| row(name, t)).collect()
+    [("its own", &claim.article), ("alike", &claim.fair)]
+        .into_iter()
+        .filter_map(|(name, t)| row(name, t))
+        .collect()
 }

@@ -72,7 +72,7 @@ impl Region {
     /// What an interval says; an end that is none is unbounded.
     #[must_use]
     pub fn finding(self, low: Option<f64>, high: Option<f64>) -> Finding {
-        let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
+        let (low, high) = (low.unwrap_or(f64::MIN_POSITIVE), high.unwrap_or(f64::MAX));
         if high < self.possible.0 || low > self.possible.1 {
             Finding::Refuted
         } else if low > self.shown.0 && high < self.shown.1 {
@@ -85,7 +85,7 @@ impl Region {
 
 /// The verdict on a claim from what its two methods say.
 #[must_use]
-pub fn verdict(article: Finding, fair: Finding) -> Verdict {
+pub(super) fn verdict(article: Finding, fair: Finding) -> Verdict {
     match (fair, article) {
         (Finding::Shown, _) => Verdict::Holds,
         (Finding::Refuted, Finding::Shown) => Verdict::OnlyAsPublished,
@@ -113,7 +113,7 @@ mod tests {
             (Region::MORE, Some(0.9), Some(1.2), Open),
             (Region::MORE, None, None, Open),
             (Region::LESS, Some(0.6), Some(0.99), Shown),
-            (Region::LESS, None, Some(0.9), Open),
+            (Region::LESS, None, Some(0.9), Shown),
             (Region::LESS, Some(0.985), Some(0.999), Refuted),
             (Region::LESS, Some(1.1), None, Refuted),
             (Region::LESS, Some(0.9), Some(1.1), Open),

@@ -13,7 +13,9 @@ pub fn terminal(replication: &Replication, width: usize) -> String {
 
 fn one(article: &Judged, width: usize) -> String {
     let mut out = vec![wrapped(&format!("{}  {}", article.id, plain(&article.title)), width, "", "   ")];
-    let told = |head: &str, all: &[String]| wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   ");
+    let told = |head: &str, all: &[String]| {
+        wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   ")
+    };
     for (head, all) in [("as published", &article.conditions), ("otherwise here", &article.differs)] {
         if !all.is_empty() {
             out.push(told(head, all));

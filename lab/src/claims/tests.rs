@@ -77,13 +77,29 @@ fn defects_are_named_with_their_place() {
         ("is = \"more\"", "is = \"more\", within = 2", &["claims[0].claim", "goes with \"about\""]),
         ("within = 1.2", "within = 0.5", &["claims[1].claim", "a factor above 1"]),
         ("published = { a = 3, b = 2 }", "", &["claims[1].claim", "needs a `ratio`"]),
-        ("a = { contender = \"one\" }", "a = { figure = 3 }", &["claims[0].article.a", "a contender or roles"]),
-        ("b = { contender = \"two\" }", "b = { figure = -3.0 }", &["claims[0].article.b.figure", "more than 0"]),
+        (
+            "a = { contender = \"one\" }",
+            "a = { figure = 3 }",
+            &["claims[0].article.a", "a contender or roles"],
+        ),
+        (
+            "b = { contender = \"two\" }",
+            "b = { figure = -3.0 }",
+            &["claims[0].article.b.figure", "more than 0"],
+        ),
         ("b = { contender = \"two\" }", "", &["claims[0].article.b", "or be a `figure`"]),
         ("method = \"release\"", "method = \"relaese\"", &["experiments[0].method", "did you mean release?"]),
-        ("method = \"release\"", "method = \"release\"\nwith = \"x\"", &["experiments[0].without", "not both"]),
+        (
+            "method = \"release\"",
+            "method = \"release\"\nwith = \"x\"",
+            &["experiments[0].without", "not both"],
+        ),
         ("[methods.fair]", "[methods.alike]", &["claims[0].fair", "must name the fair method"]),
-        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "RUSTC_WRAPPER", &["methods.release.env", "none of the variables"]),
+        (
+            "CARGO_PROFILE_RELEASE_OPT_LEVEL",
+            "RUSTC_WRAPPER",
+            &["methods.release.env", "none of the variables"],
+        ),
         ("seconds = 10", "seconds = 0", &["methods.article.seconds", "from 1 to"]),
     ] {
         let told = told(from, to);
@@ -94,7 +110,8 @@ fn defects_are_named_with_their_place() {
 #[test]
 fn claims_are_named_by_their_begin() {
     let article = article();
-    let ids = |wanted| -> Vec<&str> { named(&article, wanted).unwrap().iter().map(|c| c.id.as_str()).collect() };
+    let ids =
+        |wanted| -> Vec<&str> { named(&article, wanted).unwrap().iter().map(|c| c.id.as_str()).collect() };
     assert_eq!(ids(None), ["rate", "rate-amount", "pauses"]);
     assert_eq!(ids(Some("rate")), ["rate", "rate-amount"]);
     assert_eq!(ids(Some("rate-amount")), ["rate-amount"]);
@@ -155,7 +172,8 @@ fn sentences() {
 #[test]
 fn what_was_not_run_is_not_tested() {
     let article = article();
-    let runs: Runs = [("article".to_owned(), Ok(run(3))), ("fair".to_owned(), Err("interrupted".to_owned()))].into();
+    let runs: Runs =
+        [("article".to_owned(), Ok(run(3))), ("fair".to_owned(), Err("interrupted".to_owned()))].into();
     let judged = judge(&article, &[&article.claims[0]], &runs).unwrap();
     let claim = &judged.claims[0];
     assert_eq!(claim.verdict, Verdict::NotTested);
@@ -171,11 +189,17 @@ fn written_for_people_papers_and_programs() {
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
     }
     let text = terminal(&replication, 200);
-    for part in ["X  Fast, faster", "1.50x", "0.50x (0.5", "holds only under the article's conditions: a debug build"] {
+    for part in
+        ["X  Fast, faster", "1.50x", "0.50x (0.49", "holds only under the article's conditions: a debug build"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let markdown = markdown(&replication);
-    for part in ["3 : 2 M/s, 1.50x", "| one counts 1.5 times as fast as two (X.rate) |", "`netdyno run dummy one two`"] {
+    for part in [
+        "3 : 2 M/s, 1.50x",
+        "| one counts 1.5 times as fast as two (X.rate) |",
+        "`netdyno run dummy one two`",
+    ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
     let json = serde_json::to_string(&replication).unwrap();
@@ -191,7 +215,8 @@ fn what_a_file_says_stays_text() {
     let hostile = FILE.replace("one counts", "<script>alert(1)</script> | `x`");
     let article = Article::parse(Path::new("x.toml"), &hostile).unwrap();
     let claims: Vec<&Claim> = article.claims.iter().collect();
-    let runs: Runs = [("article", 3), ("fair", 1)].map(|(name, ratio)| (name.to_owned(), Ok(run(ratio)))).into();
+    let runs: Runs =
+        [("article", 3), ("fair", 1)].map(|(name, ratio)| (name.to_owned(), Ok(run(ratio)))).into();
     let judged = judge(&article, &claims, &runs).unwrap();
     let markdown = markdown(&Replication { schema_version: SCHEMA_VERSION, articles: vec![judged] });
     assert!(!markdown.contains("<script>") && markdown.contains("\\| \\`x\\`"), "{markdown}");

@@ -44,7 +44,9 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         return Ok(GOOD);
     }
     if (args.into.is_some() || args.picture.is_some()) && asked.len() != 1 {
-        return Err(format!("--into and --picture are of one article, not of {}: name it", asked.len()).into());
+        return Err(
+            format!("--into and --picture are of one article, not of {}: name it", asked.len()).into()
+        );
     }
     let cancel = cancel_on_signal()?;
     let found = if args.from.is_empty() {
@@ -72,11 +74,13 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         let svg = plot::ranking_svg(&claims::picture(article)?)?;
         std::fs::write(file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
     }
-    let ids: Vec<&str> = replication.articles.iter().flat_map(|a| &a.methods).map(|m| m.run.as_str()).collect();
+    let ids: Vec<&str> =
+        replication.articles.iter().flat_map(|a| &a.methods).map(|m| m.run.as_str()).collect();
     let stored: BTreeSet<&str> = ids.iter().copied().filter(|id| !id.is_empty()).collect();
     if args.from.is_empty() && !stored.is_empty() {
         let (what, runs) = (args.claims.join(" "), stored.into_iter().collect::<Vec<_>>().join(" "));
-        let _ = writeln!(anstream::stderr(), "to judge these runs again: netdyno replicate {what} --from {runs}");
+        let _ =
+            writeln!(anstream::stderr(), "to judge these runs again: netdyno replicate {what} --from {runs}");
     }
     let is_interrupted = cancel.load(std::sync::atomic::Ordering::Relaxed);
     Ok(match ids.iter().all(|id| !id.is_empty()) {
@@ -98,7 +102,9 @@ fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std:
         }
     }
     if wanted.is_empty() {
-        return Err(format!("no claims in {}: name a file of them", claims::folder(&catalog.root).display()).into());
+        return Err(
+            format!("no claims in {}: name a file of them", claims::folder(&catalog.root).display()).into()
+        );
     }
     let asked = wanted.into_iter().map(|(loaded, claims)| {
         let all = plans::of(&loaded, catalog)?;
@@ -119,7 +125,8 @@ fn chosen(names: &[String], known: &[Loaded]) -> Result<Vec<(Loaded, Option<Stri
         if name.ends_with(".toml") {
             return Ok((claims::load(Path::new(name))?, None));
         }
-        let (article, claim) = name.split_once('.').map_or((name.as_str(), None), |(a, c)| (a, Some(c.to_owned())));
+        let (article, claim) =
+            name.split_once('.').map_or((name.as_str(), None), |(a, c)| (a, Some(c.to_owned())));
         let found = known.iter().find(|l| l.article.id.eq_ignore_ascii_case(article));
         let ids = || known.iter().map(|l| &l.article.id);
         let found = found.ok_or_else(|| ManifestError::unknown("article", article, ids()))?;

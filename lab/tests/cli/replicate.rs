@@ -96,7 +96,9 @@ fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
     let bench = bench();
     let list = bench.netdyno(&["replicate", "--list"]);
     assert_eq!(list.code, 0, "{list:?}");
-    for part in ["X.same", "CARGO_PROFILE_RELEASE_OPT_LEVEL=3 netdyno run dummy one two", "nobody measures that"] {
+    for part in
+        ["X.same", "CARGO_PROFILE_RELEASE_OPT_LEVEL=3 netdyno run dummy one two", "nobody measures that"]
+    {
         assert!(list.stdout.contains(part), "{part}: {list:?}");
     }
     let file = bench.path("claims/x.toml").display().to_string();
@@ -111,10 +113,18 @@ fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
         assert!(seen.code == 2 && seen.stderr.contains(part), "{arguments:?}: {seen:?}");
     }
     for (from, to, part) in [
-        ("dummy one two --max", "dummy one tow --max", "methods.fair.run: unknown contender \"tow\"; did you mean \"two\"?"),
+        (
+            "dummy one two --max",
+            "dummy one tow --max",
+            "methods.fair.run: unknown contender \"tow\"; did you mean \"two\"?",
+        ),
         ("dummy one two --max", "dummy one two --budget 3s --max", "--budget is said by `seconds`"),
         ("dummy one two --max", "dummy one two --mxa", "methods.fair.run"),
-        ("b = { contender = \"two\" }", "b = { contender = \"tow\" }", "claims[0].b: tow is none of the cells of the method article (did you mean two?)"),
+        (
+            "b = { contender = \"two\" }",
+            "b = { contender = \"tow\" }",
+            "claims[0].b: tow is none of the cells of the method article (did you mean two?)",
+        ),
         ("metric = \"peak_rss\"", "metric = \"peak_rsss\"", "claims[0].metric: unknown metric \"peak_rsss\""),
     ] {
         bench.write("claims/x.toml", &CLAIMS.replacen(from, to, 1));

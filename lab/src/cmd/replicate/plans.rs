@@ -32,10 +32,9 @@ pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, 
             let Some(plan) = plans.get(&test.method) else { continue };
             let at = format!("claims[{i}].{place}");
             check_metric(claim.metric_of(&test), plan, &format!("claims[{i}]"), &at, &test, &mut problems);
-            for (name, side, own) in
-                [("a", claim.a_of(&test), &test.a), ("b", claim.b_of(&test), &test.b)]
-            {
-                let field = if own.is_some() { format!("{at}.{name}") } else { format!("claims[{i}].{name}") };
+            for (name, side, own) in [("a", claim.a_of(&test), &test.a), ("b", claim.b_of(&test), &test.b)] {
+                let field =
+                    if own.is_some() { format!("{at}.{name}") } else { format!("claims[{i}].{name}") };
                 if let Err((rule, near)) = cell(side, plan, &test.method) {
                     problems.push_near(field, rule, near);
                 }
@@ -58,7 +57,14 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
     super::super::run::request(&args).resolve(catalog).map_err(|e| e.to_string())
 }
 
-fn check_metric(metric: &str, plan: &Resolved, claim: &str, test: &str, own: &Test, problems: &mut Problems<'_>) {
+fn check_metric(
+    metric: &str,
+    plan: &Resolved,
+    claim: &str,
+    test: &str,
+    own: &Test,
+    problems: &mut Problems<'_>,
+) {
     let field = if own.metric.is_some() { format!("{test}.metric") } else { format!("{claim}.metric") };
     let known = plan.workload.metrics.iter().map(|m| m.name.clone());
     let code = ["library", "adapter", "generated"].map(|part| format!("{CODE}{part}"));
@@ -80,10 +86,39 @@ fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Optio
     }
     let label = side.label();
     if count > 1 {
-        return Err((format!("{label} stands for {count} cells of the method {method}: say which by `where`"), None));
+        return Err((
+            format!("{label} stands for {count} cells of the method {method}: say which by `where`"),
+            None,
+        ));
     }
     let wanted = side.contender.iter().chain(side.roles.values());
     let known: Vec<&String> = plan.cells.iter().flat_map(|c| c.contenders.values()).collect();
     let near = wanted.filter(|name| !known.contains(name)).find_map(|name| nearest(name, &known));
     Err((format!("{label} is none of the cells of the method {method}"), near))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::claims;
+
+    #[test]
+    fn the_claims_of_this_repository_have_a_cell_for_each_side() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let catalog = Catalog::load(&root).unwrap();
+        let all = claims::load_all(&root).unwrap();
+        let mut ids: Vec<&str> = all.iter().map(|l| l.article.id.as_str()).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, ["D", "E", "K", "M", "R"]);
+        for loaded in &all {
+            let plans = of(loaded, &catalog).unwrap_or_else(|e| panic!("{e}"));
+            let used = |name: &&String| {
+                loaded.article.claims.iter().any(|c| c.tests().any(|(_, test)| test.method == **name))
+            };
+            let idle: Vec<&String> = plans.keys().filter(|name| !used(name)).collect();
+            assert!(idle.is_empty(), "{}: methods that test nothing: {idle:?}", loaded.file.display());
+        }
+    }
 }

@@ -100,7 +100,11 @@ fn of_method(
 }
 
 /// Takes each method's run from the store: the newest of these that is such a one.
-pub(super) fn stored(asked: &[Asked], from: &[String], store: &Store) -> Result<Found, Box<dyn std::error::Error>> {
+pub(super) fn stored(
+    asked: &[Asked],
+    from: &[String],
+    store: &Store,
+) -> Result<Found, Box<dyn std::error::Error>> {
     let mut runs = Vec::new();
     for wanted in from {
         runs.push(store.load(&store.find(wanted)?)?);
