@@ -189,9 +189,12 @@ fn written_for_people_papers_and_programs() {
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
     }
     let text = terminal(&replication, 200);
-    for part in
-        ["X  Fast, faster", "1.50x", "0.50x (0.49", "holds only under the article's conditions: a debug build"]
-    {
+    for part in [
+        "X  Fast, faster",
+        "1.50x",
+        "0.50x (0.49",
+        "holds only under the article's conditions: a debug build",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let markdown = markdown(&replication);

@@ -19,7 +19,6 @@ seconds = 30
 [methods.fair]
 about = "a core each"
 run = "dummy one two --max-blocks 3"
-env = { CARGO_PROFILE_RELEASE_OPT_LEVEL = "3" }
 seconds = 30
 [[claims]]
 id = "same"
@@ -94,6 +93,8 @@ fn claims_are_measured_judged_again_and_written_down() {
 #[test]
 fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
     let bench = bench();
+    let env = "about = \"a core each\"\nenv = { CARGO_PROFILE_RELEASE_OPT_LEVEL = \"3\" }";
+    bench.write("claims/x.toml", &CLAIMS.replace("about = \"a core each\"", env));
     let list = bench.netdyno(&["replicate", "--list"]);
     assert_eq!(list.code, 0, "{list:?}");
     for part in

@@ -168,3 +168,68 @@ fn misfit(run: &Run, plan: &Resolved, method: &Method) -> Option<String> {
     let lacks = said.iter().any(|flag| !builds().any(|b| b.flags.contains(flag)));
     (other || lacks).then(|| "its contenders were built with other variables".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Placement;
+    use crate::store::fixture::{self, Contender};
+    use crate::store::{BuildRecord, CellStatus};
+
+    /// A run of the dummy workload, and the plan of a method that is one.
+    fn pair() -> (Run, Resolved) {
+        let one = Contender { name: "one", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let run = fixture::run(&[one], None);
+        let planned = crate::plan::PlannedCell {
+            contenders: run.cells[0].contenders.clone(),
+            partners: run.cells[0].partners.clone(),
+            params: run.cells[0].params.clone(),
+            ceiling: false,
+            again: false,
+        };
+        let plan = Resolved {
+            workload: crate::dummy::workload(),
+            cells: vec![planned],
+            settings: run.header.settings.clone(),
+            warnings: Vec::new(),
+            command: Vec::new(),
+        };
+        (run, plan)
+    }
+
+    fn method(env: &[(&str, &str)]) -> Method {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Method { about: String::new(), run: String::new(), seconds: 1.0, env }
+    }
+
+    #[test]
+    fn a_run_is_of_a_method_that_measures_the_same_in_the_same_way() {
+        let (run, plan) = pair();
+        assert_eq!(misfit(&run, &plan, &method(&[])), None);
+        let mut other = run.clone();
+        other.header.settings.placement = Placement::Shared;
+        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "--placement is otherwise");
+        let mut other = run.clone();
+        other.cells[0].contenders.insert("sink".to_owned(), "two".to_owned());
+        assert!(misfit(&other, &plan, &method(&[])).unwrap().contains("it has no one/one"));
+        let mut other = run;
+        other.header.workload = "tea".to_owned();
+        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "it is of tea");
+    }
+
+    #[test]
+    fn a_build_that_was_not_optimised_is_another_run() {
+        let (mut run, plan) = pair();
+        let debug = method(&[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")]);
+        let why = "its contenders were built with other variables";
+        assert_eq!(misfit(&run, &plan, &debug).as_deref(), Some(why));
+        let record: BuildRecord = serde_json::from_value(serde_json::json!({
+            "key": "", "toolchain": "", "lock_hash": "", "version": "", "tuning": "",
+            "flags": ["--release", "CARGO_PROFILE_RELEASE_OPT_LEVEL=0"],
+        }))
+        .unwrap();
+        run.cells[0].builds.insert("one".to_owned(), record);
+        assert_eq!(misfit(&run, &plan, &debug), None);
+        assert_eq!(misfit(&run, &plan, &method(&[])).as_deref(), Some(why));
+    }
+}
