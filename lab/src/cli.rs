@@ -336,6 +336,8 @@ pub struct SchemaArgs {
 pub enum SchemaOf {
     /// A report: `run --format json`, `show --format json`.
     Report,
+    /// What came out of claims: `replicate --format json`.
+    Replication,
     /// A line from the lab to a contender.
     LabMessage,
     /// A line from a contender to the lab.

@@ -9,6 +9,7 @@ use super::article::{Article, Claim, Published, Side, Test};
 use super::measured::{Measured, measured};
 use super::region::{Finding, Region, Verdict, verdict};
 use crate::manifest::Workload;
+use crate::report;
 use crate::store::{Run, StoreError};
 
 /// Version of the JSON.
@@ -130,14 +131,15 @@ pub fn judge(article: &Article, claims: &[&Claim], runs: &Runs) -> Result<Judged
     let methods = article.methods.iter().filter(|(name, _)| runs.contains_key(*name));
     let ran = |(name, method): (&String, &super::Method)| {
         let run = runs[name].as_ref();
-        Ran {
+        let headline = run.map_or_else(|why| Ok(why.clone()), |run| Ok(report::build(run)?.run.headline))?;
+        Ok(Ran {
             name: name.clone(),
             about: method.about.clone(),
             command: method.command(),
             run: run.map_or(String::new(), |run| run.header.id.clone()),
-            headline: run.map_or_else(Clone::clone, |run| outline(run)),
+            headline,
             host: run.map_or(String::new(), |run| run.header.host.headline()),
-        }
+        })
     };
     Ok(Judged {
         id: article.id.clone(),
@@ -145,16 +147,9 @@ pub fn judge(article: &Article, claims: &[&Claim], runs: &Runs) -> Result<Judged
         about: article.about.clone(),
         conditions: article.conditions.clone(),
         differs: article.differs.clone(),
-        methods: methods.map(ran).collect(),
+        methods: methods.map(ran).collect::<Result<_, StoreError>>()?,
         claims: claims.iter().map(|claim| bench.judge(&article.id, claim)).collect(),
     })
-}
-
-/// `stopped: budget`, or how it stands.
-fn outline(run: &Run) -> String {
-    let blocks = run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0);
-    let why = if run.stopped_because.is_empty() { run.status.as_str() } else { &run.stopped_because };
-    format!("{} cells, {blocks} rounds, ended: {why}", run.cells.len())
 }
 
 struct Bench<'a> {

@@ -70,17 +70,13 @@ impl Side {
         who && at && !cell.is_aside
     }
 
-    /// `rust-std at rate=100`, `5.00 us`.
+    /// `one at rate=100`, `load > server`.
     #[must_use]
     pub fn label(&self) -> String {
         let who = match (&self.contender, self.figure) {
             (Some(name), _) => name.clone(),
             (None, Some(_)) => "the published figure".to_owned(),
-            (None, None) => {
-                let roles: Vec<String> =
-                    self.roles.iter().map(|(role, name)| format!("{name} as {role}")).collect();
-                roles.join(", ")
-            }
+            (None, None) => self.roles.values().map(String::as_str).collect::<Vec<_>>().join(" > "),
         };
         let at: Vec<String> = self.at.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if at.is_empty() { who } else { format!("{who} at {}", at.join(" ")) }

@@ -48,6 +48,8 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
             format!("--into and --picture are of one article, not of {}: name it", asked.len()).into()
         );
     }
+    // Before minutes of measuring, not after.
+    let document = args.into.as_deref().map(|file| Document::read(file)).transpose()?;
     let cancel = cancel_on_signal()?;
     let found = if args.from.is_empty() {
         runs::measured(&asked, args.budget, &cancel)?
@@ -65,10 +67,9 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&replication)?)),
         Format::Markdown => print(&markdown),
     }
-    if let Some(file) = &args.into {
-        let document = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let text = claims::into_block(&document, &markdown).map_err(|e| format!("{} {e}", file.display()))?;
-        std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+    if let Some(document) = document {
+        std::fs::write(document.file, document.with(&markdown)?)
+            .map_err(|e| format!("{}: {e}", document.file.display()))?;
     }
     if let (Some(file), Some(article)) = (&args.picture, replication.articles.first()) {
         let svg = plot::ranking_svg(&claims::picture(article)?)?;
@@ -90,9 +91,29 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     })
 }
 
+/// A document with a place for what comes out.
+struct Document<'a> {
+    file: &'a Path,
+    text: String,
+}
+
+impl<'a> Document<'a> {
+    fn read(file: &'a Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let document = Self { file, text };
+        document.with("").map(|_| document)
+    }
+
+    fn with(&self, block: &str) -> Result<String, String> {
+        claims::into_block(&self.text, block).map_err(|e| format!("{} {e}", self.file.display()))
+    }
+}
+
 /// What was named, each article once, in the order of naming.
 fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std::error::Error>> {
-    let known = claims::load_all(&catalog.root)?;
+    // A file of one's own does not depend on those of the repository.
+    let all_files = !names.is_empty() && names.iter().all(|name| is_file(name));
+    let known = if all_files { Vec::new() } else { claims::load_all(&catalog.root)? };
     let mut wanted: Vec<(Loaded, Vec<String>)> = Vec::new();
     for (loaded, claim) in chosen(names, &known)? {
         let ids = claims::named(&loaded.article, claim.as_deref())?.into_iter().map(|c| c.id.clone());
@@ -122,7 +143,7 @@ fn chosen(names: &[String], known: &[Loaded]) -> Result<Vec<(Loaded, Option<Stri
         return Ok(known.iter().map(|loaded| (loaded.clone(), None)).collect());
     }
     let one = |name: &String| {
-        if name.ends_with(".toml") {
+        if is_file(name) {
             return Ok((claims::load(Path::new(name))?, None));
         }
         let (article, claim) =
@@ -133,6 +154,10 @@ fn chosen(names: &[String], known: &[Loaded]) -> Result<Vec<(Loaded, Option<Stri
         Ok((found.clone(), claim))
     };
     names.iter().map(one).collect()
+}
+
+fn is_file(name: &str) -> bool {
+    name.ends_with(".toml")
 }
 
 /// The claims, and the runs that would test them.

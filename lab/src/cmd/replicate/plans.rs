@@ -105,6 +105,17 @@ mod tests {
     use crate::claims;
 
     #[test]
+    fn the_example_of_the_documents_is_a_valid_file() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let document = std::fs::read_to_string(root.join("docs/CLAIMS.md")).unwrap();
+        let text = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
+        let file = Path::new("example.toml").to_owned();
+        let article = claims::Article::parse(&file, &text).unwrap();
+        let plans = of(&Loaded { file, text, article }, &Catalog::load(&root).unwrap());
+        assert_eq!(plans.unwrap_or_else(|e| panic!("{e}")).len(), 2);
+    }
+
+    #[test]
     fn the_claims_of_this_repository_have_a_cell_for_each_side() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let catalog = Catalog::load(&root).unwrap();
