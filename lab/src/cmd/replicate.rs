@@ -67,14 +67,7 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&replication)?)),
         Format::Markdown => print(&markdown),
     }
-    if let Some(document) = document {
-        std::fs::write(document.file, document.with(&markdown)?)
-            .map_err(|e| format!("{}: {e}", document.file.display()))?;
-    }
-    if let (Some(file), Some(article)) = (&args.picture, replication.articles.first()) {
-        let svg = plot::ranking_svg(&claims::picture(article)?)?;
-        std::fs::write(file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
-    }
+    write_files(args, &replication, document, &markdown)?;
     let ids: Vec<&str> =
         replication.articles.iter().flat_map(|a| &a.methods).map(|m| m.run.as_str()).collect();
     let stored: BTreeSet<&str> = ids.iter().copied().filter(|id| !id.is_empty()).collect();
@@ -89,6 +82,29 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         true => GOOD,
         false => CELL_FAILED,
     })
+}
+
+/// The picture, and the document with its block, which shows the picture.
+fn write_files(
+    args: &ReplicateArgs,
+    replication: &Replication,
+    document: Option<Document<'_>>,
+    markdown: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let write = |file: &Path, text: String| {
+        std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
+    };
+    let mut link = String::new();
+    if let (Some(file), Some(article)) = (&args.picture, replication.articles.first()) {
+        write(file, plot::ranking_svg(&claims::picture(article)?)?)?;
+        let is_beside = document.as_ref().is_some_and(|d| d.file.parent() == file.parent());
+        let target = file.file_name().filter(|_| is_beside).map_or(file.as_path(), Path::new);
+        link = format!("![Published and measured ratios of {}]({})\n\n", article.id, target.display());
+    }
+    if let Some(document) = document {
+        write(document.file, document.with(&format!("{link}{markdown}"))?)?;
+    }
+    Ok(())
 }
 
 /// A document with a place for what comes out.

@@ -78,6 +78,7 @@ fn claims_are_measured_judged_again_and_written_down() {
     assert_eq!(again.stdout, seen.stdout, "the same runs say the same");
     let text = std::fs::read_to_string(&document).unwrap();
     assert!(text.contains("one needs what two needs") && text.ends_with("The end.\n"), "{text}");
+    assert!(text.contains("![Published and measured ratios of X](study.svg)"), "{text}");
     assert!(std::fs::read_to_string(&picture).unwrap().contains("X.tenfold"));
 
     let one = bench.netdyno(&["replicate", "X.same", "--from", runs[1]]);
