@@ -12,6 +12,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod claims;
 pub mod cli;
 pub mod cmd;
 pub mod doctor;

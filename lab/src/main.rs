@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Verb::New(args) => cmd::exit(cmd::new::run(&args)),
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
         Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
+        Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),

@@ -12,6 +12,7 @@ pub mod new;
 pub mod plot;
 mod progress;
 pub mod prune;
+pub mod replicate;
 pub mod run;
 pub mod schema;
 pub mod show;

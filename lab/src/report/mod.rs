@@ -3,7 +3,7 @@
 //! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON or Markdown.
 
 mod build;
-mod format;
+pub(crate) mod format;
 mod in_turns;
 mod layout;
 mod markdown;
@@ -18,6 +18,7 @@ mod tests;
 pub use build::build;
 pub use format::{bytes, value};
 pub use layout::{columns, grid, plain, wrapped};
+pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 pub use terminal::terminal;

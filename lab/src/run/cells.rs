@@ -37,10 +37,12 @@ pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String,
 }
 
 pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
+    // A variable can say as much as a flag: how much is optimised, for one.
+    let variables = built.record.environment.iter().map(|(variable, value)| format!("{variable}={value}"));
     let record = BuildRecord {
         key: built.record.key.clone(),
         toolchain: built.record.toolchain.clone(),
-        flags: built.record.flags.clone(),
+        flags: built.record.flags.iter().cloned().chain(variables).collect(),
         lock_hash: built.record.lock_hash.clone().unwrap_or_default(),
         version: contender.implementation.version.clone(),
         tuning: match contender.tuning {

@@ -174,7 +174,7 @@ pub struct BuildRecord {
     pub key: String,
     /// Toolchain and version.
     pub toolchain: String,
-    /// Flags.
+    /// Flags, then the variables that count and were set.
     pub flags: Vec<String>,
     /// Hash of the lock file.
     pub lock_hash: String,

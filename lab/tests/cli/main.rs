@@ -8,5 +8,6 @@ mod first_look;
 mod inputs;
 mod machine;
 mod partners;
+mod replicate;
 mod runs;
 mod usage;

@@ -15,7 +15,7 @@ use crate::manifest::{ManifestError, Metric, ParamSpec, Source, Workload};
 use crate::store::CellStatus;
 
 pub use draw::svg;
-pub use ranking::{Ranking, ranking};
+pub use ranking::{Kind, Ranking, Row, ranking};
 pub use ranking_svg::ranking_svg;
 
 /// Lines of one picture at the most: as many names as stand beside it.
