@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod explain;
 mod values;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+pub use explain::{Equalise, ExplainArgs, ExplainFormat};
 use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
 
 /// A dynamometer for network stacks.
@@ -52,6 +54,8 @@ pub enum Verb {
     Show(ShowArgs),
     /// Draw a stored run: who is how far from the baseline, a metric against a parameter, or latency curves
     Plot(PlotArgs),
+    /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
+    Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
     /// Remove builds that are out of date and, if asked to, old runs
@@ -332,6 +336,8 @@ pub struct SchemaArgs {
 pub enum SchemaOf {
     /// A report: `run --format json`, `show --format json`.
     Report,
+    /// What `explain --format json` prints.
+    Explanation,
     /// A line from the lab to a contender.
     LabMessage,
     /// A line from a contender to the lab.
@@ -351,6 +357,9 @@ pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
+    /// What to do beside, once a message
+    #[arg(long, value_enum)]
+    pub cost: Option<crate::dummy::Cost>,
 }
 
 /// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
