@@ -1,6 +1,6 @@
 //! What a stored run says of two cells by the unit of work, role by role. Pure functions over the store's rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,9 @@ use crate::manifest::{Better, Metric, Source, Workload};
 use crate::metrics::{self, CPUS_ALLOWED, median};
 use crate::stats::{Interval, Unit as Compared, confidence_sequence};
 use crate::store::{Outcome, Run, SampleKind, TrialRecord};
+
+/// The name of the sum of all calls.
+pub const SYSTEM_CALLS: &str = "system calls";
 
 /// The workload's own unit of work: what its CPU time is told by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,13 +290,13 @@ impl Probes {
     /// Names of the system calls that either side makes.
     #[must_use]
     pub fn call_names(&self, role: &str) -> Vec<String> {
-        let mut names = Vec::new();
+        let mut names = BTreeSet::new();
         for probe in self.of(role, ProbeKind::Syscalls).into_iter().flatten() {
             if let Ok(Found::Syscalls { calls, .. }) = &probe.found {
-                names.extend(calls.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
+                names.extend(calls.keys().cloned());
             }
         }
-        names
+        names.into_iter().collect()
     }
 
     fn rows(&self, role: &str) -> Vec<Row> {
@@ -311,24 +314,25 @@ impl Probes {
             }
         };
         type OfKernel = fn(&super::found::KernelCounts) -> u64;
-        let kernel: [(&str, OfKernel); 4] = [
-            ("  voluntary", |k| k.voluntary),
-            ("  involuntary", |k| k.involuntary),
-            ("minor page faults", |k| k.minor_faults),
-            ("major page faults", |k| k.major_faults),
+        let kernel: [(&str, &str, OfKernel); 5] = [
+            ("waiting for a CPU", "ns", |k| k.queued_ns),
+            ("  voluntary", "1", |k| k.voluntary),
+            ("  involuntary", "1", |k| k.involuntary),
+            ("minor page faults", "1", |k| k.minor_faults),
+            ("major page faults", "1", |k| k.major_faults),
         ];
-        for (name, of) in kernel {
+        for (name, unit, of) in kernel {
             let counted = |found: &Found| match found {
                 Found::Kernel(counts) => Some(of(counts) as f64),
                 _ => None,
             };
-            add(ProbeKind::Kernel, name, "1", self.counts(role, ProbeKind::Kernel, counted));
+            add(ProbeKind::Kernel, name, unit, self.counts(role, ProbeKind::Kernel, counted));
         }
         let all = |found: &Found| match found {
-            Found::Syscalls { calls, .. } => Some(calls.values().map(|c| c.calls as f64).sum()),
+            Found::Syscalls { calls, .. } => Some(calls.values().map(|c| c.calls).sum::<u64>() as f64),
             _ => None,
         };
-        add(ProbeKind::Syscalls, "system calls", "1", self.counts(role, ProbeKind::Syscalls, all));
+        add(ProbeKind::Syscalls, SYSTEM_CALLS, "1", self.counts(role, ProbeKind::Syscalls, all));
         for name in self.call_names(role) {
             let counts = self.calls(role, &name);
             if counts.iter().flatten().any(|count| *count >= 0.001) {

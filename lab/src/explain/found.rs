@@ -92,6 +92,9 @@ pub struct KernelCounts {
     pub voluntary: u64,
     /// Context switches of one that would have gone on.
     pub involuntary: u64,
+    /// Time in the queue for a CPU, in ns: ready to run, while another one ran.
+    #[serde(default)]
+    pub queued_ns: u64,
     /// Page faults that took no I/O.
     pub minor_faults: u64,
     /// Page faults that did.

@@ -1,5 +1,6 @@
 //! The difference in a few sentences.
 
+use super::figures::SYSTEM_CALLS;
 use super::model::{CallDifference, Cause, Explanation};
 use super::rank::WAITING;
 use crate::report::value;
@@ -86,21 +87,22 @@ fn called(e: &Explanation, cause: &Cause, call: &CallDifference) -> String {
 
 /// Counts that differ most, in a sentence.
 fn counts(e: &Explanation) -> Option<String> {
-    let differs = |name: &str, unit: &str, a: f64, b: f64| {
+    let differs = |unit: &str, a: f64, b: f64| {
         let few = if unit == "B" { 1.0 } else { FEW };
         let factor = (a.max(b) / a.min(b).max(f64::MIN_POSITIVE)).min(1e9);
-        let shown = !name.starts_with(' ') && (b - a).abs() >= few && factor >= ALIKE;
-        shown.then_some(factor)
+        ((b - a).abs() >= few && factor >= ALIKE).then_some(factor)
     };
     let mut rows: Vec<(f64, String)> = e
         .rows
         .iter()
-        .filter(|row| row.unit != "ns")
+        // Each call stands for itself.
+        .filter(|row| row.unit != "ns" && row.name != SYSTEM_CALLS)
         .filter_map(|row| {
             let (a, b) = (row.a?, row.b?);
             let whose = row.role.as_ref().map_or(String::new(), |role| format!(" of the {role}"));
-            let text = format!("{}{whose} {} to {}", row.name, value(a, &row.unit), value(b, &row.unit));
-            Some((differs(&row.name, &row.unit, a, b)?, text))
+            let text =
+                format!("{}{whose} {} to {}", row.name.trim(), value(a, &row.unit), value(b, &row.unit));
+            Some((differs(&row.unit, a, b)?, text))
         })
         .collect();
     rows.sort_by(|x, y| y.0.total_cmp(&x.0));

@@ -14,7 +14,7 @@ pub(super) struct Counters {
 
 impl Look for Counters {
     fn source(&self) -> String {
-        "/proc/*/stat and /proc/*/task/*/status".to_owned()
+        "/proc/*/stat, /proc/*/task/*/status and schedstat".to_owned()
     }
 
     fn attach(&mut self, root: i32) -> Result<(), String> {
@@ -38,6 +38,7 @@ impl Look for Counters {
         Ok(Found::Kernel(KernelCounts {
             voluntary: b.voluntary.saturating_sub(a.voluntary),
             involuntary: b.involuntary.saturating_sub(a.involuntary),
+            queued_ns: b.queued_ns.saturating_sub(a.queued_ns),
             minor_faults: b.minor_faults.saturating_sub(a.minor_faults),
             major_faults: b.major_faults.saturating_sub(a.major_faults),
         }))
@@ -51,9 +52,12 @@ fn read(root: i32) -> KernelCounts {
             sum.minor_faults += stat.minflt;
             sum.major_faults += stat.majflt;
         }
-        for status in process.tasks().into_iter().flatten().flatten().filter_map(|task| task.status().ok()) {
-            sum.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
-            sum.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+        for task in process.tasks().into_iter().flatten().flatten() {
+            if let Ok(status) = task.status() {
+                sum.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
+                sum.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+            }
+            sum.queued_ns += task.schedstat().map_or(0, |stat| stat.run_delay);
         }
     }
     sum

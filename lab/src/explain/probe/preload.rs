@@ -17,14 +17,15 @@ const SOURCE: &str = include_str!("../preload.c");
 const NUMBERS: usize = 64 * 8;
 /// The largest executable that is searched for an allocator.
 const EXECUTABLE_BYTES_MAX: u64 = 512 << 20;
-/// What the executables of allocators that come with a program hold, and their names.
-const BROUGHT: [(&[u8], &str); 6] = [
-    (b"mi_malloc_aligned", "mimalloc"),
-    (b"rjem_mallocx", "jemalloc"),
-    (b"_rjem_malloc", "jemalloc"),
-    (b"je_arena_malloc_hard", "jemalloc"),
-    (b"snmalloc", "snmalloc"),
-    (b"TCMalloc", "tcmalloc"),
+/// What the executables of allocators that come with a program hold, and their names. In two parts, so that this program, which
+/// plays roles in tests, does not hold it.
+const BROUGHT: [([&str; 2], &str); 6] = [
+    (["mi_", "malloc_aligned"], "mimalloc"),
+    (["_rjem", "_malloc"], "jemalloc"),
+    (["je_arena", "_malloc_hard"], "jemalloc"),
+    (["sn_rust", "_alloc"], "snmalloc"),
+    (["tcmalloc", "::ThreadCache"], "tcmalloc"),
+    (["8tcmalloc", "11ThreadCache"], "tcmalloc"),
 ];
 
 /// The library built, in the folder that is kept.
@@ -49,19 +50,19 @@ pub fn library(scratch: &Scratch) -> Result<PathBuf, String> {
 
 /// The page that a role's processes count in.
 #[derive(Debug)]
-pub struct Preload {
+pub(super) struct Preload {
     page: PathBuf,
 }
 
 /// The sums of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Processes that have loaded it.
-    pub loaded: u64,
+    pub(super) loaded: u64,
     /// The allocator's.
-    pub of: Allocations,
+    pub(super) of: Allocations,
     /// Calls that set a receive buffer.
-    pub buffers: u64,
+    pub(super) buffers: u64,
 }
 
 impl Preload {
@@ -69,7 +70,7 @@ impl Preload {
     ///
     /// # Errors
     /// In words.
-    pub fn new(folder: &Path, env: &mut Vec<(String, String)>) -> Result<Preload, String> {
+    pub(super) fn new(folder: &Path, env: &mut Vec<(String, String)>) -> Result<Preload, String> {
         let page = folder.join("page");
         fs::write(&page, vec![0; NUMBERS * 8]).map_err(|e| format!("{}: {e}", page.display()))?;
         env.push(("NETDYNO_PRELOAD".to_owned(), page.display().to_string()));
@@ -80,7 +81,7 @@ impl Preload {
     ///
     /// # Errors
     /// In words.
-    pub fn read(&self) -> Result<Counts, String> {
+    pub(super) fn read(&self) -> Result<Counts, String> {
         let bytes = fs::read(&self.page).map_err(|e| format!("{}: {e}", self.page.display()))?;
         Ok(counts(&bytes))
     }
@@ -102,10 +103,11 @@ fn counts(page: &[u8]) -> Counts {
 
 /// The allocator that an executable brings along, by what stands in its file.
 #[must_use]
-pub fn allocator_of(executable: &Path) -> Option<&'static str> {
+pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
     let short = fs::metadata(executable).is_ok_and(|m| m.len() <= EXECUTABLE_BYTES_MAX);
     let bytes = short.then(|| fs::read(executable).ok()).flatten()?;
-    BROUGHT.iter().find(|(part, _)| memchr::memmem::find(&bytes, part).is_some()).map(|(_, name)| *name)
+    let holds = |parts: &[&str; 2]| memchr::memmem::find(&bytes, parts.concat().as_bytes()).is_some();
+    BROUGHT.iter().find(|(parts, _)| holds(parts)).map(|(_, name)| *name)
 }
 
 /// Counts allocations of one role.
@@ -172,6 +174,14 @@ impl Look for Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_allocator_is_known_by_what_its_executable_holds() {
+        assert_eq!(allocator_of(Path::new("/proc/self/exe")), None, "our own names it in parts");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, ["ELF mi_", "malloc_aligned\0"].concat()).unwrap();
+        assert_eq!(allocator_of(file.path()), Some("mimalloc"));
+    }
 
     #[test]
     fn a_page_is_the_sum_of_its_shards() {
