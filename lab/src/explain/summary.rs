@@ -7,8 +7,10 @@ use crate::report::value;
 
 /// Causes that are named.
 const NAMED: usize = 4;
-/// Share of the difference from which a cause is worth a sentence.
-const SHARE_LEAST: f64 = 0.1;
+/// A cause is worth a sentence from this share of the greatest one, or of the whole, whichever is more.
+const WORTH: f64 = 0.1;
+/// A share of the whole is told up to here: where parts cancel out, each is more than the whole.
+const SHARE_MOST: f64 = 1.2;
 /// Counts that differ by less than this factor are alike ...
 const ALIKE: f64 = 1.2;
 /// ... and those that differ by less than this, by the unit of work, are few.
@@ -23,8 +25,15 @@ pub(super) fn sentences(e: &Explanation) -> Vec<String> {
         None => all.push("Time was not measured on both sides: there is nothing to break down.".to_owned()),
         Some(ns) => {
             let more = if ns >= 0.0 { "more" } else { "less" };
-            all.push(format!("{} takes {} {more} a {} than {}.", e.b, value(ns.abs(), "ns"), e.unit, e.a));
-            let parts: Vec<String> = named(e).map(|cause| part(e, cause)).collect();
+            let doubt = if is_sure(e) { "" } else { ", which the run is not sure of" };
+            all.push(format!(
+                "{} takes {} {more} a {} than {}{doubt}.",
+                e.b,
+                value(ns.abs(), "ns"),
+                e.unit,
+                e.a
+            ));
+            let parts: Vec<String> = named(e, ns).map(|cause| part(e, cause)).collect();
             match parts.is_empty() {
                 true => all.push("No single part of it is beyond what chance may show.".to_owned()),
                 false => all.extend(parts),
@@ -35,17 +44,25 @@ pub(super) fn sentences(e: &Explanation) -> Vec<String> {
     all
 }
 
-/// The causes that go the way that the whole goes, and are more than chance.
-fn named(e: &Explanation) -> impl Iterator<Item = &Cause> {
-    let worth = |cause: &&Cause| cause.is_sure() && cause.share.is_some_and(|share| share >= SHARE_LEAST);
-    e.causes.iter().filter(worth).take(NAMED)
+/// The run's interval does not hold 1.
+fn is_sure(e: &Explanation) -> bool {
+    e.primary.ratio.as_ref().is_some_and(|r| r.low > 1.0 || r.high.is_some_and(|high| high < 1.0))
+}
+
+/// The greatest causes that are more than chance, whichever way they go: some cancel each other out.
+fn named(e: &Explanation, whole_ns: f64) -> impl Iterator<Item = &Cause> {
+    let on_path = || e.causes.iter().filter(|cause| cause.share.is_some());
+    let greatest = on_path().map(|cause| cause.difference_ns().abs()).fold(whole_ns.abs(), f64::max);
+    let worth = move |cause: &&Cause| cause.is_sure() && cause.difference_ns().abs() >= WORTH * greatest;
+    on_path().filter(worth).take(NAMED)
 }
 
 fn part(e: &Explanation, cause: &Cause) -> String {
-    let share = 100.0 * cause.share.unwrap_or(0.0);
     let ns = cause.difference_ns();
     let sign = if ns < 0.0 { "-" } else { "+" };
-    let mut text = format!("{share:.0} % of it ({sign}{}): {}", value(ns.abs(), "ns"), place(cause));
+    let share = cause.share.filter(|share| is_sure(e) && (0.0..=SHARE_MOST).contains(share));
+    let share = share.map_or(String::new(), |share| format!(", {:.0} % of it", 100.0 * share));
+    let mut text = format!("{sign}{}{share}: {}", value(ns.abs(), "ns"), place(cause));
     let more: Vec<String> = cause.calls.iter().take(2).map(|call| called(e, cause, call)).collect();
     if !more.is_empty() {
         text.push_str(&format!(", {}", more.join(", ")));
@@ -79,7 +96,7 @@ fn called(e: &Explanation, cause: &Cause, call: &CallDifference) -> String {
     let count = match (call.a, call.b) {
         (a, b) if a < 0.005 => format!("{b:.2} calls a {}, {} makes none", e.unit, e.a),
         (a, b) if b < 0.005 => format!("no calls, {} makes {a:.2} a {}", e.a, e.unit),
-        (a, b) if (b / a).max(a / b) < 1.05 => format!("{b:.2} calls a {} as before", e.unit),
+        (a, b) if (b / a).max(a / b) < 1.05 => format!("{b:.2} calls a {} in both", e.unit),
         (a, b) => format!("{b:.2} calls a {} instead of {a:.2}", e.unit),
     };
     format!("{name}{count}{inside}")

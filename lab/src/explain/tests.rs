@@ -99,15 +99,26 @@ fn an_extra_system_call_is_named_with_its_count() {
 fn more_of_its_own_code_is_named_by_function() {
     let run = run([1_000_000, 500_000], [100, 100]);
     let of = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
-    let e = explained(&run, &workload(), &probes(of));
+    let probes = probes(of);
+    let e = explained(&run, &workload(), &probes);
     assert_eq!((e.causes[0].name.as_str(), e.causes[0].functions[0].name.as_str()), ("own code", "checksum"));
     assert!(e.summary[1].contains("own code of the sink, more in checksum"), "{:?}", e.summary);
-    let picture = picture(&pair(&run, &workload(), ["base", "rival"]).unwrap(), &probes_of_both(&run), &e);
+    let picture = picture(&pair(&run, &workload(), ["base", "rival"]).unwrap(), &probes, &e);
     assert!(picture.is_some_and(|svg| svg.contains("checksum")));
 }
 
-fn probes_of_both(_: &Run) -> Probes {
-    probes([vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]])
+#[test]
+fn what_the_run_is_not_sure_of_is_told_without_shares() {
+    let mut run = run([1_000_000, 800_000], [100, 100]);
+    run.trials.retain(|trial| trial.block == 0);
+    let of = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
+    let e = explained(&run, &workload(), &probes(of));
+    assert!(
+        e.summary[0].contains("250 ns more a msg than base, which the run is not sure of"),
+        "{:?}",
+        e.summary
+    );
+    assert!(e.summary[1].starts_with("+250 ns: own code of the sink"), "{:?}", e.summary);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::report::{blocks, value, wrapped};
 
 /// Causes that the table has, at least those with a share.
 const CAUSES: usize = 14;
+/// Counts of less than this on both sides have no line; they are in the JSON.
+const SHOWN_LEAST: f64 = 0.005;
 /// Before the lines of a list.
 const INDENT: &str = "   ";
 
@@ -29,7 +31,7 @@ pub fn text(e: &Explanation, width: usize) -> String {
     }
     if !e.causes.is_empty() {
         say("");
-        say(&wrapped(&format!("What the difference consists of, by {}:", e.basis), width, " ", " "));
+        say(&wrapped(&format!("What the difference consists of ({}):", e.basis), width, " ", " "));
         say(&causes(e, width));
     }
     say("");
@@ -106,7 +108,8 @@ fn details(cause: &Cause) -> String {
 fn rows(e: &Explanation, width: usize) -> String {
     let head = [format!("a {}", e.unit), e.a.clone(), e.b.clone(), "difference".to_owned(), String::new()];
     let mut all: Vec<Vec<String>> = Vec::new();
-    for row in &e.rows {
+    let is_some = |v: Option<f64>| v.is_none_or(|v| v.abs() >= SHOWN_LEAST);
+    for row in e.rows.iter().filter(|row| row.unit != "1" || is_some(row.a) || is_some(row.b)) {
         let shown = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &row.unit));
         let difference = row.difference().map_or(String::new(), |d| {
             format!("{}{}", if d < 0.0 { "-" } else { "+" }, value(d.abs(), &row.unit))

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Looker;
+use crate::arena::Net;
 use crate::cli::Equalise;
 use crate::explain::equalise::closes;
 use crate::explain::figures::{Pair, Unit};
@@ -102,6 +103,9 @@ fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
 fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), String> {
     let settings = &looker.pair.run.header.settings;
     match what {
+        Equalise::Gso if settings.net == Net::Host => {
+            Err("the trials have no network of their own; as root, or where user namespaces are permitted, they do".to_owned())
+        }
         Equalise::Gso => {
             let how = "devices of the trial's own network took one segment at a time (gso_max_segs 1), and more packets travelled";
             Ok((Equal::Gso, format!("{how}.")))

@@ -29,7 +29,9 @@ pub use scratch::Scratch;
 
 /// Units of work that are enough to count system calls of: each leaves two events.
 const SYSCALL_UNITS: f64 = 50_000.0;
-/// The shortest window of a look.
+/// The shortest window of a profile: a role that mostly waits has few samples in it.
+const PROFILE_LEAST: Duration = Duration::from_secs(2);
+/// The shortest window of another look.
 const WINDOW_LEAST: Duration = Duration::from_millis(300);
 
 /// One way to look at the processes of a role.
@@ -108,10 +110,11 @@ impl Bench<'_> {
         Probe { kind, source, units, speed, found }
     }
 
-    /// As long as the cell's own window; shorter where system calls are many.
+    /// As long as the cell's own window; longer for a profile where that is short, and shorter where system calls are many.
     fn window(&self, kind: ProbeKind, params: &Params) -> Duration {
         let whole = trial::seconds(params, "seconds").max(WINDOW_LEAST);
         let enough = self.undisturbed.filter(|rate| *rate > 0.0).map(|rate| SYSCALL_UNITS / rate);
+        let whole = if kind == ProbeKind::Profile { whole.max(PROFILE_LEAST) } else { whole };
         match (kind, enough.and_then(|s| Duration::try_from_secs_f64(s).ok())) {
             (ProbeKind::Syscalls, Some(enough)) => enough.clamp(WINDOW_LEAST, whole),
             _ => whole,
