@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod explain;
 mod replicate;
 mod values;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+pub use explain::{Equalise, ExplainArgs, ExplainFormat};
 pub use replicate::ReplicateArgs;
 use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
 
@@ -56,6 +58,8 @@ pub enum Verb {
     Plot(PlotArgs),
     /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
     Replicate(ReplicateArgs),
+    /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
+    Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
     /// Remove builds that are out of date and, if asked to, old runs
@@ -338,6 +342,8 @@ pub enum SchemaOf {
     Report,
     /// What came out of claims: `replicate --format json`.
     Replication,
+    /// What `explain --format json` prints.
+    Explanation,
     /// A line from the lab to a contender.
     LabMessage,
     /// A line from a contender to the lab.
@@ -357,6 +363,9 @@ pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
+    /// What to do beside, once a message
+    #[arg(long, value_enum)]
+    pub cost: Option<crate::dummy::Cost>,
 }
 
 /// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.

@@ -18,6 +18,7 @@ pub mod cmd;
 pub mod doctor;
 pub mod duels;
 pub mod dummy;
+pub mod explain;
 pub mod generator;
 pub mod host;
 pub mod lines;

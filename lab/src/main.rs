@@ -21,12 +21,13 @@ fn main() -> ExitCode {
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
         Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
         Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
+        Verb::Explain(args) => cmd::exit(cmd::explain::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault),
+        Verb::Dummy(args) => dummy::play(args.fault, args.cost),
     }
 }

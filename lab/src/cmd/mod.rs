@@ -4,6 +4,7 @@ pub mod agent;
 pub mod check;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod history;
 pub mod holder;
 mod lines;

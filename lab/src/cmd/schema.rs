@@ -2,6 +2,7 @@
 
 use super::{GOOD, Outcome, print};
 use crate::cli::{SchemaArgs, SchemaOf};
+use crate::explain::Explanation;
 use crate::{claims, protocol, report};
 
 /// Prints a JSON Schema.
@@ -13,6 +14,7 @@ pub fn run(args: &SchemaArgs) -> Outcome {
     let schema = match args.of {
         SchemaOf::Report => Some(report::schema()),
         SchemaOf::Replication => Some(schemars::schema_for!(claims::Replication)),
+        SchemaOf::Explanation => Some(schemars::schema_for!(Explanation)),
         SchemaOf::LabMessage => of_protocol("lab-message"),
         SchemaOf::ContenderMessage => of_protocol("contender-message"),
     };

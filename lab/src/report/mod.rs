@@ -17,6 +17,7 @@ mod tests;
 
 pub use build::build;
 pub use format::{bytes, value};
+pub(crate) use layout::blocks;
 pub use layout::{columns, grid, plain, wrapped};
 pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};

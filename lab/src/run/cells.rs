@@ -114,7 +114,7 @@ fn excerpt(stderr: &str) -> Vec<String> {
 }
 
 /// How the roles of a cell are started.
-pub(super) fn roles(
+pub(crate) fn roles(
     workload: &Workload,
     cell: &CellRecord,
     settings: &Settings,
@@ -125,7 +125,10 @@ pub(super) fn roles(
     let spec = |(index, role): (usize, &String)| {
         let name = cell.contenders.get(role)?;
         let cpus = plan.roles.get(index).cloned();
-        role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)
+        let mut spec =
+            role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)?;
+        settings.equal.iter().for_each(|equal| equal.set(&mut spec.launch.env));
+        Some(spec)
     };
     workload.roles.iter().enumerate().filter_map(spec).collect()
 }

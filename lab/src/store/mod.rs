@@ -9,6 +9,7 @@
 
 mod error;
 mod limits;
+mod probes;
 mod prune;
 mod record;
 mod schema;

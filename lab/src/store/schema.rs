@@ -17,10 +17,24 @@ pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<i64> {
     match found {
         0 => connection.execute_batch(TABLES)?,
         1 => connection.execute_batch(FROM_1)?,
+        FORMAT => {}
         _ => return Ok(found),
     }
+    connection.execute_batch(PROBES)?;
     Ok(FORMAT)
 }
+
+/// Beside the format: an older netdyno does not miss it, and what it removes refers to nothing.
+const PROBES: &str = "
+CREATE TABLE IF NOT EXISTS probes (
+    run TEXT NOT NULL,
+    cell INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    kind TEXT NOT NULL,             -- kernel, syscalls, allocations, profile
+    record TEXT NOT NULL,           -- JSON: what was found, by whom, at which cost
+    PRIMARY KEY (run, cell, role, kind)
+);
+";
 
 /// Turns came with format 2; what an older netdyno measured has none.
 const FROM_1: &str = "

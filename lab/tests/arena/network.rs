@@ -1,10 +1,12 @@
 //! Private networks: addresses, counters, rates.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use netdyno_lab::arena::{AgentEvent, Link, Net, Side};
+use netdyno_lab::arena::{AgentEvent, Arena, ArenaSpec, Link, Net, Side};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::trial::*;
@@ -198,4 +200,44 @@ fn a_link_holds_packets_up_and_loses_some() {
     assert_eq!(bytes.value, Some(u64::from(arrived) * (16 + 8 + 20)), "{bytes:?}");
     assert!(bytes.source.contains("from the IP header on"), "{bytes:?}");
     trial.finish();
+}
+
+/// Packets that a mebibyte takes over TCP on a link, with and without segments.
+#[test]
+fn without_segments_the_kernel_cuts_up_what_a_program_sends() {
+    if as_root().is_none() {
+        return;
+    }
+    const BYTES: usize = 1 << 20;
+    let packets = |no_gso: bool| {
+        let arena = Arena::open(&ArenaSpec { no_gso, ..spec(Net::Veth(Link::default())) }).unwrap();
+        assert_eq!(arena.describe().contains("gso_max_segs 1"), no_gso, "{}", arena.describe());
+        let (a, b) = arena.addresses(Side::A);
+        let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+        let mut trial = Trial::new(arena, "read x");
+        let mut listener = None;
+        in_net(&net_b, || listener = Some(TcpListener::bind((b, 7000)).unwrap()));
+        let mut stream = None;
+        in_net(&net_a, || stream = Some(TcpStream::connect((b, 7000)).unwrap()));
+        let (mut receiver, from) = listener.unwrap().accept().unwrap();
+        assert_eq!(from.ip(), a);
+        std::thread::scope(|scope| {
+            scope.spawn(|| stream.take().unwrap().write_all(&vec![7; BYTES]).unwrap());
+            let mut bytes = Vec::new();
+            assert_eq!(receiver.read_to_end(&mut bytes).unwrap(), BYTES);
+        });
+        trial.role().meter(1, false).unwrap();
+        let packets = match trial.next() {
+            AgentEvent::Meter { snapshot, .. } => snapshot.net.packets.value.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        trial.finish();
+        packets
+    };
+    let each = (BYTES / 1460) as u64;
+    let (with, without) = (packets(false), packets(true));
+    assert!(
+        without >= each && with < without,
+        "{with} with segments, {without} without, {each} at the least"
+    );
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod duels;
+mod explain;
 mod faults;
 mod first_look;
 mod inputs;
