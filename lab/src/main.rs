@@ -21,6 +21,8 @@ fn main() -> ExitCode {
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
         Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
+        Verb::Serve(args) => cmd::exit(cmd::serve::run(&args)),
+        Verb::Site(args) => cmd::exit(cmd::site::run(&args)),
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),

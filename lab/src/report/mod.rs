@@ -4,6 +4,7 @@
 
 mod build;
 mod format;
+pub(crate) mod html;
 mod in_turns;
 mod layout;
 mod markdown;
@@ -16,10 +17,13 @@ mod terminal;
 mod tests;
 
 pub use build::build;
+pub(crate) use build::{described, differing_params};
+pub(crate) use format::ratio;
 pub use format::{bytes, value};
 pub use layout::{columns, grid, plain, wrapped};
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+pub(crate) use table::sentence;
 pub use terminal::terminal;
 
 /// The JSON Schema of a report.
