@@ -170,7 +170,7 @@ fn says(series: &Series, levels: &[(usize, usize, f64)]) -> String {
     let runs = told(series.points.len(), "run");
     let now = levels.last().map_or(String::new(), |(_, _, level)| ratio(*level));
     match series.shifts.len() {
-        0 if series.points.len() < 2 * crate::stats::LEAST => format!("{runs}: too few to look for changes"),
+        0 if series.points.len() < 2 * crate::stats::changes::LEAST => format!("{runs}: too few to look for changes"),
         0 => format!("{now} in the mean of {runs}, no change"),
         n => format!("{now} since the last of {}, {runs}", told(n, "change")),
     }

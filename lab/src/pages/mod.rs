@@ -164,7 +164,7 @@ impl Pages<'_> {
             following.go_on(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
-            let page = views::Live { id, state: following.state(), events: format!("{id}/events"), script: "../live.js" };
+            let page = views::Live { id, state: following.state()?, events: format!("{id}/events"), script: "../live.js" };
             return self.render("live.html", &address, &title, &page).map(Some);
         }
         views::run_page(&self.store.load(id)?).map(Some)

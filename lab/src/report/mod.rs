@@ -4,7 +4,6 @@
 
 mod build;
 mod format;
-pub(crate) mod html;
 mod in_turns;
 mod layout;
 mod markdown;

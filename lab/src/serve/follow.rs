@@ -15,7 +15,7 @@ use crate::store::Store;
 
 /// What was seen last of a run.
 #[derive(Debug, Clone)]
-enum Seen {
+pub(super) enum Seen {
     Nothing,
     State(Arc<str>),
     Over,

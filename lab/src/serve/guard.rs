@@ -98,7 +98,7 @@ impl Token {
 
 /// Whether the server answers to the name in a `Host`: an address, `localhost`, or one of `names`.
 #[must_use]
-pub fn is_our_name(host: &str, names: &[String]) -> bool {
+pub(super) fn is_our_name(host: &str, names: &[String]) -> bool {
     let name = if let Some(rest) = host.strip_prefix('[') {
         match rest.split_once(']') {
             Some((address, port)) if port.is_empty() || port.starts_with(':') => address,

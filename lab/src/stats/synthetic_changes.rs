@@ -76,7 +76,7 @@ fn a_step_of_ten_percent_is_found_where_it_is() {
         let [median, most] = [0.5, 0.9].map(|q| super::quantile(&delays, q));
         println!("a change after {at}: sure after {median:?} runs more, p90 {most:?}; alone {alone} of 1000");
         assert!(found >= 0.95 && alone >= 950);
-        assert!(most <= Some(8));
+        assert!(most <= Some(12));
     }
 }
 

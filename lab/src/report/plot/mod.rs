@@ -1,12 +1,8 @@
 //! Plots of a stored run, as SVG: who is how far from the baseline, a metric against a parameter, or latency curves.
 //! Nothing is drawn that the report does not hold.
 
-#[allow(dead_code)]
-mod canvas;
-pub(crate) mod course;
+pub mod course;
 mod draw;
-#[allow(dead_code)]
-pub(crate) mod ink;
 mod ranking;
 mod ranking_svg;
 mod scale;
