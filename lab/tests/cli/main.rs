@@ -7,6 +7,7 @@ mod faults;
 mod first_look;
 mod inputs;
 mod machine;
+mod pages;
 mod partners;
 mod runs;
 mod usage;
