@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::build::{BuildError, Builder};
-use crate::cli::Format;
+use crate::cli::ReportFormat;
 use crate::manifest::{Catalog, ManifestError, find_root};
 use crate::pages::Studies;
 use crate::report::{self, Report};
@@ -102,13 +102,15 @@ pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
 }
 
 /// A stored run in the format asked for.
-pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), StoreError> {
+pub(crate) fn render(run: &Run, format: ReportFormat) -> Result<(Report, String), StoreError> {
     let report = report::build(run)?;
-    let metrics = run.header.parsed_workload()?.metrics;
+    let workload = run.header.parsed_workload()?;
+    let metrics = &workload.metrics;
     let text = match format {
-        Format::Table => report::terminal(&report, &metrics, report::columns()),
-        Format::Json => report::json(&report),
-        Format::Markdown => report::markdown(&report, &metrics),
+        ReportFormat::Table => report::terminal(&report, metrics, report::columns()),
+        ReportFormat::Json => report::json(&report),
+        ReportFormat::Markdown => report::markdown(&report, metrics),
+        ReportFormat::Html => report::html::page(&report, &workload),
     };
     Ok((report, text))
 }

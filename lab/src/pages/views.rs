@@ -7,8 +7,8 @@ use crate::report;
 use crate::store::{Listed, Run, RunStatus};
 
 pub(super) use super::course::history;
-use super::PageError;
 use super::live::State;
+use super::{Address, PageError, is_name};
 
 #[derive(Serialize)]
 pub(super) struct Index {
@@ -85,5 +85,8 @@ pub(super) struct StudyPage<'a> {
 /// The page of a run that does not go on.
 pub(super) fn run_page(run: &Run) -> Result<String, PageError> {
     let workload = run.header.parsed_workload()?;
-    Ok(report::html::page(&report::build(run)?, &workload))
+    let name = &run.header.workload;
+    let over_time = is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "Over time"));
+    let links: Vec<_> = [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
+    Ok(report::html::page_among(&report::build(run)?, &workload, &links))
 }

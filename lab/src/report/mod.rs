@@ -1,9 +1,10 @@
 //! What a stored run says, for people and for programs.
 //!
-//! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON or Markdown.
+//! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON, Markdown or a page.
 
 mod build;
 mod format;
+pub mod html;
 mod in_turns;
 mod layout;
 mod markdown;

@@ -11,6 +11,7 @@ mod first_look;
 mod inputs;
 mod live;
 mod machine;
+mod pages;
 mod partners;
 mod runs;
 mod serve;

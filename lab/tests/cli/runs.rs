@@ -143,8 +143,8 @@ fn a_load_that_is_not_held_is_said_and_drawn() {
     let seen = bench.netdyno(&["plot", "last", "--x", "rate", "-o", file.to_str().unwrap()]);
     assert_eq!(seen.code, 0, "{seen:?}");
     let svg = std::fs::read_to_string(&file).unwrap();
-    // A hollow point is filled white.
-    assert!(svg.starts_with("<svg") && svg.contains("<circle") && svg.contains("fill=\"#FFFFFF\""), "{svg}");
+    // The rate was not held.
+    assert!(svg.starts_with("<svg") && svg.contains("<circle class=\"point s0 hollow\""), "{svg}");
     let seen = bench.netdyno(&["plot", "last", "--x", "rat"]);
     assert!(seen.code == 2 && seen.stderr.contains("did you mean \"rate\"?"), "{seen:?}");
 }

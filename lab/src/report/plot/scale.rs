@@ -1,4 +1,4 @@
-//! The axis of a ranking: logarithmic, as wide as its dots ask for, with round labels.
+//! Axes with round labels: of a ranking, logarithmic and as wide as its dots ask for; and the values of any other.
 
 use super::ranking::{Kind, Ranking};
 
@@ -12,7 +12,7 @@ pub(super) struct Scale {
     pub(super) low: f64,
     high: f64,
     pub(super) left: f64,
-    right: f64,
+    pub(super) right: f64,
 }
 
 impl Scale {
@@ -63,9 +63,32 @@ impl Scale {
     }
 }
 
+/// Round values within a range: 1, 2 and 5 of each decade, or powers of ten where the range has many.
+pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
+    const MANY_DECADES: f64 = 4.0;
+    let steps: &[f64] = if (high / low).log10() > MANY_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    values.filter(|v| (low..=high).contains(v)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn round_values_stand_beside_any_range() {
+        for (low, high, wanted) in [
+            (11.5, 91.0, &[20.0, 50.0][..]),
+            (15.0, 40.0, &[20.0]),
+            (0.9, 11.0, &[1.0, 2.0, 5.0, 10.0]),
+            (1e3, 1e8, &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8]),
+        ] {
+            let found = decades(low, high);
+            assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
+        }
+    }
 
     #[test]
     fn labels_of_an_axis_are_round_and_apart() {
