@@ -63,7 +63,12 @@ struct Ours {
 ///
 /// # Errors
 /// When a page cannot be made, a file cannot be written, or one that is not ours is in the way.
-pub fn write(store: &Store, studies: Option<&Studies>, folder: &Path, runs: usize) -> Result<Written, SiteError> {
+pub fn write(
+    store: &Store,
+    studies: Option<&Studies>,
+    folder: &Path,
+    runs: usize,
+) -> Result<Written, SiteError> {
     let error = |path: &Path| {
         let path = path.to_owned();
         move |source| SiteError::File { path, source }

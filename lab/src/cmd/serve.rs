@@ -36,7 +36,8 @@ pub fn run(args: &ServeArgs) -> Outcome {
     if !args.listen.ip().is_loopback() {
         print("not encrypted: over a network that you do not trust, listen on loopback and use `ssh -L`\n");
     }
-    let settings = Settings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };
+    let settings =
+        Settings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };
     server.run(settings, stop)?;
     Ok(GOOD)
 }

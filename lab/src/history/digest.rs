@@ -148,8 +148,7 @@ fn figures(report: &Report, index: usize, cell: &Cell) -> Figures {
     let metrics = cell.metrics.iter().map(|(name, value)| {
         let verdict = report.verdicts.iter().find(|v| v.cell == index && v.metric == *name);
         let versus = verdict.and_then(|v| Some(Within { ratio: v.ratio?, low: v.low, high: v.high }));
-        let share =
-            |ratio| Within { ratio, low: value.of_ceiling_low, high: value.of_ceiling_high };
+        let share = |ratio| Within { ratio, low: value.of_ceiling_low, high: value.of_ceiling_high };
         (name.clone(), Figure { versus, of_ceiling: value.of_ceiling.filter(|s| *s > 0.0).map(share) })
     });
     Figures {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::store::fixture::{Contender, run};
 use crate::store::CellStatus;
+use crate::store::fixture::{Contender, run};
 
 /// A run whose rival has this ratio to the baseline, give or take little; the bound has three times what the baseline has.
 fn made_up(number: u32, ratio: f64, version: &str) -> Run {
@@ -51,7 +51,8 @@ fn line<'a>(history: &'a History, label: &str) -> &'a Line {
 
 #[test]
 fn a_contender_that_got_ten_percent_faster_is_told_with_what_else_changed() {
-    let runs: Vec<Run> = (0..16).map(|n| if n < 8 { made_up(n, 2.0, "1.0") } else { made_up(n, 2.2, "1.1") }).collect();
+    let runs: Vec<Run> =
+        (0..16).map(|n| if n < 8 { made_up(n, 2.0, "1.0") } else { made_up(n, 2.2, "1.1") }).collect();
     let (_folder, store) = stored(&runs);
     let history = of_workload(&store, "dummy").unwrap().unwrap();
     assert_eq!((history.conditions.len(), history.conditions[0].runs.len()), (1, 16));
@@ -63,7 +64,10 @@ fn a_contender_that_got_ten_percent_faster_is_told_with_what_else_changed() {
         assert!((shift.factor.0 - 1.1).abs() < 0.005, "{shift:?}");
         assert!(shift.sure_at < 14, "{shift:?}");
         let [fact] = &shift.meanwhile[..] else { panic!("{shift:?}") };
-        assert!(fact.starts_with("rival: 1.0 (made up, build 1.0") && fact.contains(", then 1.1 ("), "{fact}");
+        assert!(
+            fact.starts_with("rival: 1.0 (made up, build 1.0") && fact.contains(", then 1.1 ("),
+            "{fact}"
+        );
         assert_eq!(series.levels().len(), 2);
     }
     let base = line(&history, "base");
@@ -108,7 +112,10 @@ fn a_digest_is_made_once_and_again_by_another_version() {
     let id = made_up(0, 2.0, "1.0").header.id;
     let digest = digest_of(&store, &id).unwrap();
     let outcome = store.list(Listing::newest(1)).unwrap()[0].outcome.clone().unwrap();
-    assert!(outcome.starts_with("best: rival, 2.00x that of base (") && !outcome.contains("failed"), "{outcome}");
+    assert!(
+        outcome.starts_with("best: rival, 2.00x that of base (") && !outcome.contains("failed"),
+        "{outcome}"
+    );
     // It is read back, not made again.
     let told = Digest { groups: Vec::new(), ..digest.clone() };
     store.keep_digest(&id, VERSION, "x", &serde_json::to_string(&told).unwrap()).unwrap();
@@ -146,7 +153,8 @@ fn odd_digests_make_no_odd_history() {
                 label: "a".into(),
                 ceiling: false,
                 facts: BTreeMap::new(),
-                metrics: [("m".to_owned(), Figure { versus: within(ratio), of_ceiling: within(ratio) })].into(),
+                metrics: [("m".to_owned(), Figure { versus: within(ratio), of_ceiling: within(ratio) })]
+                    .into(),
             }],
         }],
     };

@@ -77,7 +77,12 @@ fn section<'a>(conditions: &'a Conditions, link: &impl Fn(&str) -> Option<String
     Section {
         title: &conditions.title,
         baseline: conditions.baseline.as_deref(),
-        all: conditions.all.iter().map(|(n, v)| (n.as_str(), v.as_str())).filter(|(_, v)| !v.is_empty()).collect(),
+        all: conditions
+            .all
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .filter(|(_, v)| !v.is_empty())
+            .collect(),
         runs: conditions.runs.iter().map(|id| (id.as_str(), link(id))).collect(),
         metrics: conditions.courses.iter().map(|c| metric(conditions, c, link)).collect(),
     }
@@ -100,7 +105,8 @@ fn line<'a>(
     link: &impl Fn(&str) -> Option<String>,
 ) -> LineView<'a> {
     let versus = conditions.baseline.as_deref().map(|b| format!("{} by that of {b}", course.metric.label));
-    let both = [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
+    let both =
+        [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
     let shown = both.into_iter().filter(|(_, series)| !series.points.is_empty());
     let series = shown.map(|(of, series)| view(conditions, &line.label, of, series, link));
     LineView { label: &line.label, series: series.collect() }
@@ -170,7 +176,9 @@ fn says(series: &Series, levels: &[(usize, usize, f64)]) -> String {
     let runs = told(series.points.len(), "run");
     let now = levels.last().map_or(String::new(), |(_, _, level)| ratio(*level));
     match series.shifts.len() {
-        0 if series.points.len() < 2 * crate::stats::changes::LEAST => format!("{runs}: too few to look for changes"),
+        0 if series.points.len() < 2 * crate::stats::changes::LEAST => {
+            format!("{runs}: too few to look for changes")
+        }
         0 => format!("{now} in the mean of {runs}, no change"),
         n => format!("{now} since the last of {}, {runs}", told(n, "change")),
     }

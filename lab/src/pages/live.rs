@@ -159,7 +159,11 @@ impl Following {
         let primary = &report.run.primary;
         let of_primary: Vec<&Verdict> = report.verdicts.iter().filter(|v| v.metric == *primary).collect();
         let setting = |cell: &Cell| report::differing_params(&report, cell);
-        let shown = report.cells.iter().enumerate().filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
+        let shown = report
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
         let cells = shown.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
         let failed = report.cells.iter().filter_map(|cell| {
             let status = match cell.status {
@@ -189,12 +193,20 @@ impl Following {
         })
     }
 
-    fn cell(&self, report: &Report, verdicts: &[&Verdict], index: usize, cell: &Cell, setting: String) -> CellState {
+    fn cell(
+        &self,
+        report: &Report,
+        verdicts: &[&Verdict],
+        index: usize,
+        cell: &Cell,
+        setting: String,
+    ) -> CellState {
         let primary = self.workload.primary();
         let figure = primary.and_then(|m| cell.metrics.get(&m.name));
         let value = figure.and_then(|f| Some(report::value(f.value?, &f.unit)));
         let verdict = verdicts.iter().find(|v| v.cell == index);
-        let is_baseline = verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
+        let is_baseline =
+            verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
         let says = match verdict {
             Some(v) => report::sentence(v, primary.map_or("", |m| m.label.as_str()), report.run.margin),
             None if cell.ceiling => "the bound".to_owned(),
@@ -226,7 +238,8 @@ impl Following {
         }
         let places = self.rounds.len() + 1;
         dots.extend(now.ratio.map(|ratio| Dot { at: places - 1, ratio, low: now.low, high: now.high }));
-        let title = format!("{} by {}, after {}", now.contender, now.baseline, told(now.blocks as usize, &now.unit));
+        let title =
+            format!("{} by {}, after {}", now.contender, now.baseline, told(now.blocks as usize, &now.unit));
         course_svg(&Course { title, places, dots, ..Course::default() }).inline()
     }
 }

@@ -60,7 +60,8 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 static STYLE: LazyLock<(String, String)> = LazyLock::new(|| {
     let style = report::html::style() + include_str!("style.css");
     let policy = report::html::policy(&style);
-    let policy = policy.replace("form-action 'none'", "form-action 'self'; script-src 'self'; connect-src 'self'");
+    let policy =
+        policy.replace("form-action 'none'", "form-action 'self'; script-src 'self'; connect-src 'self'");
     (style, policy)
 });
 
@@ -129,7 +130,8 @@ impl Pages<'_> {
 
     fn runs(&self, part: usize) -> Result<Option<String>, PageError> {
         let address = Address::Runs(part);
-        let listing = Listing { workload: None, skip: RUNS_A_PAGE.saturating_mul(part - 1), most: RUNS_A_PAGE + 1 };
+        let listing =
+            Listing { workload: None, skip: RUNS_A_PAGE.saturating_mul(part - 1), most: RUNS_A_PAGE + 1 };
         let mut runs = self.store.list(listing)?;
         if runs.is_empty() && part > 1 {
             return Ok(None);
@@ -149,7 +151,11 @@ impl Pages<'_> {
             let has_page = is_name(&run.id) && self.with_page.is_none_or(|with| with.contains(&run.id));
             let is_measured =
                 self.is_served && run.status == RunStatus::Running && self.store.is_measured(&run.id);
-            Row::of(run, has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())), is_measured)
+            Row::of(
+                run,
+                has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())),
+                is_measured,
+            )
         };
         runs.iter().map(row).collect()
     }
@@ -164,7 +170,12 @@ impl Pages<'_> {
             following.go_on(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
-            let page = views::Live { id, state: following.state()?, events: format!("{id}/events"), script: "../live.js" };
+            let page = views::Live {
+                id,
+                state: following.state()?,
+                events: format!("{id}/events"),
+                script: "../live.js",
+            };
             return self.render("live.html", &address, &title, &page).map(Some);
         }
         views::run_page(&self.store.load(id)?).map(Some)
@@ -187,7 +198,13 @@ impl Pages<'_> {
         self.render("study.html", &Address::Study(name.to_owned()), &study.title, &page).map(Some)
     }
 
-    fn render(&self, template: &str, address: &Address, title: &str, page: impl Serialize) -> Result<String, PageError> {
+    fn render(
+        &self,
+        template: &str,
+        address: &Address,
+        title: &str,
+        page: impl Serialize,
+    ) -> Result<String, PageError> {
         render(template, title, address.to_top(), page)
     }
 }

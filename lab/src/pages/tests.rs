@@ -68,7 +68,10 @@ fn is_harmless(page: &str) {
     for bad in ["<script>", "<img src=x", "onerror=alert(1)>", "</script></title>", "\u{1b}", "\u{202e}"] {
         assert!(!lower.contains(bad), "{bad}: {page}");
     }
-    assert_eq!(lower.matches("<script").count(), lower.matches("<script src=\"../live.js\" defer></script>").count());
+    assert_eq!(
+        lower.matches("<script").count(),
+        lower.matches("<script src=\"../live.js\" defer></script>").count()
+    );
     // All quotes in it are escaped, so that no attribute ends early.
     assert!(!page.contains("\" onload="), "{page}");
     assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template ran it: {page}");
@@ -86,7 +89,11 @@ fn what_a_contender_prints_is_never_more_than_text() {
     live.header.id = "20260103-120000-0009".into();
     live.status = RunStatus::Running;
     let store = store_of(folder.path(), &[evil_run(), second, foreign, live]);
-    std::fs::write(folder.path().join("study.md"), format!("# {EVIL}\n\n{EVIL}\n\n[{EVIL}](javascript:alert(1))\n")).unwrap();
+    std::fs::write(
+        folder.path().join("study.md"),
+        format!("# {EVIL}\n\n{EVIL}\n\n[{EVIL}](javascript:alert(1))\n"),
+    )
+    .unwrap();
     let studies = Studies::of(folder.path());
     let pages = all_of(&store, Some(&studies));
     let _claim = store.claim("20260103-120000-0009").unwrap();
@@ -103,9 +110,18 @@ fn what_a_contender_prints_is_never_more_than_text() {
         is_harmless(&page);
         assert!(page.contains("Content-Security-Policy") && page.starts_with("<!DOCTYPE html>"), "{path}");
         for link in links(&page) {
-            assert!(link.starts_with(['#', '.']) || link.starts_with("data:image/svg+xml,") || Address::parse(&link).is_some(), "{path}: {link}");
+            assert!(
+                link.starts_with(['#', '.'])
+                    || link.starts_with("data:image/svg+xml,")
+                    || Address::parse(&link).is_some(),
+                "{path}: {link}"
+            );
         }
-        assert_eq!(page.contains("<script"), path.ends_with("0009.html"), "{path}: only a run that goes on has a script");
+        assert_eq!(
+            page.contains("<script"),
+            path.ends_with("0009.html"),
+            "{path}: only a run that goes on has a script"
+        );
     }
     is_harmless(&notice(EVIL, EVIL, true).unwrap());
 }
@@ -177,7 +193,10 @@ fn a_history_shows_the_change_and_what_it_came_with() {
     let store = store_of(folder.path(), &runs);
     let page = all_of(&store, None).page(&Address::History("dummy".into())).unwrap().unwrap();
     assert!(page.contains("<strong class=\"worse\">0.75x of what it was (0.7"), "{page}");
-    assert!(page.contains("<a href=\"../runs/20260101-120006-0007.html\">20260101-120006-0007</a> on"), "{page}");
+    assert!(
+        page.contains("<a href=\"../runs/20260101-120006-0007.html\">20260101-120006-0007</a> on"),
+        "{page}"
+    );
     assert!(page.contains("<li>kernel: 6.1, then 6.2</li>"), "{page}");
     // Whoever reads no picture has the figures.
     assert!(page.contains("role=\"img\" aria-label=\"rival: counted by that of base, 12 runs\""), "{page}");
@@ -214,7 +233,12 @@ fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
     assert_eq!((widths.len(), widths[0], widths[1]), (29, None, None));
     assert!(widths[28] < widths[2].map(|w| w / 1.02), "{widths:?}");
     let html = following.html().unwrap();
-    for part in ["<strong>1</strong> of 2 decided", "block 30 of at most 10", "better, counted 2.0", "Not measured yet: late."] {
+    for part in [
+        "<strong>1</strong> of 2 decided",
+        "block 30 of at most 10",
+        "better, counted 2.0",
+        "Not measured yet: late.",
+    ] {
         assert!(html.contains(part), "{part}: {html}");
     }
     // Who comes later sees as much, in fewer steps.
@@ -231,4 +255,46 @@ fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
     assert!(following.is_over());
     let page = all_of(&reader, None).page(&Address::Run(id)).unwrap().unwrap();
     assert!(!page.contains("data-events"), "{page}");
+}
+
+/// `cargo test -p netdyno-lab --release --lib thousand_runs -- --ignored --nocapture`
+#[test]
+#[ignore = "a benchmark: its figures are the machine's"]
+fn how_long_lists_of_a_thousand_runs_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..12).map(|i| format!("contender-{i}")).collect();
+    let of = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
+    let mut run = fixture::run(&names.iter().map(|name| of(name)).collect::<Vec<_>>(), None);
+    // As long as a real one: manifest and mitigations in the header, builds in the cells.
+    run.header.arena = "x".repeat(20_000);
+    for cell in &mut run.cells {
+        cell.reason = "x".repeat(2_000);
+    }
+    let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
+    for i in 0..1000 {
+        run.header.id = format!("20260101-{i:06}-0007");
+        run.header.started_at = run.header.started_at + jiff::Span::new().seconds(1);
+        write(&mut store, &run);
+        store
+            .keep_digest(
+                &run.header.id,
+                1,
+                "best: contender-1, 2.00x that of contender-0 (1.98 - 2.02)",
+                "{}",
+            )
+            .unwrap();
+    }
+    drop(store);
+    for _ in 0..3 {
+        let begun = std::time::Instant::now();
+        let store = Store::open(&folder.path().join("runs.db")).unwrap();
+        let mut told = |what: &str, bytes: usize| {
+            println!("{what}: {:.1} ms, {bytes} bytes", begun.elapsed().as_secs_f64() * 1e3);
+        };
+        told("open", 0);
+        told("list", store.list(Listing::newest(1000)).unwrap().len());
+        for address in [Address::Index, Address::Runs(1), Address::Runs(4)] {
+            told(&address.path(), all_of(&store, None).page(&address).unwrap().unwrap().len());
+        }
+    }
 }

@@ -86,7 +86,9 @@ pub(super) struct StudyPage<'a> {
 pub(super) fn run_page(run: &Run) -> Result<String, PageError> {
     let workload = run.header.parsed_workload()?;
     let name = &run.header.workload;
-    let over_time = is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "Over time"));
-    let links: Vec<_> = [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
+    let over_time =
+        is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "Over time"));
+    let links: Vec<_> =
+        [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
     Ok(report::html::page_among(&report::build(run)?, &workload, &links))
 }

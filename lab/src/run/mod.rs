@@ -15,8 +15,8 @@ mod order;
 mod request;
 
 pub(crate) use cells::apart;
-pub(crate) use measure::elapsed;
 pub use engine::{Ended, Engine, RunError};
+pub(crate) use measure::elapsed;
 pub use network::network_of;
 pub use request::{Request, Resolved};
 

@@ -60,16 +60,23 @@ impl Answering {
             (&Method::POST, "login") => return self.log_in(request).await,
             (&Method::GET | &Method::HEAD, _) => {}
             _ => {
-                let mut answer = notice(StatusCode::METHOD_NOT_ALLOWED, "Pages are read, not written", "", false);
+                let mut answer =
+                    notice(StatusCode::METHOD_NOT_ALLOWED, "Pages are read, not written", "", false);
                 answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
                 return answer;
             }
         }
         if !self.may_read(request.headers()) {
-            return asks("The token was printed when the server was started, or stands in the file that it was started with.");
+            return asks(
+                "The token was printed when the server was started, or stands in the file that it was started with.",
+            );
         }
         if path == "live.js" {
-            return plain(StatusCode::OK, "text/javascript; charset=utf-8", pages::LIVE_SCRIPT.as_bytes().to_vec());
+            return plain(
+                StatusCode::OK,
+                "text/javascript; charset=utf-8",
+                pages::LIVE_SCRIPT.as_bytes().to_vec(),
+            );
         }
         if let Some(run) = path.strip_prefix("runs/").and_then(|rest| rest.strip_suffix("/events")) {
             return self.follow(run, follows);
@@ -107,7 +114,10 @@ impl Answering {
         let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Lax", self.cookie, token.cookie());
         let heads = answer.headers_mut();
         heads.insert(header::LOCATION, HeaderValue::from_static("/"));
-        heads.insert(header::SET_COOKIE, HeaderValue::from_str(&cookie).expect("digits and letters are a head"));
+        heads.insert(
+            header::SET_COOKIE,
+            HeaderValue::from_str(&cookie).expect("digits and letters are a head"),
+        );
         answer
     }
 
@@ -120,7 +130,12 @@ impl Answering {
             Ok(Ok(None)) => not_found(),
             Ok(Err(error)) => {
                 tracing::warn!(page = name, %error, "a page cannot be made");
-                notice(StatusCode::INTERNAL_SERVER_ERROR, "This page cannot be made", &error.to_string(), false)
+                notice(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "This page cannot be made",
+                    &error.to_string(),
+                    false,
+                )
             }
             Err(error) => {
                 tracing::error!(page = name, %error, "the program failed at a page");
@@ -140,7 +155,8 @@ impl Answering {
         };
         follows.store(true, Ordering::Relaxed);
         let stream = events(self.followed.follow(run), place);
-        let body = StreamBody::new(futures_util::StreamExt::map(stream, |text| Ok(Frame::data(Bytes::from(text)))));
+        let body =
+            StreamBody::new(futures_util::StreamExt::map(stream, |text| Ok(Frame::data(Bytes::from(text)))));
         answer(StatusCode::OK, "text/event-stream", BodyExt::boxed_unsync(body))
     }
 }

@@ -38,7 +38,9 @@ impl Token {
         let text = text.trim();
         if !limits::TOKEN_BYTES.contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_graphic()) {
             let (least, most) = (limits::TOKEN_BYTES.start(), limits::TOKEN_BYTES.end());
-            return Err(format!("a token is {least} to {most} letters, digits and signs of ASCII, without spaces"));
+            return Err(format!(
+                "a token is {least} to {most} letters, digits and signs of ASCII, without spaces"
+            ));
         }
         let cookie = hex(&Sha256::new().chain_update("netdyno cookie ").chain_update(text).finalize());
         Ok(Token { hash: Sha256::digest(text).into(), cookie })

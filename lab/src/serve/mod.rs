@@ -8,7 +8,7 @@
 //!
 //! One thread takes connections; pages are made beside it, two at a time. Following goes by server-sent events (WHATWG HTML, section
 //! "Server-sent events"): each has the part of the page that changes. On the machine that measures, following costs CPU time
-//! after each trial, and a browser costs more: docs/METHOD.md says how much.
+//! after each trial, and a browser costs more.
 
 mod answer;
 mod follow;

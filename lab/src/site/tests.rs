@@ -79,7 +79,10 @@ fn a_site_has_a_page_for_all_that_it_links_to() {
         ]
     );
     let all = &files["runs-1.html"];
-    assert!(all.contains("20260101-120000-0007") && !all.contains("href=\"runs/20260101-120000-0007.html\""), "{all}");
+    assert!(
+        all.contains("20260101-120000-0007") && !all.contains("href=\"runs/20260101-120000-0007.html\""),
+        "{all}"
+    );
     assert!(all.contains("best: rival, 2.00x that of base"), "{all}");
     assert!(files.values().all(|page| !page.contains("<script") && !page.contains("href=\"/")));
 }

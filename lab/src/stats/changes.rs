@@ -244,11 +244,8 @@ mod tests {
             let mut total = 0.0;
             for i in 1..4000 {
                 let sigma = f64::from(i) * 0.005;
-                let shifted: Vec<f64> = before
-                    .iter()
-                    .copied()
-                    .chain(after.iter().map(|v| v - delta_in_sigma * sigma))
-                    .collect();
+                let shifted: Vec<f64> =
+                    before.iter().copied().chain(after.iter().map(|v| v - delta_in_sigma * sigma)).collect();
                 let n = shifted.len() as f64;
                 let mean = shifted.iter().sum::<f64>() / n;
                 let squares: f64 = shifted.iter().map(|v| (v - mean).powi(2)).sum();

@@ -26,9 +26,8 @@ fn is_alarmed(values: &[f64]) -> bool {
 #[test]
 fn a_history_without_a_change_has_none_as_often_as_stated() {
     let mut source = Source::seeded(41);
-    let mut alarmed = |what, noise| {
-        rate(what, 2_000, || is_alarmed(&history(&mut source, noise, 0.03, RUNS, 0.0)))
-    };
+    let mut alarmed =
+        |what, noise| rate(what, 2_000, || is_alarmed(&history(&mut source, noise, 0.03, RUNS, 0.0)));
     assert!(alarmed("gaussian", Noise::Gaussian) <= ALPHA);
     assert!(alarmed("uniform", Noise::Uniform) <= ALPHA);
 }
@@ -37,8 +36,9 @@ fn a_history_without_a_change_has_none_as_often_as_stated() {
 #[test]
 fn outside_the_model_the_rate_is_not_kept() {
     let mut source = Source::seeded(42);
-    let to_one_side =
-        rate("long tail to one side", 1_000, || is_alarmed(&history(&mut source, Noise::Exponential, 0.03, RUNS, 0.0)));
+    let to_one_side = rate("long tail to one side", 1_000, || {
+        is_alarmed(&history(&mut source, Noise::Exponential, 0.03, RUNS, 0.0))
+    });
     // Every third run was a short one, with three times the deviation.
     let mixed = rate("runs of unlike precision", 1_000, || {
         let draw = |i: usize, source: &mut Source| {

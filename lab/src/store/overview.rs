@@ -51,7 +51,8 @@ impl Listing<'_> {
 }
 
 /// A run that this netdyno did not begin, and no later one filled in, has no overview.
-const LIST: &str = "SELECT r.id, r.workload, r.started_at, r.status, r.stopped_because, coalesce(o.preset, ''),
+const LIST: &str =
+    "SELECT r.id, r.workload, r.started_at, r.status, r.stopped_because, coalesce(o.preset, ''),
     coalesce(o.contenders, '[]'), coalesce(o.command, '[]'), o.outcome
     FROM runs r LEFT JOIN overviews o ON o.run = r.id";
 
@@ -67,13 +68,18 @@ impl Store {
     /// When the store cannot be read.
     pub fn list(&self, listing: Listing<'_>) -> Result<Vec<Listed>, StoreError> {
         let only = if listing.workload.is_some() { "WHERE r.workload = ?3" } else { "WHERE ?3 IS NULL" };
-        let mut query = self
-            .connection
-            .prepare_cached(&list_sql(only))
-            .map_err(|e| self.fail(e))?;
+        let mut query = self.connection.prepare_cached(&list_sql(only)).map_err(|e| self.fail(e))?;
         let texts = |row: &rusqlite::Row<'_>| {
-            let text: [String; 8] =
-                [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?];
+            let text: [String; 8] = [
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+                row.get(5)?,
+                row.get(6)?,
+                row.get(7)?,
+            ];
             Ok((text, row.get::<_, Option<String>>(8)?))
         };
         let rows = query
@@ -116,7 +122,8 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
-        let sql = "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1";
+        let sql =
+            "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1";
         let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
         let rows = query
             .query_map([most], |row| {
@@ -146,7 +153,13 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn keep_digest(&self, run: &str, version: u32, outcome: &str, digest: &str) -> Result<(), StoreError> {
+    pub fn keep_digest(
+        &self,
+        run: &str,
+        version: u32,
+        outcome: &str,
+        digest: &str,
+    ) -> Result<(), StoreError> {
         let sql = "UPDATE overviews SET outcome = ?3, digest_version = ?2, digest = ?4 WHERE run = ?1";
         let kept = self.connection.execute(sql, params![run, version, outcome, digest]);
         kept.map(drop).map_err(|e| self.fail(e))

@@ -12,7 +12,8 @@ pub(super) const FORMAT: i64 = 3;
 /// Write-ahead log with `synchronous = NORMAL`: a killed process loses nothing that was committed; a power cut may
 /// lose the last trials but never damages the file (SQLite documentation, "Write-Ahead Logging", section 2).
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
-    let format = |connection: &Connection| connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
+    let format =
+        |connection: &Connection| connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -169,13 +169,19 @@ fn lists_have_what_the_runs_have() {
     assert_eq!(ids(Listing { workload: Some("' OR 1"), skip: 0, most: 9 }), [""; 0]);
     assert_eq!(store.workloads().unwrap(), [("even".to_owned(), 3), ("odd".to_owned(), 2)]);
     let listed = store.list(Listing::newest(1)).unwrap().remove(0);
-    assert_eq!((listed.contenders, listed.command), (vec!["base".into(), "rival".into()], vec!["netdyno".into()]));
+    assert_eq!(
+        (listed.contenders, listed.command),
+        (vec!["base".into(), "rival".into()], vec!["netdyno".into()])
+    );
     assert_eq!((listed.status, listed.stopped_because.as_str()), (RunStatus::Finished, "decided"));
 
     assert_eq!((listed.outcome, store.digest(&listed.id, 1).unwrap()), (None, None));
     store.keep_digest(&listed.id, 1, "all is well", "{}").unwrap();
     let outcome = |store: &Store| store.list(Listing::newest(1)).unwrap().remove(0).outcome;
-    assert_eq!((outcome(&store).as_deref(), store.digest(&listed.id, 1).unwrap().as_deref()), (Some("all is well"), Some("{}")));
+    assert_eq!(
+        (outcome(&store).as_deref(), store.digest(&listed.id, 1).unwrap().as_deref()),
+        (Some("all is well"), Some("{}"))
+    );
     assert_eq!(store.digest(&listed.id, 2).unwrap(), None, "made by another version");
     store.set_status(&listed.id, RunStatus::Running, "").unwrap();
     assert_eq!((outcome(&store), store.digest(&listed.id, 1).unwrap()), (None, None), "it goes on");

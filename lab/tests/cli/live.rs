@@ -62,14 +62,21 @@ fn a_run_is_followed_until_it_ends() {
     browser.evaluate("window.same = true");
     for block in [3, 5] {
         bench.allow(block);
-        browser.wait_until(&format!("window.same && document.body.innerText.includes('block {block} of at most 7')"), || ());
+        browser.wait_until(
+            &format!("window.same && document.body.innerText.includes('block {block} of at most 7')"),
+            || (),
+        );
     }
     browser.wait_until("document.querySelectorAll('.panels svg .whisker').length > 0", || ());
     picture(&mut browser, "live-390");
     bench.release();
     assert_eq!(run.wait().unwrap().code(), Some(3));
     browser.wait_until("!window.same && document.body.innerText.includes('Stopped')", || ());
-    assert_eq!(browser.evaluate("document.querySelectorAll('script').length"), 0, "the page of a run that has ended");
+    assert_eq!(
+        browser.evaluate("document.querySelectorAll('script').length"),
+        0,
+        "the page of a run that has ended"
+    );
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 
@@ -83,14 +90,21 @@ fn pages_fit_wide_and_narrow_from_a_server_and_from_files() {
     }
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"2000\" height=\"20\"><rect width=\"9\" height=\"9\"/></svg>";
     bench.write("docs/studies/a.svg", svg);
-    let wide = format!("| {} |\n|{}|\n", vec!["column of a wide table"; 20].join(" | "), vec!["---"; 20].join("|"));
+    let wide =
+        format!("| {} |\n|{}|\n", vec!["column of a wide table"; 20].join(" | "), vec!["---:"; 20].join("|"));
     bench.write("docs/studies/wide.md", &format!("# Wide\n\n{wide}\n![a](a.svg)\n\n`{}`\n", "x".repeat(300)));
     let folder = bench.path("public").display().to_string();
     assert_eq!(bench.netdyno(&["site", &folder]).code, 0);
     let served = Served::start(&bench, &[]);
     let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
     for from in [format!("http://{}", served.address), format!("file://{folder}")] {
-        for path in ["index.html", "runs-1.html", "history/dummy.html", "studies/wide.html", &format!("runs/{id}.html")] {
+        for path in [
+            "index.html",
+            "runs-1.html",
+            "history/dummy.html",
+            "studies/wide.html",
+            &format!("runs/{id}.html"),
+        ] {
             for width in [1280, 390] {
                 open(&mut browser, &format!("{from}/{path}"), width);
                 fits(&mut browser, &format!("{from}/{path} at {width} px"));

@@ -30,7 +30,11 @@ impl Served {
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let mut served = Served { process, stdout, address: String::new() };
         let line = served.line();
-        served.address = line.strip_prefix("http://").and_then(|l| l.strip_suffix('/')).unwrap().replace("0.0.0.0", "127.0.0.1");
+        served.address = line
+            .strip_prefix("http://")
+            .and_then(|l| l.strip_suffix('/'))
+            .unwrap()
+            .replace("0.0.0.0", "127.0.0.1");
         served
     }
 
@@ -133,7 +137,10 @@ fn pages_are_there_for_those_who_ask_for_this_machine() {
         assert!(answer.status == 200 && answer.body.contains(part), "{path}: {answer:?}");
         assert_eq!(answer.head("content-type"), Some("text/html; charset=utf-8"));
         let policy = answer.head("content-security-policy").unwrap();
-        assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
         assert!(answer.body.contains("http-equiv=\"Content-Security-Policy\""));
         for (name, value) in [("x-content-type-options", "nosniff"), ("cache-control", "no-store")] {
             assert_eq!(answer.head(name), Some(value), "{path}");
@@ -173,11 +180,23 @@ fn beyond_loopback_nobody_reads_without_the_token() {
     let token = served.line().strip_prefix("token: ").unwrap().to_owned();
     assert!(token.len() == 32 && served.line().contains("ssh -L"));
     let run = format!("/runs/{id}.html");
-    let paths = ["/", &run, "/live.js", &format!("/runs/{id}/events"), "/history/dummy.html", "/none.html", &format!("/?token={token}")];
+    let paths = [
+        "/",
+        &run,
+        "/live.js",
+        &format!("/runs/{id}/events"),
+        "/history/dummy.html",
+        "/none.html",
+        &format!("/?token={token}"),
+    ];
     for path in paths {
         for heads in ["", "Authorization: Bearer wrong\r\n", "Cookie: netdyno=1; x\r\n"] {
             let answer = served.ask(&format!("GET {path}"), heads, "");
-            assert_eq!((answer.status, answer.body.contains(&id)), (401, false), "{path} {heads}: {answer:?}");
+            assert_eq!(
+                (answer.status, answer.body.contains(&id)),
+                (401, false),
+                "{path} {heads}: {answer:?}"
+            );
             assert!(answer.body.contains("type=\"password\""), "{answer:?}");
         }
     }
@@ -192,7 +211,10 @@ fn beyond_loopback_nobody_reads_without_the_token() {
     let known = served.ask("POST /login", "", &format!("token={token}\r\n"));
     assert_eq!((known.status, known.head("location")), (303, Some("/")), "{known:?}");
     let cookie = known.head("set-cookie").unwrap();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && !cookie.contains(&token), "{cookie}");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && !cookie.contains(&token),
+        "{cookie}"
+    );
     let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
     assert_eq!(served.ask(&format!("GET {run}"), &cookie, "").status, 200);
     let seen = served.end();
@@ -277,7 +299,10 @@ fn what_is_in_the_way_is_named() {
     let bench = Bench::new(&[]);
     let served = Served::start(&bench, &[]);
     let taken = bench.netdyno(&["serve", "--listen", &served.address]);
-    assert!(taken.code == 2 && taken.stderr.contains(&served.address) && taken.stderr.contains("--listen"), "{taken:?}");
+    assert!(
+        taken.code == 2 && taken.stderr.contains(&served.address) && taken.stderr.contains("--listen"),
+        "{taken:?}"
+    );
     for address in ["localhost", "127.0.0.1", "x:1"] {
         let seen = bench.netdyno(&["serve", "--listen", address]);
         assert!(seen.code == 2 && seen.stderr.contains("ADDRESS:PORT"), "{seen:?}");
@@ -289,7 +314,10 @@ fn what_is_in_the_way_is_named() {
     let folder = bench.path("site").display().to_string();
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["site", &folder], &["history"]] {
         let seen = bench.netdyno(arguments);
-        assert!(seen.code == 2 && seen.stderr.contains("format 99") && seen.stderr.contains("NETDYNO_STORE"), "{seen:?}");
+        assert!(
+            seen.code == 2 && seen.stderr.contains("format 99") && seen.stderr.contains("NETDYNO_STORE"),
+            "{seen:?}"
+        );
     }
 }
 
@@ -301,7 +329,10 @@ fn a_site_is_written_and_written_again() {
     let seen = bench.netdyno(&["site", &folder]);
     assert!(seen.code == 0 && seen.stdout.contains("index.html: 5 pages, 5 written, 0 removed"), "{seen:?}");
     let index = std::fs::read_to_string(bench.path("public/index.html")).unwrap();
-    assert!(index.contains(&format!("href=\"runs/{id}.html\"")) && index.contains("What one costs"), "{index}");
+    assert!(
+        index.contains(&format!("href=\"runs/{id}.html\"")) && index.contains("What one costs"),
+        "{index}"
+    );
     let seen = bench.netdyno(&["site", &folder]);
     assert!(seen.stdout.contains("5 pages, 0 written, 0 removed"), "{seen:?}");
     std::fs::write(bench.path("public/index.html"), "mine").unwrap();
