@@ -11,7 +11,8 @@ use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 use values::{
-    parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share, parse_size,
+    parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
+    parse_size,
 };
 
 /// A dynamometer for network stacks.

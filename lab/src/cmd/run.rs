@@ -47,7 +47,10 @@ pub fn run(args: &RunArgs) -> Outcome {
     if let Some(file) = &args.html {
         let page = render(&run, ReportFormat::Html)?.1;
         std::fs::write(file, page).map_err(|e| {
-            format!("{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE", file.display())
+            format!(
+                "{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE",
+                file.display()
+            )
         })?;
     }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
