@@ -113,9 +113,10 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
 pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
     match file.extension().map(|e| e.to_string_lossy().to_lowercase()) {
-        Some(kind) if kind != "svg" && kind != "png" => {
-            Err(format!("pictures are SVG or PNG, not {kind}: name it {}", file.with_extension("svg").display()))
-        }
+        Some(kind) if kind != "svg" && kind != "png" => Err(format!(
+            "pictures are SVG or PNG, not {kind}: name it {}",
+            file.with_extension("svg").display()
+        )),
         _ => Ok(file),
     }
 }

@@ -33,7 +33,11 @@ pub fn run(args: &PlotArgs) -> Outcome {
     Ok(GOOD)
 }
 
-fn draw(args: &PlotArgs, report: &Report, workload: &Workload) -> Result<Picture, Box<dyn std::error::Error>> {
+fn draw(
+    args: &PlotArgs,
+    report: &Report,
+    workload: &Workload,
+) -> Result<Picture, Box<dyn std::error::Error>> {
     let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
     let metric = args.y.as_ref().unwrap_or(&report.run.primary);
     let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
@@ -47,7 +51,10 @@ fn draw(args: &PlotArgs, report: &Report, workload: &Workload) -> Result<Picture
         (args.y.is_some(), "--y", &[Chart::Sweep, Chart::Ratios, Chart::Cost, Chart::Matrix]),
     ] {
         if given && !of.contains(&chart) {
-            return Err(format!("{option} says nothing of this chart: leave it out, or choose another --chart").into());
+            return Err(format!(
+                "{option} says nothing of this chart: leave it out, or choose another --chart"
+            )
+            .into());
         }
     }
     Ok(match chart {

@@ -23,7 +23,17 @@ fn a_page_is_written_and_what_a_contender_printed_is_text_in_it() {
     let again = bench.netdyno(&["show", "last", "--format", "html"]);
     assert!(again.code == 0 && again.stdout == page, "the same from the store");
     let nowhere = bench.path("none/report.html").display().to_string();
-    let lost = bench.netdyno(&["run", "dummy", "good", "--max-blocks", "1", "--set", "seconds=0.1", "--html", &nowhere]);
+    let lost = bench.netdyno(&[
+        "run",
+        "dummy",
+        "good",
+        "--max-blocks",
+        "1",
+        "--set",
+        "seconds=0.1",
+        "--html",
+        &nowhere,
+    ]);
     assert!(lost.code == 2 && lost.stderr.contains("what was measured is kept: netdyno show"), "{lost:?}");
 }
 
@@ -37,12 +47,18 @@ fn every_chart_is_drawn_or_says_why_not() {
         bench.netdyno(&[&["plot", "last", "-o", &file], arguments].concat())
     };
     let one = ["--where", "streams=1"];
-    for (chart, more) in [("sweep", &[][..]), ("ratios", &one), ("cost", &one), ("ratios", &["--where", "streams=2", "--y", "peak_rss"])] {
+    for (chart, more) in [
+        ("sweep", &[][..]),
+        ("ratios", &one),
+        ("cost", &one),
+        ("ratios", &["--where", "streams=2", "--y", "peak_rss"]),
+    ] {
         for file in ["x.svg", "x.png"] {
             let seen = plot(&[&["--chart", chart], more].concat(), file);
             assert_eq!(seen.code, 0, "{chart}: {seen:?}");
             let bytes = std::fs::read(bench.path(file)).unwrap();
-            let (magic, least) = if file == "x.svg" { (&b"<svg"[..], 2_000) } else { (&b"\x89PNG\r\n\x1a\n"[..], 10_000) };
+            let (magic, least) =
+                if file == "x.svg" { (&b"<svg"[..], 2_000) } else { (&b"\x89PNG\r\n\x1a\n"[..], 10_000) };
             assert!(bytes.starts_with(magic) && bytes.len() > least, "{chart} {file}: {} bytes", bytes.len());
         }
     }

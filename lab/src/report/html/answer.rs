@@ -104,7 +104,11 @@ impl<'a> Field<'a> {
         if measured.iter().any(|c| !c.ceiling) {
             return vec![said("Nobody can be ranked: the table says what held each of them back.")];
         }
-        let of_status = [(of(CellStatus::Failed), "failed"), (of(CellStatus::Skipped), "skipped"), (of(CellStatus::Planned), "not measured yet")];
+        let of_status = [
+            (of(CellStatus::Failed), "failed"),
+            (of(CellStatus::Skipped), "skipped"),
+            (of(CellStatus::Planned), "not measured yet"),
+        ];
         let counts: Vec<String> =
             of_status.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         let counts = counts.join(", ");
@@ -118,7 +122,11 @@ impl<'a> Field<'a> {
 
     fn alone(&self, cell: &Cell) -> Vec<Part> {
         let value = self.value(cell).unwrap_or_default();
-        let figure = format!(": {} {}, with nobody to compare it with.", self.metric.label, format::value(value, &self.metric.unit));
+        let figure = format!(
+            ": {} {}, with nobody to compare it with.",
+            self.metric.label,
+            format::value(value, &self.metric.unit)
+        );
         vec![name(&cell.label), said(figure)]
     }
 
@@ -129,7 +137,11 @@ impl<'a> Field<'a> {
             (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
             _ => true,
         };
-        let ahead: Vec<&Cell> = ranked.iter().filter(same).copied().collect();
+        let is_better = |c: &&Cell| self.verdict(c).is_some_and(|v| v.verdict == VerdictKind::Better);
+        let mut ahead: Vec<&Cell> = ranked.iter().filter(same).copied().collect();
+        if is_better(&first) {
+            ahead.retain(|c| c.label != baseline);
+        }
         let verdicts = || ranked.iter().filter_map(|c| self.verdict(c));
         let kinds = |kind| verdicts().all(|v| v.verdict == kind);
         let all = ahead.len() == ranked.len() && ranked.len() > 1;
@@ -144,6 +156,9 @@ impl<'a> Field<'a> {
         if all && kinds(VerdictKind::Undecided) {
             return (undecided(self.metric, ranked.len()), None);
         }
+        if ahead.len() > 1 && is_better(&first) && !ahead.iter().all(is_better) {
+            return (self.better_than(first, baseline, &ahead[1..]), None);
+        }
         if ahead.len() > 1 {
             let mut parts = names(&ahead);
             parts.push(said(format!(" are ahead in {metric}; which of them is first is not decided.")));
@@ -154,21 +169,49 @@ impl<'a> Field<'a> {
             Better::Lower => "lowest",
         };
         let mut parts = vec![name(&first.label), said(format!(" has the {superlative} {metric}"))];
-        let (other, other_name) = if first.label == baseline { (ranked[1], &ranked[1].label) } else { (first, &first.label) };
+        let (other, other_name) =
+            if first.label == baseline { (ranked[1], &ranked[1].label) } else { (first, &first.label) };
         let v = self.verdict(other).and_then(|v| Some((v.ratio?, interval(v))));
         match v {
             Some((r, bounds)) if first.label == baseline => {
-                parts.extend([said("; next is "), name(other_name), said(format!(" with {} times that {bounds}.", ratio(r)))]);
+                parts.extend([
+                    said("; next is "),
+                    name(other_name),
+                    said(format!(" with {} times that {bounds}.", ratio(r))),
+                ]);
             }
             Some((r, bounds)) => {
-                parts.extend([said(format!(": {} times that of ", ratio(r))), name(baseline), said(format!(" {bounds}."))]);
+                parts.extend([
+                    said(format!(": {} times that of ", ratio(r))),
+                    name(baseline),
+                    said(format!(" {bounds}.")),
+                ]);
             }
             None => parts.push(said(".")),
         }
         (parts, Some(first.label.clone()))
     }
 
-    /// `Of 11 compared with x: 3 better, 8 worse.`
+    /// Who is surely better than the baseline, and of whom else that is not known.
+    fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<Part> {
+        let more_or_less = match self.metric.better {
+            Better::Higher => "more",
+            Better::Lower => "less",
+        };
+        let ratio =
+            self.verdict(first).and_then(|v| Some(format!(", {} times {}", ratio(v.ratio?), interval(v))));
+        let mut parts = vec![
+            name(&first.label),
+            said(format!(" has {more_or_less} {} than ", self.metric.label)),
+            name(baseline),
+            said(format!("{}; whether it is also ahead of ", ratio.unwrap_or_default())),
+        ];
+        parts.extend(names(open));
+        parts.push(said(" is not decided."));
+        parts
+    }
+
+    /// `Compared with x: 3 better, 8 worse.`
     fn counts(&self, baseline: Option<&str>) -> Option<String> {
         let baseline = baseline?;
         let verdicts: Vec<&Verdict> = self.cells.iter().filter_map(|c| self.verdict(c)).collect();
@@ -194,7 +237,11 @@ impl<'a> Field<'a> {
         let Some((first, value)) = first.and_then(|c| Some((c, self.value(c)?))) else { return Vec::new() };
         let metric = &first.metrics[&self.metric.name];
         let tile = |value: String, about: String, class| Tile { value, about, class };
-        let mut tiles = vec![tile(format::value(value, &metric.unit), format!("{}, {}", self.metric.label, first.label), "")];
+        let mut tiles = vec![tile(
+            format::value(value, &metric.unit),
+            format!("{}, {}", self.metric.label, first.label),
+            "",
+        )];
         if let Some((r, v)) = self.verdict(first).and_then(|v| Some((v.ratio?, v))) {
             let class = match v.verdict {
                 VerdictKind::Better => "better",
@@ -204,12 +251,20 @@ impl<'a> Field<'a> {
             tiles.push(tile(format!("{}x", ratio(r)), format!("of {} {}", v.baseline, interval(v)), class));
         }
         if let Some(share) = metric.of_ceiling {
-            tiles.push(tile(format!("{:.0} %", 100.0 * share), "of the ceiling, what the machine allows".to_owned(), ""));
+            tiles.push(tile(
+                format!("{:.0} %", 100.0 * share),
+                "of the ceiling, what the machine allows".to_owned(),
+                "",
+            ));
         }
         let verdicts: Vec<&Verdict> = self.cells.iter().filter_map(|c| self.verdict(c)).collect();
         if verdicts.len() > 1 {
             let decided = verdicts.iter().filter(|v| v.verdict != VerdictKind::Undecided).count();
-            tiles.push(tile(format!("{decided} of {}", verdicts.len()), "comparisons decided".to_owned(), ""));
+            tiles.push(tile(
+                format!("{decided} of {}", verdicts.len()),
+                "comparisons decided".to_owned(),
+                "",
+            ));
         }
         let failed = self.cells.iter().filter(|c| c.status == CellStatus::Failed).count();
         if failed > 0 {
@@ -245,7 +300,9 @@ pub(super) fn of_several(metric: &Metric, answers: &[(String, Answer)]) -> Answe
         sentence.extend([said(if i == 0 { "" } else { ", " }), name(*who), said(text)]);
     }
     match (led.is_empty(), open) {
-        (true, _) => sentence.push(said(format!("Nobody leads alone at any of {all} settings; each has its own answer below."))),
+        (true, _) => sentence.push(said(format!(
+            "Nobody leads alone at any of {all} settings; each has its own answer below."
+        ))),
         (false, 0) => sentence.push(said(".")),
         (false, _) => sentence.push(said(format!("; nobody leads alone at {open}."))),
     }
@@ -262,7 +319,13 @@ fn names(cells: &[&Cell]) -> Vec<Part> {
     let mut parts = Vec::new();
     for (i, cell) in cells[..shown].iter().enumerate() {
         let last = i + 1 == shown && shown == cells.len();
-        parts.push(said(if i == 0 { "" } else if last { " and " } else { ", " }));
+        parts.push(said(if i == 0 {
+            ""
+        } else if last {
+            " and "
+        } else {
+            ", "
+        }));
         parts.push(name(&cell.label));
     }
     if cells.len() > shown {

@@ -64,7 +64,11 @@ impl Room {
         let head = floor(log, most / 4);
         let tail = ceil(log, log.len() - (most - most / 4));
         let left_out = tail - head;
-        format!("{}\n[{left_out} bytes are left out here; the JSON report has them]\n{}", &log[..head], &log[tail..])
+        format!(
+            "{}\n[{left_out} bytes are left out here; the JSON report has them]\n{}",
+            &log[..head],
+            &log[tail..]
+        )
     }
 }
 
@@ -99,14 +103,24 @@ pub(super) fn details(
         name: name(cell),
         setting: setting.to_owned(),
         status: status(cell.status),
-        value: if cell.status == CellStatus::Ok { figure_of(cell, &report.run.primary) } else { String::new() },
+        value: if cell.status == CellStatus::Ok {
+            figure_of(cell, &report.run.primary)
+        } else {
+            String::new()
+        },
         reason: first.concat(),
         reason_more: more.join("\n"),
         remedy: cell.remedy.clone(),
         log: room.cut(&cell.stderr),
         facts: facts(report, cell),
         metrics: metrics.iter().filter_map(|m| Some(figures(m, cell.metrics.get(&m.name)?))).collect(),
-        notes: cell.notes.iter().take(NOTES_MAX).cloned().chain(more_than(cell.notes.len(), NOTES_MAX)).collect(),
+        notes: cell
+            .notes
+            .iter()
+            .take(NOTES_MAX)
+            .cloned()
+            .chain(more_than(cell.notes.len(), NOTES_MAX))
+            .collect(),
     }
 }
 
@@ -134,7 +148,8 @@ fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
     for role in &report.run.roles {
         let Some(who) = cell.roles.get(role) else { continue };
         let said = cell.implementations.get(role);
-        let version = said.map_or(String::new(), |i| format!(": {} {}, {} {}", i.name, i.version, i.language, i.runtime));
+        let version = said
+            .map_or(String::new(), |i| format!(": {} {}, {} {}", i.name, i.version, i.language, i.runtime));
         let partner = if cell.partners.contains(role) { ", the same for all" } else { "" };
         add(role, format!("{who}{version}{partner}"));
     }
@@ -157,7 +172,10 @@ fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
         add("turns", in_turns(turns));
     }
     for (input, told) in &cell.inputs {
-        add(&format!("input {input}"), format!("{} messages, {} bytes, digest {}", told.messages, told.bytes, told.digest));
+        add(
+            &format!("input {input}"),
+            format!("{} messages, {} bytes, digest {}", told.messages, told.bytes, told.digest),
+        );
     }
     facts
 }
@@ -171,7 +189,10 @@ fn in_turns(turns: &InTurns) -> String {
         };
         format!("; {} of its undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
     });
-    format!("{} sessions of {} turns of {turn} after {lead}, frozen by {}{share}", turns.sessions, turns.turns, turns.freezer)
+    format!(
+        "{} sessions of {} turns of {turn} after {lead}, frozen by {}{share}",
+        turns.sessions, turns.turns, turns.freezer
+    )
 }
 
 fn figures(metric: &Metric, m: &MetricValue) -> Figures {

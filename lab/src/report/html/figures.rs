@@ -36,6 +36,16 @@ pub(super) struct Figure {
     pub(super) table: Option<Texts>,
 }
 
+/// What the work cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(super) struct Costs {
+    /// SVG.
+    panels: Vec<String>,
+    /// Those behind a fold.
+    more: Vec<String>,
+    table: Texts,
+}
+
 /// What pictures are drawn of: a run's cells of one setting.
 pub(super) struct Drawing<'a> {
     pub(super) report: &'a Report,
@@ -78,24 +88,17 @@ impl Drawing<'_> {
         Some(Figure { table: Some(table), ..figure })
     }
 
-    /// A panel for each thing that the work cost, and the table of all of them.
-    pub(super) fn costs(&self) -> (Vec<Figure>, Option<Texts>) {
-        let panel = |bars: plot::Bars| {
-            let picture = plot::bars_svg(self.report, &[bars], PANEL);
-            Figure { wide: picture.inline(), ..Figure::default() }
-        };
+    /// What the work cost: a panel a metric, those first that have a column in the tables; and the share of the bound.
+    pub(super) fn costs(&self) -> Costs {
         let share = plot::shares(self.report, self.workload, &self.selection).ok();
         let metrics: Vec<(&Metric, plot::Bars)> = plot::costs(self.workload)
             .filter_map(|m| Some((m, plot::bars(self.report, self.workload, &m.name, &self.selection).ok()?)))
             .collect();
-        if metrics.is_empty() && share.is_none() {
-            return (Vec::new(), None);
-        }
         let row = |cell: &&Cell| {
-            let text = |m: &(&Metric, plot::Bars)| figure_of(cell, &m.0.name);
             let share = cell.metrics.get(&self.report.run.primary).and_then(|m| m.of_ceiling);
             let share = share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s));
-            [cell.label.clone()].into_iter().chain(metrics.iter().map(text)).chain([share]).collect()
+            let figures = metrics.iter().map(|(m, _)| figure_of(cell, &m.name));
+            [cell.label.clone()].into_iter().chain(figures).chain([share]).collect()
         };
         let heads = metrics.iter().map(|(m, _)| m.label.clone());
         let table = Texts {
@@ -103,13 +106,16 @@ impl Drawing<'_> {
             head: [String::new()].into_iter().chain(heads).chain(["of ceiling".to_owned()]).collect(),
             rows: self.measured().iter().map(row).collect(),
         };
-        let panels = share.into_iter().chain(metrics.into_iter().map(|(_, bars)| bars));
-        (panels.map(panel).collect(), Some(table))
+        let panel = |bars: plot::Bars| plot::bars_svg(self.report, &[bars], PANEL).inline();
+        let (first, more): (Vec<_>, Vec<_>) = metrics.into_iter().partition(|(m, _)| m.column);
+        let [first, more] = [first, more].map(|all| all.into_iter().map(|(_, bars)| panel(bars)));
+        Costs { panels: share.map(panel).into_iter().chain(first).collect(), more: more.collect(), table }
     }
 
     /// Every contender of one role with every one of the other; none where the run is no matrix.
     pub(super) fn matrix(&self) -> Option<Figure> {
-        let matrix = match plot::matrix(self.report, self.workload, &self.report.run.primary, &self.selection) {
+        let matrix = match plot::matrix(self.report, self.workload, &self.report.run.primary, &self.selection)
+        {
             Ok(matrix) => matrix,
             Err(PlotError::NoMatrix | PlotError::Empty) => return None,
             Err(why) => return Some(missing(&why)),
@@ -124,7 +130,9 @@ impl Drawing<'_> {
             head: [String::new()].into_iter().chain(matrix.columns.iter().cloned()).collect(),
             rows: matrix.rows.iter().zip(&matrix.squares).map(row).collect(),
         };
-        let caption = format!("Each row one {down}, each column one {across}. The stronger the colour, the better, by logarithms.");
+        let caption = format!(
+            "Each row one {down}, each column one {across}. The stronger the colour, the better, by logarithms."
+        );
         let wide = plot::matrix_svg(&matrix, WIDE).inline();
         Some(Figure { wide, narrow: String::new(), caption, table: Some(table) })
     }
@@ -151,7 +159,9 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
             let selection = Selection { only, contenders: Vec::new() };
             for metric in metrics() {
                 // What cannot stand along this axis has its place below.
-                let Ok(lines) = plot::against(report, workload, x, &metric.name, &selection) else { continue };
+                let Ok(lines) = plot::against(report, workload, x, &metric.name, &selection) else {
+                    continue;
+                };
                 if figures.len() == SWEEPS_DRAWN_MAX {
                     left_out += 1;
                     continue;
@@ -181,8 +191,10 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
 fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Vec<(String, String)>> {
     let mut found: Vec<(Vec<(String, String)>, Vec<&serde_json::Value>)> = Vec::new();
     for cell in cells {
-        let only: Vec<(String, String)> =
-            others.iter().filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?)))).collect();
+        let only: Vec<(String, String)> = others
+            .iter()
+            .filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?))))
+            .collect();
         let Some(value) = cell.params.get(x) else { continue };
         match found.iter_mut().find(|(known, _)| *known == only) {
             Some((_, values)) if values.contains(&value) => {}

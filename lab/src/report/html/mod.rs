@@ -20,7 +20,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::answer::{Answer, Field, Part};
-use self::figures::{Drawing, Figure, Texts, typed};
+use self::figures::{Costs, Drawing, Figure, Texts, typed};
 use super::build::differing;
 use super::in_turns;
 use super::layout::plain;
@@ -79,8 +79,7 @@ struct Place {
     table: Main,
     to_come: String,
     latency: Option<Figure>,
-    costs: Vec<Figure>,
-    costs_table: Option<Texts>,
+    costs: Option<Costs>,
     matrix: Option<Figure>,
 }
 
@@ -139,7 +138,9 @@ pub(crate) fn style() -> String {
 /// The policy of a page with this style: nothing but that, and pictures that stand in the page itself.
 pub(crate) fn policy(style: &str) -> String {
     let hash = STANDARD.encode(Sha256::digest(style));
-    format!("default-src 'none'; style-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'")
+    format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
 }
 
 fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
@@ -237,7 +238,6 @@ fn place(
     let only = only.map(|(name, value)| (name.clone(), typed(value))).collect();
     let drawing = Drawing { report, workload, selection: Selection { only, contenders: Vec::new() }, cells };
     let drawn = id < limits::PLACES_DRAWN_MAX && !t.rows.is_empty();
-    let (costs, costs_table) = if drawn { drawing.costs() } else { (Vec::new(), None) };
     Place {
         id,
         title: differing(&params, own),
@@ -248,8 +248,7 @@ fn place(
         table: main_table(report, workload, t),
         to_come: t.to_come.join(", "),
         latency: drawn.then(|| drawing.latency()).flatten(),
-        costs,
-        costs_table,
+        costs: drawn.then(|| drawing.costs()),
         matrix: drawn.then(|| drawing.matrix()).flatten(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::{PlotError, SERIES_MAX, Selection, at_one_place, direction, footer};
+use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer};
 use crate::manifest::{Metric, Source, Workload};
 use crate::report::format;
 use crate::report::model::{Cell, MetricValue, Report};
@@ -133,7 +133,7 @@ pub fn shares(report: &Report, workload: &Workload, selection: &Selection) -> Re
 fn finish(bars: Bars) -> Result<Bars, PlotError> {
     match bars.rows.len() {
         0 => Err(PlotError::Empty),
-        n if n > SERIES_MAX + 1 => Err(PlotError::TooMany(n)),
+        n if n > ROWS_MAX + 1 => Err(PlotError::TooMany(n, ROWS_MAX)),
         _ => Ok(bars),
     }
 }
@@ -186,7 +186,7 @@ fn panel(bars: &Bars, width: f64) -> Canvas {
     let at = |value: f64| left + (value / most).clamp(0.0, 1.0) * (right - left);
     for (i, row) in bars.rows.iter().enumerate() {
         let y = HEAD - 4.0 + ROW * i as f64;
-        let class = if row.bound { "bound" } else { "name" };
+        let class = if row.bound { "bound" } else { "word" };
         canvas.text(class, 0.0, y + 10.0, &fitted(&row.label, left - 4.0, LETTER));
         canvas.rect("track", (left, y), (right - left, BAR));
         canvas.text("end", width, y + 10.0, &row.text);

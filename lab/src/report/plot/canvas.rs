@@ -10,9 +10,9 @@ const PAD: f64 = 16.0;
 /// Height of a line of small text.
 pub(super) const LINE: f64 = 16.0;
 /// Width of a letter of small text, of usual text, and of a bold one, about.
-pub(super) const SMALL_LETTER: f64 = 6.1;
-pub(super) const LETTER: f64 = 7.0;
-pub(super) const BOLD_LETTER: f64 = 8.0;
+pub(super) const SMALL_LETTER: f64 = 6.8;
+pub(super) const LETTER: f64 = 7.5;
+pub(super) const BOLD_LETTER: f64 = 8.6;
 
 /// What is drawn, and what stands around it in a file of its own: a page has its own words.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,13 +78,25 @@ pub(super) struct Canvas {
 
 impl Canvas {
     /// Puts the words around it.
-    pub(super) fn finish(self, width: f64, height: f64, title: &str, subtitle: &str, footer: Vec<String>) -> Picture {
+    pub(super) fn finish(
+        self,
+        width: f64,
+        height: f64,
+        title: &str,
+        subtitle: &str,
+        footer: Vec<String>,
+    ) -> Picture {
         let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
         Picture { width, height, title, subtitle, footer, body: self.body }
     }
 
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
-        self.put(format_args!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), escaped(text)));
+        self.put(format_args!(
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
+            px(x),
+            px(y),
+            escaped(text)
+        ));
     }
 
     /// A text that rises to the right.
@@ -212,7 +224,8 @@ mod tests {
         let picture = canvas.finish(10.0, 10.0, "\"><img onerror=x>", "<b>", vec!["</svg>".to_owned()]);
         for svg in [picture.inline(), picture.file()] {
             let document = roxmltree::Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
-            let names = document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name());
+            let names =
+                document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name());
             let known = ["svg", "text", "tspan", "title", "style", "rect", "g"];
             assert!(names.into_iter().all(|name| known.contains(&name)), "{svg}");
         }

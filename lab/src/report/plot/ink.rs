@@ -63,7 +63,8 @@ pub(super) fn style() -> String {
         })
     };
     // What only says colours is said again.
-    let coloured: String = with(true).lines().filter(|rule| rule.contains('#')).collect::<Vec<_>>().join("\n");
+    let coloured: String =
+        with(true).lines().filter(|rule| rule.contains('#')).collect::<Vec<_>>().join("\n");
     format!("{}@media (prefers-color-scheme:dark){{\n{coloured}\n}}\n", with(false))
 }
 

@@ -2,14 +2,14 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::scale::decades;
+use super::scale::{decades, even};
 use super::{Plot, Point, Series};
 use crate::report::format;
 
 /// Below this width names stand below the picture.
 const BESIDE_LEAST: f64 = 640.0;
 /// Room for names at the right.
-const NAMES_WIDTH: f64 = 210.0;
+const NAMES_WIDTH: f64 = 240.0;
 /// Least distance of two names.
 const NAME_STEP: f64 = 17.0;
 /// Height of the field, wide and narrow.
@@ -71,8 +71,16 @@ pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
 }
 
 fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, beside: bool) {
-    canvas.text("small", if beside { 16.0 } else { 0.0 }, 16.0, &format!("{}, logarithmic scale", plot.y_label));
-    for value in decades(field.y.0, field.y.1) {
+    canvas.text(
+        "small",
+        if beside { 16.0 } else { 0.0 },
+        16.0,
+        &format!("{}, logarithmic scale", plot.y_label),
+    );
+    // A range that has no 1, 2 and 5 in it has equal steps.
+    let (low, high) = field.y;
+    let values = if high / low < 5.0 { even(low, high) } else { decades(low, high) };
+    for value in values {
         let (_, y) = field.at(0.0, value);
         canvas.line("grid", (field.left, y), (field.right, y));
         canvas.text("small end", field.left - 6.0, y + 4.0, &format::value(value, &plot.unit));
@@ -117,10 +125,12 @@ fn names_beside(canvas: &mut Canvas, plot: &Plot, field: &Field, width: f64) {
         ends.filter_map(|(i, s)| s.points.last().map(|p| (field.at(p.x, p.y), i, &s.name))).collect();
     ends.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
     let column = field.right + 22.0;
-    for (y, (end, i, name)) in spread(ends.iter().map(|e| e.0.1).collect(), field.bottom).into_iter().zip(&ends) {
+    for (y, (end, i, name)) in
+        spread(ends.iter().map(|e| e.0.1).collect(), field.bottom).into_iter().zip(&ends)
+    {
         canvas.line(&format!("lead s{}", i % LINE_COLOURS), *end, (column - 3.0, y));
         key(canvas, *i, column, y);
-        canvas.text("name", column + 26.0, y + 4.5, &fitted(name, width - column - 28.0, LETTER));
+        canvas.text("word", column + 26.0, y + 4.5, &fitted(name, width - column - 28.0, LETTER));
     }
 }
 
@@ -178,7 +188,7 @@ fn y_range(plot: &Plot) -> (f64, f64) {
     let lows = points().flat_map(|p| [p.range.0, p.y]).filter(|v| *v > 0.0);
     let low = lows.fold(f64::INFINITY, f64::min);
     let high = points().map(|p| p.range.1).fold(0.0, f64::max);
-    (low / 1.3, (high * 1.3).max(low * 2.0))
+    (low / 1.15, (high * 1.15).max(low * 1.5))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::HEAT_STEPS;
-use super::{PlotError, SERIES_MAX, Selection, chosen, direction, footer, no_other_difference};
+use super::{PlotError, ROWS_MAX, Selection, chosen, direction, footer, no_other_difference};
 use crate::manifest::{Better, Workload};
 use crate::report::format;
 use crate::report::model::{Cell, Report};
@@ -11,6 +11,8 @@ use crate::store::CellStatus;
 const ROW: f64 = 34.0;
 /// Width of a square, where the picture leaves it.
 const COLUMN: [f64; 2] = [58.0, 110.0];
+/// Colours do not show a range of less than this factor as if it were a wide one.
+const SPAN_LEAST: f64 = 2.0;
 const NAMES_MOST: f64 = 190.0;
 /// Of the names above, which are slanted.
 const HEADS_MOST: f64 = 120.0;
@@ -75,21 +77,26 @@ pub fn matrix(
     if rows.len() < 2 || columns.len() < 2 || !cells.iter().any(|c| c.contender.is_none()) {
         return Err(PlotError::NoMatrix);
     }
-    if rows.len().max(columns.len()) > SERIES_MAX {
-        return Err(PlotError::TooMany(rows.len().max(columns.len())));
+    if rows.len().max(columns.len()) > ROWS_MAX {
+        return Err(PlotError::TooMany(rows.len().max(columns.len()), ROWS_MAX));
     }
-    let value = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).filter(|v| *v > 0.0);
+    let value = |c: &Cell| {
+        let figure = c.metrics.get(&metric.name).filter(|_| c.status == CellStatus::Ok);
+        figure.and_then(|m| m.value).filter(|v| *v > 0.0)
+    };
     let values = cells.iter().filter_map(|c| value(c));
     let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
     if high <= 0.0 {
         return Err(PlotError::Empty);
     }
+    // A unit for all of them: that of those in the middle.
+    let middle = (low * high).sqrt();
     let square = |row: &String, column: &String| {
         let cell =
             cells.iter().find(|c| c.roles.get(down) == Some(row) && c.roles.get(across) == Some(column))?;
         Some(match value(cell) {
             Some(v) => Square {
-                text: format::parts(&[v], &metric.unit, high),
+                text: format::parts(&[v], &metric.unit, middle),
                 step: Some(step(v, (low, high), metric.better)),
             },
             None if cell.status == CellStatus::Ok => Square { text: "none".to_owned(), step: None },
@@ -97,7 +104,7 @@ pub fn matrix(
         })
     };
     let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();
-    let unit = format::value(high, &metric.unit);
+    let unit = format::value(middle, &metric.unit);
     Ok(Matrix {
         title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
         subtitle: report.run.headline.clone(),
@@ -110,10 +117,13 @@ pub fn matrix(
     })
 }
 
-/// Where a value stands between the least and the greatest, by its logarithm.
+/// How far a value is behind the best, by its logarithm.
 fn step(value: f64, (low, high): (f64, f64), better: Better) -> usize {
-    let share = if high > low { (value / low).ln() / (high / low).ln() } else { 1.0 };
-    let share = if better == Better::Lower { 1.0 - share } else { share };
+    let behind = match better {
+        Better::Higher => high / value,
+        Better::Lower => value / low,
+    };
+    let share = 1.0 - behind.ln() / (high / low).max(SPAN_LEAST).ln();
     ((share * HEAT_STEPS as f64) as usize).min(HEAT_STEPS - 1)
 }
 
@@ -135,11 +145,13 @@ pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
     }
     for (i, (name, squares)) in matrix.rows.iter().zip(&matrix.squares).enumerate() {
         let y = head + ROW * i as f64;
-        canvas.text("name", 0.0, y + 22.0, &fitted(name, left - 8.0, LETTER));
+        canvas.text("word", 0.0, y + 22.0, &fitted(name, left - 8.0, LETTER));
         for (j, square) in squares.iter().enumerate() {
             let x = left + column * j as f64;
             let (class, ink, text) = match square {
-                Some(Square { step: Some(step), text }) => (format!("h{step}"), format!("i{step}"), text.as_str()),
+                Some(Square { step: Some(step), text }) => {
+                    (format!("h{step}"), format!("i{step}"), text.as_str())
+                }
                 Some(Square { text, .. }) => ("none".to_owned(), "tiny".to_owned(), text.as_str()),
                 None => continue,
             };

@@ -31,6 +31,8 @@ pub use ranking_svg::ranking_svg;
 
 /// Lines of one picture at the most: as many names as stand beside it.
 pub const SERIES_MAX: usize = 24;
+/// Rows of one picture at the most.
+pub const ROWS_MAX: usize = 64;
 
 /// What to plot of a run.
 #[derive(Debug, Clone, Default)]
@@ -104,9 +106,9 @@ pub enum PlotError {
     /// Cells that differ only in how long was measured would be drawn over each other.
     #[error("a contender was measured twice at one place: choose with --where seconds=VALUE")]
     Twice,
-    /// More lines than can be told apart.
-    #[error("{0} contenders are too many for one picture: name at most {SERIES_MAX}")]
-    TooMany(usize),
+    /// More lines than can be told apart, or more rows than a picture has.
+    #[error("{0} contenders are too many for one picture: name at most {1}")]
+    TooMany(usize, usize),
     /// The run has no matrix.
     #[error("a matrix takes two roles that several contenders play: netdyno run WORKLOAD --matrix")]
     NoMatrix,
@@ -161,8 +163,10 @@ pub fn against(
         }
         points.push(Point { x, y: value, range, held: held(cell) });
     }
-    let unit = spec.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
-    let mut words = vec!["Point: the median of the trials; bar: least to greatest; hollow: the load was not held.".to_owned()];
+    let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
+    let mut words = vec![
+        "Point: the median of the trials; bar: least to greatest; hollow: the load was not held.".to_owned(),
+    ];
     words.extend(footer(report));
     finish(Plot {
         title: title(report, &format!("{}, {}", metric.label, direction(metric)), selection),
@@ -203,11 +207,12 @@ pub fn curves(
     }
     let ticks =
         [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
+    let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil();
     finish(Plot {
         title: title(report, &format!("{name}, less is better"), selection),
         subtitle: report.run.headline.clone(),
         x_label: "share of the values".to_owned(),
-        x_ticks: ticks.map(|(x, text)| (x, text.to_owned())).to_vec(),
+        x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
         y_label: name.to_owned(),
         unit: unit_of_histogram(workload, name),
         series: in_order(series, false),
@@ -260,7 +265,7 @@ fn held(cell: &Cell) -> bool {
 fn finish(plot: Plot) -> Result<Plot, PlotError> {
     match plot.series.len() {
         0 => Err(PlotError::Empty),
-        n if n > SERIES_MAX => Err(PlotError::TooMany(n)),
+        n if n > SERIES_MAX => Err(PlotError::TooMany(n, SERIES_MAX)),
         _ => Ok(plot),
     }
 }

@@ -23,7 +23,8 @@ pub fn png(picture: &Picture) -> Result<Vec<u8>, String> {
     fonts.set_sans_serif_family(FAMILY);
     let tree = usvg::Tree::from_str(&picture.file(), &options).map_err(|e| e.to_string())?;
     let size = tree.size().to_int_size().scale_by(DOTS).ok_or("a picture of no size")?;
-    let mut dots = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("a picture too large for memory")?;
+    let mut dots =
+        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("a picture too large for memory")?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(DOTS, DOTS), &mut dots.as_mut());
     dots.encode_png().map_err(|e| e.to_string())
 }

@@ -1,6 +1,6 @@
 //! Who is how far from the baseline: a row a contender, best first. What is drawn where is [`super::ranking_svg`]'s.
 
-use super::{PlotError, SERIES_MAX, Selection, at_one_place, direction, footer, held};
+use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer, held};
 use crate::manifest::{Metric, Workload};
 use crate::report::format;
 use crate::report::model::{Cell, Report, Verdict, VerdictKind};
@@ -93,7 +93,7 @@ pub fn ranking(
     cells.retain(|c| value(c).is_some());
     match cells.iter().filter(|c| !c.ceiling).count() {
         0 => return Err(PlotError::Empty),
-        n if n > SERIES_MAX => return Err(PlotError::TooMany(n)),
+        n if n > ROWS_MAX => return Err(PlotError::TooMany(n, ROWS_MAX)),
         _ => {}
     }
     table::sort(&mut cells, metric);

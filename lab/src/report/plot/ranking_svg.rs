@@ -80,8 +80,9 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
         };
         canvas.text("small middle", x, bottom + 16.0, &text);
     }
-    let axis = fitted(&ranking.axis, layout.right - layout.left + 40.0, SMALL_LETTER);
-    canvas.text("small middle", f64::midpoint(layout.left, layout.right), bottom + 34.0, &axis);
+    let middle = f64::midpoint(layout.left, layout.right);
+    let axis = fitted(&ranking.axis, 2.0 * middle.min(width - middle), SMALL_LETTER);
+    canvas.text("small middle", middle, bottom + 34.0, &axis);
     if ranking.unit.is_none() {
         canvas.line("one", (scale.x(1.0), top), (scale.x(1.0), bottom));
     }

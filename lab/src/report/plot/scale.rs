@@ -42,7 +42,7 @@ impl Scale {
     pub(super) fn ticks(&self) -> Vec<f64> {
         let steps: [(&[f64], usize); 6] =
             [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
-        let even = (self.high / self.low < 3.0).then(|| self.even_ticks());
+        let even = (self.high / self.low < 3.0).then(|| even(self.low, self.high));
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let of = |(steps, every): (&[f64], usize)| -> Vec<f64> {
             let decades = decades.clone().step_by(every);
@@ -52,15 +52,15 @@ impl Scale {
         let apart = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
         even.into_iter().chain(steps.map(of)).find(apart).unwrap_or_default()
     }
+}
 
-    /// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
-    fn even_ticks(&self) -> Vec<f64> {
-        let rough = (self.high - self.low) / 4.0;
-        let decade = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
-        let first = (self.low / step).ceil() as u32;
-        (first..first + 10).map(|i| f64::from(i) * step).filter(|v| self.has(*v)).collect()
-    }
+/// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
+pub(super) fn even(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 4.0;
+    let decade = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
+    let first = (low / step).ceil() as u32;
+    (first..first + 10).map(|i| f64::from(i) * step).filter(|v| (low..=high).contains(v)).collect()
 }
 
 /// Round values within a range: 1, 2 and 5 of each decade, or powers of ten where the range has many.

@@ -31,7 +31,10 @@ fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
         let file = folder.path().join(format!("{name}.html"));
         std::fs::write(&file, text).unwrap();
         for (width, mode, background) in [(1280, "light", LIGHT), (390, "dark", DARK)] {
-            browser.call("Emulation.setDeviceMetricsOverride", json!({ "width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500 }));
+            browser.call(
+                "Emulation.setDeviceMetricsOverride",
+                json!({ "width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500 }),
+            );
             let features = json!([{ "name": "prefers-color-scheme", "value": mode }]);
             browser.call("Emulation.setEmulatedMedia", json!({ "features": features }));
             let begun = Instant::now();
@@ -41,9 +44,16 @@ fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
             println!("{name}, {width} px: there after {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
             assert_eq!(browser.evaluate(BACKGROUND), background, "{name} {mode}");
             assert_eq!(browser.evaluate("performance.getEntriesByType('resource').length"), 0);
-            assert_eq!(browser.evaluate("document.querySelectorAll('script, img, iframe, object').length"), 0);
+            assert_eq!(
+                browser.evaluate("document.querySelectorAll('script, img, iframe, object').length"),
+                0
+            );
             for _ in 0..2 {
-                assert_eq!(browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "{name} {width}");
+                assert_eq!(
+                    browser.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+                    true,
+                    "{name} {width}"
+                );
                 assert_eq!(browser.evaluate(BEYOND), "", "{name} {width}");
                 // Again with all that can be folded out.
                 browser.evaluate(OPEN);

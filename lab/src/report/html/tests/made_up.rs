@@ -54,8 +54,18 @@ pub(super) fn large() -> &'static (Report, Workload) {
 /// Twelve contenders, one of them the bound and one that fails with a long log, at six settings, by forty sessions each.
 fn large_run() -> Run {
     const NAMES: [&str; 12] = [
-        "base", "swift-stack", "steady", "rust-native-2", "go-plain", "node-streams", "python-asyncio", "java-nio-selector",
-        "c-epoll", "c-io-uring", "fails-late", "bound",
+        "base",
+        "swift-stack",
+        "steady",
+        "rust-native-2",
+        "go-plain",
+        "node-streams",
+        "python-asyncio",
+        "java-nio-selector",
+        "c-epoll",
+        "c-io-uring",
+        "fails-late",
+        "bound",
     ];
     const SETTINGS: [u64; 6] = [1, 2, 4, 8, 16, 32];
     const SESSIONS: u64 = 40;
@@ -75,7 +85,8 @@ fn large_run() -> Run {
         cell.params.0.insert("streams".to_owned(), ParamValue::Integer(streams));
         if i % 12 == 10 {
             cell.status = CellStatus::Failed;
-            cell.reason = "the sink: ended early: exited with code 101\n      thread 'main' panicked".to_owned();
+            cell.reason =
+                "the sink: ended early: exited with code 101\n      thread 'main' panicked".to_owned();
         }
     }
     let latencies: Vec<String> = (0..12).map(latencies).collect();

@@ -11,8 +11,7 @@ use crate::store::fixture::{Contender, run};
 /// What is asked for a report of 12 contenders, 40 sessions and 6 settings.
 const BYTES_MAX: usize = 3 << 20;
 /// What a contender may write anywhere.
-pub(super) const HOSTILE: &str =
-    "<script>alert(1)</script>\"><img src=x onerror=alert(1)>'-->]]>{{ 7*7 }}javascript:alert(1)&lt;\u{0}\u{8}\u{1b}[31m\u{202e}\u{fffd} ";
+pub(super) const HOSTILE: &str = "<script>alert(1)</script>\"><img src=x onerror=alert(1)>'-->]]>{{ 7*7 }}javascript:alert(1)&lt;\u{0}\u{8}\u{1b}[31m\u{202e}\u{fffd} ";
 
 /// The page as XML, which ours also is: nothing in it is left open.
 fn parsed(page: &str) -> roxmltree::Document<'_> {
@@ -37,7 +36,8 @@ fn taint(value: &mut Value, name: &str) {
         Value::Object(fields) => {
             fields.iter_mut().filter(|(key, _)| *key != "params").for_each(|(key, v)| taint(v, key));
             if name == "builds" {
-                *fields = std::mem::take(fields).into_iter().map(|(k, v)| (format!("{HOSTILE}{k}"), v)).collect();
+                *fields =
+                    std::mem::take(fields).into_iter().map(|(k, v)| (format!("{HOSTILE}{k}"), v)).collect();
             }
         }
         _ => {}
@@ -57,13 +57,20 @@ fn what_a_contender_prints_is_never_a_part_of_the_page() {
             assert!(ELEMENTS.split_whitespace().any(|known| known == name), "<{name}>");
             for attribute in node.attributes() {
                 let (attribute, value) = (attribute.name(), attribute.value());
-                assert!(!attribute.starts_with("on") && attribute != "style" && attribute != "src", "{attribute}");
-                let safe = value.starts_with('#') || (name == "link" && value.starts_with("data:image/svg+xml,"));
+                assert!(
+                    !attribute.starts_with("on") && attribute != "style" && attribute != "src",
+                    "{attribute}"
+                );
+                let safe =
+                    value.starts_with('#') || (name == "link" && value.starts_with("data:image/svg+xml,"));
                 assert!(attribute != "href" || safe, "{value}");
             }
         }
         let texts: String = document.descendants().filter_map(|n| n.text()).collect();
-        assert!(texts.contains("<script>alert(1)</script>") && texts.contains("{{ 7*7 }}"), "it is shown as it is");
+        assert!(
+            texts.contains("<script>alert(1)</script>") && texts.contains("{{ 7*7 }}"),
+            "it is shown as it is"
+        );
         let turns = |c: char| ('\u{202a}'..='\u{202e}').contains(&c);
         assert!(!page.chars().any(|c| (c.is_control() && c != '\n') || turns(c)), "no control characters");
     }
@@ -176,7 +183,11 @@ fn logs_are_cut_between_letters() {
     let mut room = cells::Room::new();
     let log = "ä€𝄞".repeat(10_000);
     let cut = room.cut(&log);
-    assert!(cut.len() <= limits::LOG_BYTES_MAX + 100 && cut.starts_with("ä€") && cut.ends_with('𝄞'), "{}", cut.len());
+    assert!(
+        cut.len() <= limits::LOG_BYTES_MAX + 100 && cut.starts_with("ä€") && cut.ends_with('𝄞'),
+        "{}",
+        cut.len()
+    );
     assert_eq!(room.cut("short"), "short");
     for _ in 0..limits::LOGS_BYTES_MAX / limits::LOG_BYTES_MAX {
         room.cut(&log);

@@ -21,11 +21,25 @@ fn it_says_no_more_than_the_intervals() {
     let quick = || contender("quick", &[2000, 2010, 1990, 2005]);
     for (contenders, part) in [
         (vec![base(), quick()], "quick has the highest counted: 2.00 times that of base ("),
-        (vec![base(), contender("slow", &[500, 505, 495, 501])], "base has the highest counted; next is slow with 0.50 times that ("),
-        (vec![base(), contender("same", &[1000, 1010, 990, 1001])], "Nobody differs from base by more than 2 % in counted."),
-        (vec![base(), contender("wild", &[3000, 90, 5000, 700])], "Undecided: of 2 nobody is surely ahead in counted."),
         (
-            vec![base(), quick(), contender("twin", &[2001, 2008, 1991, 2006]), contender("slow", &[500, 505, 495, 501])],
+            vec![base(), contender("slow", &[500, 505, 495, 501])],
+            "base has the highest counted; next is slow with 0.50 times that (",
+        ),
+        (
+            vec![base(), contender("same", &[1000, 1010, 990, 1001])],
+            "Nobody differs from base by more than 2 % in counted.",
+        ),
+        (
+            vec![base(), contender("wild", &[3000, 90, 5000, 700])],
+            "Undecided: of 2 nobody is surely ahead in counted.",
+        ),
+        (
+            vec![
+                base(),
+                quick(),
+                contender("twin", &[2001, 2008, 1991, 2006]),
+                contender("slow", &[500, 505, 495, 501]),
+            ],
             " are ahead in counted; which of them is first is not decided.",
         ),
         (vec![base()], "base: counted 1.00 k/s, with nobody to compare it with."),
@@ -38,7 +52,11 @@ fn it_says_no_more_than_the_intervals() {
 #[test]
 fn it_says_when_there_is_nothing_to_say() {
     let without = |name, status| Contender { name, status, rates: &[], sink_cpu_percent: 0 };
-    let failed = [without("one", CellStatus::Failed), without("two", CellStatus::Failed), without("three", CellStatus::Skipped)];
+    let failed = [
+        without("one", CellStatus::Failed),
+        without("two", CellStatus::Failed),
+        without("three", CellStatus::Skipped),
+    ];
     assert_eq!(of(&failed, None), "Nothing was measured: 2 failed, 1 skipped.");
     let bound = [contender("bound", &[9000; 3]), without("one", CellStatus::Failed)];
     assert_eq!(of(&bound, Some("bound")), "Only the ceiling was measured: 1 failed.");
@@ -55,5 +73,9 @@ fn it_counts_who_leads_where() {
     let (report, workload) = super::made_up::large();
     assert_eq!(said(report, workload), "c-io-uring has the highest counted at all 6 settings.");
     let (report, workload) = report_of(&matrix());
-    assert!(said(&report, &workload).starts_with("right has the highest counted: "), "{}", said(&report, &workload));
+    assert!(
+        said(&report, &workload).starts_with("right has the highest counted: "),
+        "{}",
+        said(&report, &workload)
+    );
 }
