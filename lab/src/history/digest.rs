@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Better;
-use crate::report::{self, Cell, Report, VerdictKind, plain};
+use crate::report::{self, Cell, Report, plain};
 use crate::store::{CellStatus, Run, StoreError};
 
 /// Of what makes digests. A change of what they hold, or of how figures are computed, makes a new one.
@@ -159,41 +159,14 @@ fn figures(report: &Report, index: usize, cell: &Cell) -> Figures {
     }
 }
 
-/// What a run says, in a line for lists: who is best by how much, and how many failed.
-pub(super) fn outcome(report: &Report) -> String {
-    let primary = &report.run.primary;
-    let mut parts = Vec::new();
-    let of_primary = || report.verdicts.iter().filter(|v| v.metric == *primary);
-    let groups = report.cells.iter().map(|c| &c.params).fold(Vec::new(), |mut all, params| {
-        if !all.contains(&params) {
-            all.push(params);
-        }
-        all
-    });
-    let distance = |ratio: f64| ratio.ln().abs();
-    let best = of_primary()
-        .filter(|v| v.verdict == VerdictKind::Better)
-        .max_by(|a, b| distance(a.ratio.unwrap_or(1.0)).total_cmp(&distance(b.ratio.unwrap_or(1.0))));
-    if groups.len() > 1 {
-        parts.push(format!("{} sets of parameters", groups.len()));
-    } else if let Some(v) = best {
-        let interval = v.low.zip(v.high).map_or(String::new(), |(low, high)| {
-            format!(" ({} - {})", report::ratio(low), report::ratio(high))
-        });
-        let ratio = v.ratio.map_or(String::new(), report::ratio);
-        parts.push(format!("best: {}, {ratio}x that of {}{interval}", v.contender, v.baseline));
-    } else if let Some(any) = of_primary().next() {
-        parts.push(format!("nobody surely better than {}", any.baseline));
-    }
-    let count = |kind| of_primary().filter(|v| v.verdict == kind).count();
-    let counted = [(VerdictKind::Undecided, "undecided"), (VerdictKind::NoDifference, "no different")];
-    parts.extend(counted.iter().filter_map(|(kind, word)| {
-        let n = count(*kind);
-        (n > 0).then(|| format!("{n} {word}"))
-    }));
-    for (status, word) in [(CellStatus::Failed, "failed"), (CellStatus::Skipped, "skipped")] {
+/// What a run says, in a line for lists: the answer, and how many have none.
+pub(super) fn outcome(run: &Run, report: &Report) -> Result<String, StoreError> {
+    let answer = report::html::sentence(report, &run.header.parsed_workload()?);
+    let count = |(status, word)| {
         let n = report.cells.iter().filter(|c| c.status == status).count();
-        parts.extend((n > 0).then(|| format!("{n} {word}")));
-    }
-    plain(&parts.join(" · "))
+        (n > 0).then(|| format!("{n} {word}"))
+    };
+    let without = [(CellStatus::Failed, "failed"), (CellStatus::Skipped, "skipped")];
+    let parts: Vec<String> = [answer].into_iter().chain(without.into_iter().filter_map(count)).collect();
+    Ok(plain(&parts.join(" · ")))
 }

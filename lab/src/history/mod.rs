@@ -42,7 +42,7 @@ pub fn keep(store: &Store, run: &Run, report: &Report) -> Result<Digest, StoreEr
     let digest = Digest::of(run, report)?;
     if run.status != RunStatus::Running {
         let text = serde_json::to_string(&digest).expect("a digest holds nothing that JSON cannot");
-        store.keep_digest(&run.header.id, VERSION, &digest::outcome(report), &text)?;
+        store.keep_digest(&run.header.id, VERSION, &digest::outcome(run, report)?, &text)?;
     }
     Ok(digest)
 }

@@ -148,9 +148,13 @@ impl Pages<'_> {
 
     fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
         let row = |run: &Listed| {
-            let has_page = is_name(&run.id) && self.with_page.is_none_or(|with| with.contains(&run.id));
-            let is_measured =
-                self.is_served && run.status == RunStatus::Running && self.store.is_measured(&run.id);
+            // A run of somebody else, imported, may be called anything.
+            let is_plain = is_name(&run.id);
+            let has_page = is_plain && self.with_page.is_none_or(|with| with.contains(&run.id));
+            let is_measured = self.is_served
+                && is_plain
+                && run.status == RunStatus::Running
+                && self.store.is_measured(&run.id);
             Row::of(
                 run,
                 has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())),
@@ -170,12 +174,7 @@ impl Pages<'_> {
             following.go_on(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
-            let page = views::Live {
-                id,
-                state: following.state()?,
-                events: format!("{id}/events"),
-                script: "../live.js",
-            };
+            let page = views::Live { id, state: following.state()?, events: format!("{id}/events") };
             return self.render("live.html", &address, &title, &page).map(Some);
         }
         views::run_page(&self.store.load(id)?).map(Some)

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::address::is_name;
+use crate::report::plain;
 
 /// A study that is larger is none.
 const BYTES_MAX: u64 = 4 << 20;
@@ -59,7 +60,7 @@ impl Studies {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Study> {
         let text = String::from_utf8(self.file(&format!("{name}.md"))?).ok()?;
-        Some(render(&text, &self.names(), |file| self.picture(file)))
+        Some(render(&plain(&text), &self.names(), |file| self.picture(file)))
     }
 
     /// A picture beside the studies, as an address that has all of it.

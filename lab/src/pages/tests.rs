@@ -85,6 +85,7 @@ fn what_a_contender_prints_is_never_more_than_text() {
     let mut foreign = evil_run();
     foreign.header.id = EVIL.to_owned();
     foreign.header.workload = EVIL.to_owned();
+    foreign.status = RunStatus::Running;
     let mut live = evil_run();
     live.header.id = "20260103-120000-0009".into();
     live.status = RunStatus::Running;
@@ -194,7 +195,7 @@ fn a_history_shows_the_change_and_what_it_came_with() {
     let page = all_of(&store, None).page(&Address::History("dummy".into())).unwrap().unwrap();
     assert!(page.contains("<strong class=\"worse\">0.75x of what it was (0.7"), "{page}");
     assert!(
-        page.contains("<a href=\"../runs/20260101-120006-0007.html\">20260101-120006-0007</a> on"),
+        page.contains("<a href=\"..&#x2f;runs&#x2f;20260101-120006-0007.html\">20260101-120006-0007</a> on"),
         "{page}"
     );
     assert!(page.contains("<li>kernel: 6.1, then 6.2</li>"), "{page}");
@@ -247,7 +248,7 @@ fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
     assert!((10..=24).contains(&later.rounds().len()), "{}", later.rounds().len());
     assert_eq!(later.rounds().last().map(width), Some(widths[27]));
     let page = all_of(&reader, None).page(&Address::Run(id.clone())).unwrap().unwrap();
-    assert!(page.contains(&format!("data-events=\"{id}/events\"")), "{page}");
+    assert!(page.contains(&format!("data-events=\"{id}&#x2f;events\"")), "{page}");
 
     writer.set_status(&id, RunStatus::Finished, "decided").unwrap();
     drop(claim);

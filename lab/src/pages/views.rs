@@ -74,7 +74,6 @@ pub(super) struct Live<'a> {
     pub(super) id: &'a str,
     pub(super) state: State,
     pub(super) events: String,
-    pub(super) script: &'static str,
 }
 
 #[derive(Serialize)]

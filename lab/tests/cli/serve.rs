@@ -330,7 +330,7 @@ fn a_site_is_written_and_written_again() {
     assert!(seen.code == 0 && seen.stdout.contains("index.html: 5 pages, 5 written, 0 removed"), "{seen:?}");
     let index = std::fs::read_to_string(bench.path("public/index.html")).unwrap();
     assert!(
-        index.contains(&format!("href=\"runs/{id}.html\"")) && index.contains("What one costs"),
+        index.contains(&format!("href=\"runs&#x2f;{id}.html\"")) && index.contains("What one costs"),
         "{index}"
     );
     let seen = bench.netdyno(&["site", &folder]);

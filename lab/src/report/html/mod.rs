@@ -143,6 +143,22 @@ pub(crate) fn policy(style: &str) -> String {
     )
 }
 
+/// The answer of a run in a sentence, for lists of runs.
+pub(crate) fn sentence(report: &Report, workload: &Workload) -> String {
+    let settings = tables(report, &workload.metrics).into_iter().zip(groups(report));
+    let answers: Vec<_> = settings.map(|(t, cells)| (t.title, answer_of(report, workload, &cells))).collect();
+    of_all(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
+}
+
+/// The answer of all settings together.
+fn of_all(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
+    match (workload.primary(), answers) {
+        (_, [(_, one)]) => one.clone(),
+        (Some(metric), all) => answer::of_several(metric, all),
+        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
+    }
+}
+
 fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     let tables = tables(report, &workload.metrics);
     let mut places = Vec::new();
@@ -153,11 +169,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         answers.push((t.title.clone(), answer));
     }
     let several = answers.len() > 1;
-    let answer = match (workload.primary(), &answers[..]) {
-        (_, [(_, one)]) => one.clone(),
-        (Some(metric), all) => answer::of_several(metric, all),
-        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
-    };
+    let answer = of_all(workload, &answers);
     let mut room = cells::Room::new();
     let mut details: Vec<cells::Details> = tables
         .iter()
