@@ -1,6 +1,7 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
 mod explain;
+mod pages;
 mod replicate;
 mod values;
 
@@ -13,8 +14,12 @@ use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 pub use explain::{Equalise, ExplainArgs, ExplainFormat};
+pub use pages::{ServeArgs, SiteArgs};
 pub use replicate::ReplicateArgs;
-use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
+use values::{
+    parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
+    parse_size,
+};
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -54,7 +59,7 @@ pub enum Verb {
     New(NewArgs),
     /// Show a stored run again, computed anew from its samples
     Show(ShowArgs),
-    /// Draw a stored run: who is how far from the baseline, a metric against a parameter, or latency curves
+    /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling, a matrix
     Plot(PlotArgs),
     /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
     Replicate(ReplicateArgs),
@@ -62,6 +67,10 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
+    /// Show the stored runs in a browser, and runs that go on as they go on
+    Serve(ServeArgs),
+    /// Write the stored runs as a folder of web pages
+    Site(SiteArgs),
     /// Remove builds that are out of date and, if asked to, old runs
     Prune(PruneArgs),
     /// Print a JSON Schema: of reports, or of the contender protocol
@@ -82,9 +91,21 @@ pub enum Verb {
 /// What `--resume` without a run stands for.
 pub const UNFINISHED: &str = "the newest unfinished run";
 
-/// How to print a report.
+/// How to print a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    /// A table, for people.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// Markdown, for a README or an issue.
+    Markdown,
+}
+
+/// How to print a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
     /// A table with bars and verdicts, for people.
     #[default]
     Table,
@@ -92,12 +113,15 @@ pub enum Format {
     Json,
     /// Markdown, for a README or an issue.
     Markdown,
+    /// A page for a browser: one file with all of it, that needs no network.
+    Html,
 }
 
 /// `run`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   netdyno run datachannel --preset quick
+  netdyno run datachannel --preset quick --html report.html
   netdyno run datachannel pion rustrtc --set pairs=1 --budget 2m
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
@@ -179,7 +203,10 @@ pub struct RunArgs {
     pub resume: Option<String>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: ReportFormat,
+    /// Write the report as a page for a browser, too: one file with all of it, that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// `list`
@@ -251,14 +278,17 @@ pub struct NewArgs {
 
 /// `show`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  netdyno show last\n  netdyno show 20260131 --format markdown")]
+#[command(after_help = "Examples:
+  netdyno show last
+  netdyno show 20260131 --format markdown
+  netdyno show last --format html > report.html      a page with pictures, logs and samples, in one file")]
 pub struct ShowArgs {
     /// A run's id, the start of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: ReportFormat,
 }
 
 /// `plot`
@@ -266,6 +296,8 @@ pub struct ShowArgs {
 #[command(after_help = "Examples:
   netdyno plot last                           each contender's ratio to the baseline, with its interval
   netdyno plot last --y cpu_per_message -o cpu.svg
+  netdyno plot last --chart cost -o cost.png  CPU time, memory and what went over the wire, for a paper
+  netdyno plot last --chart matrix            every contender of one role with every one of the other
   netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
   netdyno plot last --x tasks c-epoll tokio
   netdyno plot last --curve ping.latency --where rate=1000
@@ -278,13 +310,17 @@ pub struct PlotArgs {
     pub run: String,
     /// Only these contenders [default: all of the run]
     pub contenders: Vec<String>,
-    /// The parameter along the x axis
+    /// What to draw [default: ratios; sweep with --x, latency with --curve]
+    #[arg(long, value_enum)]
+    pub chart: Option<Chart>,
+    /// The parameter along the x axis of a sweep [default: the only one that was swept over]
     #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
     pub x: Option<String>,
-    /// The metric: along the y axis with --x, else what contenders are ranked by [default: the primary one]
+    /// The metric: along the y axis of a sweep, what contenders are ranked by, what of the cost [default: the primary one; of the cost,
+    /// all]
     #[arg(long, value_name = "METRIC", conflicts_with = "curve")]
     pub y: Option<String>,
-    /// Latency curves instead: a role and its histogram
+    /// Of latency curves: a role and its histogram [default: the one that the primary metric reads]
     #[arg(long, value_name = "ROLE.HISTOGRAM")]
     pub curve: Option<String>,
     /// Only cells with this value of a parameter
@@ -293,9 +329,26 @@ pub struct PlotArgs {
     /// Headline of the picture [default: the run's]
     #[arg(long)]
     pub title: Option<String>,
-    /// The SVG file to write [default: RUN.svg]
+    /// The SVG or PNG file to write [default: RUN.svg]
     #[arg(long, short, value_name = "FILE", value_parser = parse_picture)]
     pub output: Option<PathBuf>,
+}
+
+/// A picture of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Chart {
+    /// Each contender's ratio to the baseline, with its interval.
+    Ratios,
+    /// Latency curves.
+    Latency,
+    /// A metric against a parameter.
+    Sweep,
+    /// What the work cost: CPU time, memory, what went over the wire.
+    Cost,
+    /// Shares of the ceiling.
+    Ceiling,
+    /// Every contender of one role with every one of the other.
+    Matrix,
 }
 
 /// `history`
@@ -368,34 +421,6 @@ pub struct DummyArgs {
     pub cost: Option<crate::dummy::Cost>,
 }
 
-/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
-fn parse_size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    const LEAST_BYTES: u64 = 1 << 20;
-    if text.parse::<u64>().is_ok() {
-        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
-    }
-    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
-    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
-    match bytes {
-        Some(n) if n >= LEAST_BYTES => Ok(n),
-        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
-        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
-    }
-}
-
-/// A file that does not claim to be another kind of picture.
-fn parse_picture(text: &str) -> Result<PathBuf, String> {
-    let file = PathBuf::from(text);
-    match file.extension().map(|e| e.to_string_lossy().into_owned()) {
-        Some(kind) if !kind.eq_ignore_ascii_case("svg") => Err(format!(
-            "pictures are SVG, not {kind}: name it {}; browsers and editors of pictures turn SVG into others",
-            file.with_extension("svg").display()
-        )),
-        _ => Ok(file),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,25 +429,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn values() {
-        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
-        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
-        for (text, part) in [
-            ("", "such as 512MiB"),
-            ("99999999999GiB", "such as 512MiB"),
-            ("2GB", "such as 512MiB"),
-            ("10", "write 10MiB or 10GiB"),
-            ("0MiB", "at least 1MiB"),
-            ("10KiB", "at least 1MiB"),
-        ] {
-            let error = parse_size(text).unwrap_err();
-            assert!(error.contains(part), "{text}: {error}");
-        }
-        assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
-        assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));
-        assert!(parse_picture("a/x.png").unwrap_err().contains("name it a/x.svg"));
     }
 }

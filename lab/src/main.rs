@@ -23,6 +23,8 @@ fn main() -> ExitCode {
         Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
         Verb::Explain(args) => cmd::exit(cmd::explain::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
+        Verb::Serve(args) => cmd::exit(cmd::serve::run(&args)),
+        Verb::Site(args) => cmd::exit(cmd::site::run(&args)),
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),

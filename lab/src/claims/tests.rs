@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::report::plot::ranking_svg;
+use crate::report::plot::{WIDTH, ranking_svg};
 use crate::store::fixture::{self, Contender};
 use crate::store::{CellStatus, Run};
 
@@ -207,7 +207,7 @@ fn written_for_people_papers_and_programs() {
     }
     let json = serde_json::to_string(&replication).unwrap();
     assert_eq!(serde_json::from_str::<Replication>(&json).unwrap(), replication);
-    let svg = ranking_svg(&picture(&replication.articles[0]).unwrap()).unwrap();
+    let svg = ranking_svg(&picture(&replication.articles[0]).unwrap(), WIDTH).file();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<&str> = document.descendants().filter_map(|n| n.text()).collect();
     assert!(texts.iter().any(|t| t.contains("X.rate")) && texts.contains(&"not so"), "{texts:?}");

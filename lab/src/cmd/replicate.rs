@@ -96,7 +96,7 @@ fn write_files(
     };
     let mut link = String::new();
     if let (Some(file), Some(article)) = (&args.picture, replication.articles.first()) {
-        write(file, plot::ranking_svg(&claims::picture(article)?)?)?;
+        write(file, plot::ranking_svg(&claims::picture(article)?, plot::WIDTH).file())?;
         let is_beside = document.as_ref().is_some_and(|d| d.file.parent() == file.parent());
         let target = file.file_name().filter(|_| is_beside).map_or(file.as_path(), Path::new);
         link = format!("![Published and measured ratios of {}]({})\n\n", article.id, target.display());

@@ -5,7 +5,8 @@ use std::io::Write;
 use super::progress::Progress;
 use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
 use crate::build::install_all;
-use crate::cli::{RunArgs, UNFINISHED};
+use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
+use crate::history;
 use crate::plan::Casting;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
@@ -41,8 +42,22 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.start(&resolved)?
         }
     };
-    let (report, text) = render(&store.load(&id)?, args.format)?;
+    let run = store.load(&id)?;
+    let (report, text) = render(&run, args.format)?;
     print(&text);
+    // For lists and histories, while it is at hand; they can make it again.
+    if let Err(error) = history::keep(&store, &run, &report) {
+        tracing::warn!(%error, "what the run says is not kept for lists");
+    }
+    if let Some(file) = &args.html {
+        let page = render(&run, ReportFormat::Html)?.1;
+        std::fs::write(file, page).map_err(|e| {
+            format!(
+                "{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE",
+                file.display()
+            )
+        })?;
+    }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
         let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
     }

@@ -38,10 +38,13 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// Without the control characters by which a contender could write elsewhere on the terminal.
+/// Without the control characters by which a contender could write elsewhere on the terminal, and without those that turn the
+/// direction of what follows: a text would read otherwise than it is. A tab is a space.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept = text.chars().filter(|c| !c.is_control() && !turns(*c) || matches!(c, '\n' | '\t'));
+    kept.map(|c| if c == '\t' { ' ' } else { c }).collect()
 }
 
 /// A list: all columns to the left. The last one is a text, and wraps; what does not fit beside the others stands below

@@ -277,7 +277,7 @@ pub(super) fn interval(v: &Verdict) -> String {
 }
 
 /// A verdict as a sentence.
-pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
+pub(crate) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
     let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
     let than = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
     match v.verdict {

@@ -20,6 +20,7 @@ pub(crate) use engine::arena_spec;
 pub use engine::{Ended, Engine, RunError};
 pub use equal::Equal;
 pub(crate) use equal::preload;
+pub(crate) use measure::elapsed;
 pub use network::network_of;
 pub use request::{Request, Resolved};
 

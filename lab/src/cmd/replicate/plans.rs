@@ -4,7 +4,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 
 use crate::claims::{CODE, Loaded, Method, Seen, Side, Test};
-use crate::cli::{Cli, Format, RunArgs, Verb};
+use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use crate::manifest::read::Problems;
 use crate::manifest::{Catalog, ManifestError, nearest};
 use crate::run::Resolved;
@@ -51,7 +51,7 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
         return Err("must be what stands behind `netdyno run`".to_owned());
     };
     let RunArgs { budget, resume, format, .. } = &*args;
-    if budget.is_some() || resume.is_some() || *format != Format::Table {
+    if budget.is_some() || resume.is_some() || *format != ReportFormat::Table {
         return Err("--budget is said by `seconds`; --resume and --format are not for a method".to_owned());
     }
     super::super::run::request(&args).resolve(catalog).map_err(|e| e.to_string())
