@@ -8,7 +8,7 @@
 //!
 //! Read `ARCHITECTURE.md` for the map. A run goes through the modules in this order: [`cli`], [`cmd`], [`manifest`],
 //! [`run`] with [`plan`] and [`build`], [`trial`] with [`arena`], [`protocol`] and [`meter`], [`store`], [`metrics`],
-//! [`verdicts`] with [`stats`], [`report`].
+//! [`verdicts`] and [`effects`] with [`stats`], [`report`].
 
 pub mod arena;
 pub mod build;
@@ -19,6 +19,7 @@ pub mod doctor;
 pub mod duels;
 pub mod dummy;
 pub mod explain;
+pub mod effects;
 pub mod generator;
 pub mod history;
 pub mod host;
