@@ -72,8 +72,9 @@ fn is_harmless(page: &str) {
         lower.matches("<script").count(),
         lower.matches("<script src=\"../live.js\" defer></script>").count()
     );
-    // All quotes in it are escaped, so that no attribute ends early.
-    assert!(!page.contains("\" onload="), "{page}");
+    // Within tags all quotes in it are escaped, so that no attribute ends early.
+    let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
+    assert!(tags.into_iter().all(|tag| !tag.contains("\" onload=")), "{page}");
     assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template ran it: {page}");
 }
 
@@ -155,7 +156,7 @@ fn every_link_leads_to_a_page() {
         for link in links(&page).into_iter().filter(|l| !l.starts_with(['#']) && !l.starts_with("data:")) {
             let path = match link.strip_prefix("../").map(str::to_owned) {
                 Some(path) => path,
-                None if address.to_top().is_empty() => link,
+                None if address.to_top().is_empty() => link.clone(),
                 None => format!("{}/{link}", address.path().split('/').next().unwrap()),
             };
             open.push(Address::parse(&path).unwrap_or_else(|| panic!("{address:?}: {link}")));
@@ -289,7 +290,7 @@ fn how_long_lists_of_a_thousand_runs_take() {
     for _ in 0..3 {
         let begun = std::time::Instant::now();
         let store = Store::open(&folder.path().join("runs.db")).unwrap();
-        let mut told = |what: &str, bytes: usize| {
+        let told = |what: &str, bytes: usize| {
             println!("{what}: {:.1} ms, {bytes} bytes", begun.elapsed().as_secs_f64() * 1e3);
         };
         told("open", 0);
