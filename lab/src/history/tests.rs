@@ -113,7 +113,8 @@ fn a_digest_is_made_once_and_again_by_another_version() {
     let digest = digest_of(&store, &id).unwrap();
     let outcome = store.list(Listing::newest(1)).unwrap()[0].outcome.clone().unwrap();
     assert!(
-        outcome.starts_with("rival has the highest counted: 2.00 times that of base (") && !outcome.contains("failed"),
+        outcome.starts_with("rival has the highest counted: 2.00 times that of base (")
+            && !outcome.contains("failed"),
         "{outcome}"
     );
     // It is read back, not made again.

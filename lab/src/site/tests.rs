@@ -81,11 +81,14 @@ fn a_site_has_a_page_for_all_that_it_links_to() {
     let all = &files["runs-1.html"];
     assert!(
         all.contains("href=\"runs&#x2f;20260101-120002-0007.html\"")
-            && all.contains("20260101-120000-0007") && !all.contains("href=\"runs&#x2f;20260101-120000-0007.html\""),
+            && all.contains("20260101-120000-0007")
+            && !all.contains("href=\"runs&#x2f;20260101-120000-0007.html\""),
         "{all}"
     );
     assert!(all.contains("rival has the highest counted: 2.00 times that of base"), "{all}");
-    assert!(files.values().all(|page| !page.contains("<script") && !page.contains("href=\"/") && !page.contains("href=\"&#x2f;")));
+    assert!(files.values().all(|page| !page.contains("<script")
+        && !page.contains("href=\"/")
+        && !page.contains("href=\"&#x2f;")));
 }
 
 #[test]
