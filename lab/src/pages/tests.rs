@@ -72,9 +72,9 @@ fn is_harmless(page: &str) {
         lower.matches("<script").count(),
         lower.matches("<script src=\"../live.js\" defer></script>").count()
     );
-    // In a text it is a word, in a tag it would be an attribute that ended early.
+    // Within tags all quotes in it are escaped, so that no attribute ends early.
     let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
-    tags.for_each(|tag| assert!(!tag.contains(" onload="), "{tag}: {page}"));
+    assert!(tags.into_iter().all(|tag| !tag.contains("\" onload=")), "{page}");
     assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template ran it: {page}");
 }
 
