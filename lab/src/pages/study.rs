@@ -114,8 +114,9 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
     let mut body = String::new();
     html::push_html(&mut body, events.into_iter());
     // A wide table scrolls by itself. The policy of a page allows no style in an element.
-    let mut body =
-        body.replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>").replace("</table>", "</table></div>");
+    let mut body = body
+        .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>");
     for (cell, side) in
         ["td", "th"].into_iter().flat_map(|cell| ["left", "center", "right"].map(|side| (cell, side)))
     {
