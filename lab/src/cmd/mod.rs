@@ -4,6 +4,7 @@ pub mod agent;
 pub mod check;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod history;
 pub mod holder;
 mod lines;
@@ -12,11 +13,15 @@ pub mod new;
 pub mod plot;
 mod progress;
 pub mod prune;
+pub mod replicate;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod show;
+pub mod site;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +29,7 @@ use std::sync::atomic::AtomicBool;
 use crate::build::{BuildError, Builder};
 use crate::cli::ReportFormat;
 use crate::manifest::{Catalog, ManifestError, find_root};
+use crate::pages::Studies;
 use crate::report::{self, Report};
 use crate::store::{CellStatus, Run, StoreError};
 
@@ -73,6 +79,12 @@ pub(crate) fn quiet_catalog() -> Result<Catalog, ManifestError> {
         let _ = writeln!(anstream::stderr(), "using the checkout at {path}, where this program was built");
     }
     Catalog::load(&root.path)
+}
+
+/// The studies of a folder; of the checkout's unless one is named, if there is one.
+fn studies(named: Option<&Path>) -> Option<Studies> {
+    let of_checkout = || Some(find_root().ok()?.path.join("docs/studies")).filter(|folder| folder.is_dir());
+    named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::of(&folder))
 }
 
 pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {

@@ -6,6 +6,7 @@ use super::progress::Progress;
 use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
 use crate::build::install_all;
 use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
+use crate::history;
 use crate::plan::Casting;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
@@ -44,6 +45,10 @@ pub fn run(args: &RunArgs) -> Outcome {
     let run = store.load(&id)?;
     let (report, text) = render(&run, args.format)?;
     print(&text);
+    // For lists and histories, while it is at hand; they can make it again.
+    if let Err(error) = history::keep(&store, &run, &report) {
+        tracing::warn!(%error, "what the run says is not kept for lists");
+    }
     if let Some(file) = &args.html {
         let page = render(&run, ReportFormat::Html)?.1;
         std::fs::write(file, page).map_err(|e| {
@@ -78,7 +83,8 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-fn request(args: &RunArgs) -> Request {
+/// What was typed, as a request.
+pub(super) fn request(args: &RunArgs) -> Request {
     Request {
         workload: args.workload.clone().unwrap_or_default(),
         contenders: args.contenders.clone(),

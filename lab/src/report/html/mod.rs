@@ -37,6 +37,8 @@ const PAGE_CSS: &str = include_str!("page.css");
 struct Page<'a> {
     policy: String,
     style: String,
+    /// To other pages.
+    links: &'a [(String, &'a str)],
     title: String,
     workload: &'a str,
     date: String,
@@ -101,7 +103,13 @@ struct Row {
 /// Writes the page of a report; `workload` is the one that the run was under.
 #[must_use]
 pub fn page(report: &Report, workload: &Workload) -> String {
-    let text = environment().render_str(PAGE, Serde(context(report, workload)));
+    page_among(report, workload, &[])
+}
+
+/// The same, with links to other pages: each its address and its text.
+#[must_use]
+pub fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
+    let text = environment().render_str(PAGE, Serde(Page { links, ..context(report, workload) }));
     text.expect("the template is ours, and has all that it names")
 }
 
@@ -135,6 +143,22 @@ pub(crate) fn policy(style: &str) -> String {
     )
 }
 
+/// The answer of a run in a sentence, for lists of runs.
+pub(crate) fn sentence(report: &Report, workload: &Workload) -> String {
+    let settings = tables(report, &workload.metrics).into_iter().zip(groups(report));
+    let answers: Vec<_> = settings.map(|(t, cells)| (t.title, answer_of(report, workload, &cells))).collect();
+    of_all(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
+}
+
+/// The answer of all settings together.
+fn of_all(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
+    match (workload.primary(), answers) {
+        (_, [(_, one)]) => one.clone(),
+        (Some(metric), all) => answer::of_several(metric, all),
+        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
+    }
+}
+
 fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     let tables = tables(report, &workload.metrics);
     let mut places = Vec::new();
@@ -145,11 +169,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         answers.push((t.title.clone(), answer));
     }
     let several = answers.len() > 1;
-    let answer = match (workload.primary(), &answers[..]) {
-        (_, [(_, one)]) => one.clone(),
-        (Some(metric), all) => answer::of_several(metric, all),
-        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
-    };
+    let answer = of_all(workload, &answers);
     let mut room = cells::Room::new();
     let mut details: Vec<cells::Details> = tables
         .iter()
@@ -169,6 +189,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     Page {
         policy: policy(&style),
         style,
+        links: &[],
         title: format!("{}: {sentence}", run.workload),
         workload: &run.title,
         date: run.started_at.get(..10).unwrap_or(&run.started_at).to_owned(),
