@@ -1,6 +1,8 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod explain;
 mod pages;
+mod replicate;
 mod values;
 
 use std::path::PathBuf;
@@ -11,7 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+pub use explain::{Equalise, ExplainArgs, ExplainFormat};
 pub use pages::{ServeArgs, SiteArgs};
+pub use replicate::ReplicateArgs;
 use values::{
     parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
     parse_size,
@@ -57,6 +61,10 @@ pub enum Verb {
     Show(ShowArgs),
     /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling, a matrix
     Plot(PlotArgs),
+    /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
+    Replicate(ReplicateArgs),
+    /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
+    Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
     /// Show the stored runs in a browser, and runs that go on as they go on
@@ -385,6 +393,10 @@ pub struct SchemaArgs {
 pub enum SchemaOf {
     /// A report: `run --format json`, `show --format json`.
     Report,
+    /// What came out of claims: `replicate --format json`.
+    Replication,
+    /// What `explain --format json` prints.
+    Explanation,
     /// A line from the lab to a contender.
     LabMessage,
     /// A line from a contender to the lab.
@@ -404,6 +416,9 @@ pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
+    /// What to do beside, once a message
+    #[arg(long, value_enum)]
+    pub cost: Option<crate::dummy::Cost>,
 }
 
 #[cfg(test)]

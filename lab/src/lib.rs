@@ -8,15 +8,18 @@
 //!
 //! Read `ARCHITECTURE.md` for the map. A run goes through the modules in this order: [`cli`], [`cmd`], [`manifest`],
 //! [`run`] with [`plan`] and [`build`], [`trial`] with [`arena`], [`protocol`] and [`meter`], [`store`], [`metrics`],
-//! [`verdicts`] with [`stats`], [`report`].
+//! [`verdicts`] and [`effects`] with [`stats`], [`report`].
 
 pub mod arena;
 pub mod build;
+pub mod claims;
 pub mod cli;
 pub mod cmd;
 pub mod doctor;
 pub mod duels;
 pub mod dummy;
+pub mod effects;
+pub mod explain;
 pub mod generator;
 pub mod history;
 pub mod host;

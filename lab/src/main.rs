@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         Verb::New(args) => cmd::exit(cmd::new::run(&args)),
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
         Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
+        Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
+        Verb::Explain(args) => cmd::exit(cmd::explain::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
         Verb::Serve(args) => cmd::exit(cmd::serve::run(&args)),
         Verb::Site(args) => cmd::exit(cmd::site::run(&args)),
@@ -28,6 +30,6 @@ fn main() -> ExitCode {
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault),
+        Verb::Dummy(args) => dummy::play(args.fault, args.cost),
     }
 }

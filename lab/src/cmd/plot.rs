@@ -9,9 +9,6 @@ use crate::report::plot::{self, Picture};
 use crate::report::{self, Report};
 use crate::store::Store;
 
-/// Width of pictures, in px.
-const WIDTH: f64 = 880.0;
-
 /// Draws who is how far from the baseline, or what else was asked for, into an SVG or PNG file.
 ///
 /// # Errors
@@ -58,23 +55,25 @@ fn draw(
         }
     }
     Ok(match chart {
-        Chart::Ratios => plot::ranking_svg(&plot::ranking(report, workload, metric, &selection)?, WIDTH),
+        Chart::Ratios => {
+            plot::ranking_svg(&plot::ranking(report, workload, metric, &selection)?, plot::WIDTH)
+        }
         Chart::Latency => {
             let curve = args.curve.clone().map_or_else(|| plot::main_curve(report, workload), Ok)?;
-            plot::lines_svg(&plot::curves(report, workload, &curve, &selection)?, WIDTH)
+            plot::lines_svg(&plot::curves(report, workload, &curve, &selection)?, plot::WIDTH)
         }
         Chart::Sweep => {
             let x = args.x.clone().map_or_else(|| plot::axis(report, workload, &selection), Ok)?;
-            plot::lines_svg(&plot::against(report, workload, &x, metric, &selection)?, WIDTH)
+            plot::lines_svg(&plot::against(report, workload, &x, metric, &selection)?, plot::WIDTH)
         }
         Chart::Cost => {
             let panels = match &args.y {
                 Some(metric) => vec![plot::bars(report, workload, metric, &selection)?],
                 None => plot::cost(report, workload, &selection)?,
             };
-            plot::bars_svg(report, &panels, WIDTH)
+            plot::bars_svg(report, &panels, plot::WIDTH)
         }
-        Chart::Ceiling => plot::bars_svg(report, &[plot::shares(report, workload, &selection)?], WIDTH),
-        Chart::Matrix => plot::matrix_svg(&plot::matrix(report, workload, metric, &selection)?, WIDTH),
+        Chart::Ceiling => plot::bars_svg(report, &[plot::shares(report, workload, &selection)?], plot::WIDTH),
+        Chart::Matrix => plot::matrix_svg(&plot::matrix(report, workload, metric, &selection)?, plot::WIDTH),
     })
 }

@@ -83,7 +83,8 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-fn request(args: &RunArgs) -> Request {
+/// What was typed, as a request.
+pub(super) fn request(args: &RunArgs) -> Request {
     Request {
         workload: args.workload.clone().unwrap_or_default(),
         contenders: args.contenders.clone(),

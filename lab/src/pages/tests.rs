@@ -66,7 +66,7 @@ fn is_harmless(page: &str) {
     );
     // Within tags all quotes in it are escaped, so that no attribute ends early.
     let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
-    assert!(tags.into_iter().all(|tag| !tag.contains("\" onload=")), "{page}");
+    tags.for_each(|tag| assert!(!tag.contains("\" onload="), "{tag}: {page}"));
     assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template ran it: {page}");
 }
 
@@ -267,7 +267,7 @@ fn how_long_lists_of_a_thousand_runs_take() {
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
     for i in 0..1000 {
         run.header.id = format!("20260101-{i:06}-0007");
-        run.header.started_at = run.header.started_at + jiff::Span::new().seconds(1);
+        run.header.started_at += jiff::Span::new().seconds(1);
         write(&mut store, &run);
         store
             .keep_digest(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::effects;
 use super::format;
 use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
@@ -31,6 +32,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
+        effects: effects::of(run, &workload, &judge),
         warnings,
     })
 }
@@ -224,7 +226,7 @@ fn events(workload: &Workload, metrics: &BTreeMap<String, MetricValue>) -> Strin
     workload.metrics.iter().filter(unwanted).filter_map(counted).collect()
 }
 
-fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
+pub(super) fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
     params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
 }
 

@@ -83,7 +83,7 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
 
 /// Figures, names first: numbers to the right, the last column to the left. What does not fit beside each other comes in
 /// further blocks below, in the order of the columns; those begin with the `short` names of the rows.
-pub(super) fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
+pub(crate) fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
     let width = width - MARGIN;
     let head: Vec<String> = head.iter().enumerate().map(|(i, h)| folded(h, content(rows, i))).collect();
     let widths = widths(&head, rows);

@@ -269,7 +269,11 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String 
 const INTERVAL_MOST: f64 = 1e4;
 
 pub(super) fn interval(v: &Verdict) -> String {
-    match (v.low, v.high) {
+    bounds(v.low, v.high)
+}
+
+pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
         (Some(low), Some(high)) if high > INTERVAL_MOST * low => "(no useful bound yet)".to_owned(),
         (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
         _ => "(no bound yet)".to_owned(),

@@ -138,6 +138,7 @@ impl Request {
             memory_limit_bytes: self.memory_limit_bytes,
             awake: self.awake,
             blocks: self.blocks,
+            equal: None,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, warnings, command: self.command })
     }

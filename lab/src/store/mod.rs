@@ -11,6 +11,7 @@ mod error;
 mod limits;
 mod load;
 mod overview;
+mod probes;
 mod prune;
 mod record;
 mod schema;

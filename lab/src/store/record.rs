@@ -95,6 +95,9 @@ pub struct Settings {
     /// Compare by blocks, even where duels can be held.
     #[serde(default)]
     pub blocks: bool,
+    /// What was made equal for all, to see what it is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal: Option<crate::run::Equal>,
 }
 
 /// One thing to measure: who plays which role, with which parameters.
@@ -174,7 +177,7 @@ pub struct BuildRecord {
     pub key: String,
     /// Toolchain and version.
     pub toolchain: String,
-    /// Flags.
+    /// Flags, then the variables that count and were set.
     pub flags: Vec<String>,
     /// Hash of the lock file.
     pub lock_hash: String,

@@ -30,12 +30,25 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     }
     if format(&tx)? < FORMAT {
         tx.execute_batch(OVERVIEWS)?;
+        tx.execute_batch(PROBES)?;
         overview::fill(&tx)?;
         tx.pragma_update(None, "user_version", FORMAT)?;
     }
     tx.commit()?;
     Ok(FORMAT)
 }
+
+/// What looks from outside found, with format 3 too.
+const PROBES: &str = "
+CREATE TABLE IF NOT EXISTS probes (
+    run TEXT NOT NULL,
+    cell INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    kind TEXT NOT NULL,             -- kernel, syscalls, allocations, profile
+    record TEXT NOT NULL,           -- JSON: what was found, by whom, at which cost
+    PRIMARY KEY (run, cell, role, kind)
+);
+";
 
 /// Turns came with format 2; what an older netdyno measured has none.
 const TURNS: &str = "ALTER TABLE trials ADD COLUMN turns TEXT;";

@@ -9,7 +9,7 @@ use crate::browser::Browser;
 use crate::serve::Served;
 
 /// What reaches beyond the window and does not stand in something that scrolls by itself.
-const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, .skip, svg, legend') && \
+const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, .wide, .skip, svg, legend') && \
     e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')";
 
 fn open(browser: &mut Browser, url: &str, width: u32) {

@@ -6,6 +6,7 @@ mod bench;
 #[path = "../../../net/mjpeg/tests/page/browser.rs"]
 mod browser;
 mod duels;
+mod explain;
 mod faults;
 mod first_look;
 mod inputs;
@@ -13,6 +14,7 @@ mod live;
 mod machine;
 mod pages;
 mod partners;
+mod replicate;
 mod runs;
 mod serve;
 mod usage;

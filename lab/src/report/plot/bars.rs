@@ -153,8 +153,11 @@ pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
         }
         y += row.iter().map(height).fold(0.0, f64::max) + 14.0;
     }
-    let named: Vec<&str> = panels.iter().map(|b| b.title.as_str()).collect();
-    let title = format!("{}: {}", report.run.title, named.join("; "));
+    let what = match panels {
+        [one] => &one.title,
+        _ => "what the work cost",
+    };
+    let title = format!("{}: {what}", report.run.title);
     let mut words = footer(report);
     if panels.iter().any(|b| b.rows.iter().any(|r| r.range.is_some())) {
         words.insert(0, "Line: the interval of a share.".to_owned());

@@ -9,9 +9,10 @@ use crate::report::layout::{plain, wrapped};
 const PAD: f64 = 16.0;
 /// Height of a line of small text.
 pub(super) const LINE: f64 = 16.0;
-/// Width of a letter of small text, of usual text, and of a bold one, about.
+/// Width of a letter of small text, of usual text, of a title, and of bold text, about: fonts that are narrower leave room.
 pub(super) const SMALL_LETTER: f64 = 6.8;
 pub(super) const LETTER: f64 = 7.5;
+const TITLE_LETTER: f64 = 11.0;
 pub(super) const BOLD_LETTER: f64 = 8.6;
 
 /// What is drawn, and what stands around it in a file of its own: a page has its own words.
@@ -46,7 +47,7 @@ impl Picture {
     #[must_use]
     pub fn file(&self) -> String {
         let mut above = Canvas::default();
-        above.text("title", PAD, 2.0 * PAD, &self.title);
+        above.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));
         let columns = ((self.width - 2.0 * PAD) / SMALL_LETTER) as usize;
         let mut y = 34.0;
         above.lines(&self.subtitle, columns, PAD, &mut y);

@@ -26,9 +26,11 @@ pub use canvas::Picture;
 pub use lines_svg::lines_svg;
 pub use matrix::{Matrix, Square, matrix, matrix_svg};
 pub use png::png;
-pub use ranking::{Ranking, ranking};
+pub use ranking::{Kind, Ranking, Row, ranking};
 pub use ranking_svg::ranking_svg;
 
+/// Width of pictures, in px.
+pub const WIDTH: f64 = 880.0;
 /// Lines of one picture at the most: as many names as stand beside it.
 pub const SERIES_MAX: usize = 24;
 /// Rows of one picture at the most.

@@ -73,7 +73,7 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
     }
     for tick in scale.ticks() {
         let x = scale.x(tick);
-        canvas.line("grid", (x, top), (x, bottom));
+        upright(canvas, "grid", x, layout, ranking.rows.len());
         let text = match &ranking.unit {
             Some(unit) => format::value(tick, unit),
             None => format!("{}x", (tick * 1e6).round() / 1e6),
@@ -84,14 +84,25 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
     let axis = fitted(&ranking.axis, 2.0 * middle.min(width - middle), SMALL_LETTER);
     canvas.text("small middle", middle, bottom + 34.0, &axis);
     if ranking.unit.is_none() {
-        canvas.line("one", (scale.x(1.0), top), (scale.x(1.0), bottom));
+        upright(canvas, "one", scale.x(1.0), layout, ranking.rows.len());
     }
     if let Some(bound) = ranking.ceiling {
         let x = scale.x(bound);
-        canvas.line("ceiling", (x, top), (x, bottom));
+        upright(canvas, "ceiling", x, layout, ranking.rows.len());
         // Its name does not run into the heads beside it.
         let anchor = if x > f64::midpoint(layout.left, layout.right) { "end" } else { "start" };
         canvas.text(&format!("small bound {anchor}"), x, top - 8.0, "ceiling");
+    }
+}
+
+/// A line from top to bottom; where words stand above marks, beside the marks alone.
+fn upright(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows: usize) {
+    if layout.beside {
+        return canvas.line(class, (x, layout.head), (x, layout.head + layout.height * rows as f64));
+    }
+    for i in 0..rows {
+        let y = layout.head + layout.height * i as f64 + layout.marks;
+        canvas.line(class, (x, y - 8.0), (x, y + 8.0));
     }
 }
 
