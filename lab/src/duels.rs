@@ -66,10 +66,10 @@ impl Disturbance {
     }
 }
 
-/// The disturbance of a cell, where a session of it had a stretch.
+/// The disturbance of a cell, where a session of it had a stretch. What is put in on purpose is none.
 #[must_use]
 pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
-    let metric = rate_of(workload)?;
+    let metric = rate_of(workload).filter(|_| run.cells[cell].stalled == 0)?;
     let params = &run.cells[cell].params;
     let log = |t: &TrialRecord| {
         Some((metrics::of_trial(metric, params, t).value? / metrics::undisturbed(metric, t)?).ln())

@@ -260,7 +260,10 @@ fn turn_plan(
     let seed = plan::session_seed(run.header.settings.seed, round, place);
     let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
     let under_way = spec.under_way(&run.cells[cells[0]].params);
-    TurnPlan { turn, lead, count, undisturbed, stretch, under_way, seed }
+    let losses = cells.iter().map(|&cell| run.cells[cell].stalled);
+    let is_stalled = losses.clone().any(|loss| loss > 0);
+    let stalled = losses.filter(|_| is_stalled).map(|loss| turn * loss / 1000).collect();
+    TurnPlan { turn, lead, count, stalled, undisturbed, stretch, under_way, seed }
 }
 
 /// Whether turns seem to disturb this cell, and nobody knows yet.
