@@ -256,6 +256,14 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_that_is_put_in_is_no_disturbance() {
+        let (mut run, workload) = (run(), workload());
+        run.cells[1].stalled = 500;
+        assert_eq!(disturbance(&run, &workload, 1), None);
+        assert_eq!(Duels::of(&run, &workload).pace(1, 2), Some(Pace::Short));
+    }
+
+    #[test]
     fn what_looks_disturbed_is_in_doubt_until_it_is_sure_or_was_looked_at_for_long() {
         let rows: [(f64, usize, bool, bool); 5] = [
             (0.5, 1, false, true),

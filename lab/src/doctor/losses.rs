@@ -29,9 +29,10 @@ pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Me
         let able: Vec<&str> =
             catalog.workloads.values().filter(|w| rate(w).is_some()).map(|w| w.name.as_str()).collect();
         let other = if workload.detect.is_some() { "; doctor --self-test puts delays into this one" } else { "" };
-        let (name, able) = (&workload.name, able.join(", "));
+        let able = if able.is_empty() { "none here".to_owned() } else { able.join(", ") };
+        let name = &workload.name;
         let rule = format!(
-            "{name} is not compared by a rate in turns, which a side that stands still would lose; such are: {able}{other}"
+            "{name} is not compared by a rate in turns, of which a side that stands still would lose its share; such are: {able}{other}"
         );
         ManifestError::Value { name: "resolve".to_owned(), rule }
     })
