@@ -189,8 +189,9 @@ fn what_each_end_of_a_matrix_brings_stands_below_its_picture() {
     assert!(place("matrix-0") < place("ends-0"), "below the picture");
     let below = &all[place("ends-0")..];
     let words = |name: &str| {
-        let texts =
-            |n: &roxmltree::Node<'_, '_>| n.descendants().filter_map(|n| n.text()).collect::<String>();
+        let texts = |n: &roxmltree::Node<'_, '_>| {
+            n.descendants().filter(roxmltree::Node::is_text).filter_map(|n| n.text()).collect::<String>()
+        };
         below.iter().filter(|n| n.has_tag_name(name)).map(texts).collect::<Vec<_>>()
     };
     let caption = "what each end does to counted, by the mean of all pairs (4 blocks)";
