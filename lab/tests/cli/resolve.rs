@@ -9,12 +9,14 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::duels::TURNS;
 
-/// Two dummies, in turns of 200 ms.
+/// Two dummies in turns.
 fn bench() -> Bench {
+    bench_with(TURNS)
+}
+
+fn bench_with(turns: &str) -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
-    let turns = TURNS.replace("turn_ms = 20", "turn_ms = 200").replace("stretch_ms = 50", "stretch_ms = 250");
-    let turns = turns.replace("turns_max = 5", "turns_max = 2");
     bench.write("workloads/dummy.toml", &format!("{manifest}{turns}"));
     bench
 }
@@ -49,7 +51,8 @@ fn losses_are_put_in_from_none_on_and_told_as_they_were_found() {
 #[test]
 fn who_is_stalled_has_no_time_meanwhile() {
     const STALLED: u32 = 950;
-    let bench = bench();
+    let turns = TURNS.replace("turn_ms = 20", "turn_ms = 200").replace("stretch_ms = 50", "stretch_ms = 250");
+    let bench = bench_with(&turns.replace("turns_max = 5", "turns_max = 2"));
     assert_eq!(bench.netdyno(&["run", "dummy", "--max-blocks", "1"]).code, 0);
     let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
     // The same again, but for the loss, and from its begin.
