@@ -6,24 +6,11 @@ use std::time::Duration;
 use netdyno_lab::store::{RunStatus, SampleKind, Store, TrialRecord, Turns};
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::duels::TURNS;
-
-/// Two dummies in turns.
-fn bench() -> Bench {
-    bench_with(TURNS)
-}
-
-fn bench_with(turns: &str) -> Bench {
-    let bench = Bench::new(&[("one", None), ("two", None)]);
-    let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
-    bench.write("workloads/dummy.toml", &format!("{manifest}{turns}"));
-    bench
-}
+use crate::duels::{TURNS, bench_with};
 
 #[test]
 fn losses_are_put_in_from_none_on_and_told_as_they_were_found() {
-    let bench = bench();
+    let bench = bench_with(TURNS);
     let resolve =
         ["doctor", "--resolve", "dummy", "--contender", "two", "--budget", "0.1s", "--format", "json"];
     let seen = bench.netdyno(&resolve);
@@ -93,7 +80,7 @@ fn reading(trial: &TrialRecord, mark: u64) -> (Duration, Duration) {
 
 #[test]
 fn a_side_that_fails_is_no_answer() {
-    let bench = bench();
+    let bench = bench_with(TURNS);
     bench.add("crash", Some("crash"));
     let seen = bench.netdyno(&["doctor", "--resolve", "dummy", "--contender", "crash", "--budget", "0.1s"]);
     assert!(seen.code == 3 && seen.stdout.contains("No answer: a duel failed"), "{seen:?}");
@@ -101,7 +88,7 @@ fn a_side_that_fails_is_no_answer() {
 
 #[test]
 fn where_nothing_can_be_lost_the_others_are_named() {
-    let bench = bench();
+    let bench = bench_with(TURNS);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     let (paced, turns) = manifest.split_once("[turns]").unwrap();
     bench.write("workloads/paced.toml", &paced.replacen("name = \"dummy\"", "name = \"paced\"", 1));
