@@ -66,6 +66,8 @@ pub struct Found {
     pub run: String,
     /// None where a side failed.
     pub duel: Option<Duel>,
+    /// What the run says of the machine meanwhile.
+    pub warnings: Vec<String>,
 }
 
 impl Found {
@@ -208,6 +210,7 @@ struct ToldDuel {
     detected: bool,
     holds_expected: bool,
     run: String,
+    warnings: Vec<String>,
 }
 
 impl From<Resolution> for Told {
@@ -223,6 +226,7 @@ impl From<Resolution> for Told {
             detected: f.is_detected(),
             holds_expected: f.is_true(),
             run: f.run.clone(),
+            warnings: f.warnings.clone(),
         });
         Told {
             least_loss: all.least().map(|loss| f64::from(loss) / 1000.0),
@@ -253,7 +257,8 @@ mod tests {
             p_adjusted: 1.0,
             verdict: Verdict::Undecided { needs_blocks: None },
         };
-        Found { loss, run: "r".to_owned(), duel: Some(Duel::new(&judgement, &[0.0; 9])) }
+        let duel = Some(Duel::new(&judgement, &[0.0; 9]));
+        Found { loss, run: "r".to_owned(), duel, warnings: Vec::new() }
     }
 
     fn resolution(found: Vec<Found>) -> Resolution {

@@ -37,8 +37,8 @@ pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<Ato
             // A duel has a seed of its own.
             let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
             let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
-            let Some((_, held)) = hall.hold(&plan, place, so_far)? else { break };
-            contender.duels.push(held);
+            let Some(held) = hall.hold(&plan, place, so_far)? else { break };
+            contender.duels.push(held.duel);
         }
         if hall.is_cancelled() {
             break;

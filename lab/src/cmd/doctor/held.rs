@@ -20,8 +20,12 @@ pub(super) struct Hall<'a> {
     pub(super) cancel: &'a AtomicBool,
 }
 
-/// A duel that was held: the run, and what it came to; none where a side failed.
-pub(super) type Held = (String, Option<Duel>);
+/// A duel that was held.
+pub(super) struct Held {
+    pub(super) run: Run,
+    /// None where a side failed.
+    pub(super) duel: Option<Duel>,
+}
 
 impl Hall<'_> {
     /// Holds one; none when the user stopped it. `so_far` says where it stands.
@@ -43,10 +47,11 @@ impl Hall<'_> {
         if ended == Ended::Interrupted || self.is_cancelled() {
             return Ok(None);
         }
-        let duel = Duel::of(&self.store.load(&id)?)?;
+        let run = self.store.load(&id)?;
+        let duel = Duel::of(&run)?;
         let said = duel.map_or("failed".to_owned(), sentence);
         display.progress.note(&format!("{}: {said}", display.place));
-        Ok(Some((id, duel)))
+        Ok(Some(Held { run, duel }))
     }
 
     pub(super) fn is_cancelled(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::against_itself::able;
-use super::held::Hall;
+use super::held::{Hall, Held};
 use crate::build::Builder;
 use crate::cli::{DoctorArgs, Format};
 use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
@@ -32,17 +32,19 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
         let place = format!("{}: {} lost", all.contender, percent(loss));
         let so_far =
             |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
-        let Some((run, duel)) = hall.hold(&plan, place, so_far)? else { break };
-        all.found.push(Found { loss, run, duel });
+        let Some(Held { run, duel }) = hall.hold(&plan, place, so_far)? else { break };
+        all.found.push(Found { loss, run: run.header.id, duel, warnings: run.header.warnings });
     }
     match args.format {
         Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all)?)),
         Format::Markdown => {
-            print(&format!("{}\n{}\n", markdown_table(&HEAD.map(str::to_owned), &rows(&all)), all.answer()))
+            print(&format!("{}\n{}\n", markdown_table(&HEAD.map(str::to_owned), &rows(&all)), all.answer()));
+            warnings(&all).for_each(|text| print(&format!("\n> {text}\n")));
         }
         Format::Table => {
             print(&format!("{}\n", grid(&HEAD.map(str::to_owned), &rows(&all), columns())));
             print(&format!("{}\n", wrapped(&all.answer(), columns(), " ", " ")));
+            warnings(&all).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
         }
     }
     Ok(match () {
@@ -66,6 +68,14 @@ fn contender(
     let none =
         || ManifestError::Value { name: "resolve".to_owned(), rule: "no contender can run here".to_owned() };
     able(catalog, builder, workload).into_iter().next().ok_or_else(none)
+}
+
+/// What the reader should know of each duel: of a busy machine the answer says little.
+fn warnings(all: &Resolution) -> impl Iterator<Item = String> {
+    let of = |f: &Found| {
+        f.warnings.iter().map(|text| format!("warning: {} lost: {text}", percent(f.loss))).collect::<Vec<_>>()
+    };
+    all.found.iter().flat_map(of)
 }
 
 const HEAD: [&str; 7] =
