@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod authors;
 mod values;
 
 use std::path::PathBuf;
@@ -10,7 +11,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
 use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
+pub use values::{FailOn, parse_fail_on};
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -26,7 +29,8 @@ the same conditions, proves that each did the work, and says which is faster, by
   netdyno doctor                              what this machine lacks, and the remedy
   netdyno show last --format json             the newest run, for a program
 
-Exit codes: 0 good, 1 unlike itself (doctor), 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
+Exit codes: 0 good, 1 unlike itself (doctor, replay), 2 usage or environment, 3 a cell failed, 4 nothing could run,
+5 a regression (--fail-on), 130 interrupted.
 Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
 NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
@@ -52,11 +56,19 @@ pub enum Verb {
     Show(ShowArgs),
     /// Draw a stored run: who is how far from the baseline, a metric against a parameter, or latency curves
     Plot(PlotArgs),
+    /// Compare two revisions of a contender, or two stored runs
+    Compare(Box<CompareArgs>),
     /// List the stored runs
     History(HistoryArgs),
     /// Remove builds that are out of date and, if asked to, old runs
     Prune(PruneArgs),
-    /// Print a JSON Schema: of reports, or of the contender protocol
+    /// Write a stored run into a file
+    Export(ExportArgs),
+    /// Take a run from a file into the store
+    Import(ImportArgs),
+    /// Compute every verdict of a run or a file again, and hold it against what was printed then
+    Replay(ReplayArgs),
+    /// Print a JSON Schema: of reports, comparisons and exports, or of the contender protocol
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -160,6 +172,9 @@ pub struct RunArgs {
     /// Multiply the time that a role has for each answer, on slow machines or for very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
+    /// Fail on `regression=3%`: a contender that is slower than the baseline; and, said again, on `undecided`
+    #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
+    pub fail_on: Vec<FailOn>,
     /// Marks a second while measuring; 0: only at the window's ends [default: the workload's]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
     pub marks_hz: Option<u32>,
@@ -167,7 +182,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
               "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
-              "marks_hz"])]
+              "fail_on", "marks_hz"])]
     pub resume: Option<String>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]
@@ -332,6 +347,10 @@ pub struct SchemaArgs {
 pub enum SchemaOf {
     /// A report: `run --format json`, `show --format json`.
     Report,
+    /// A comparison: `compare --format json`.
+    Comparison,
+    /// A line of an exported run.
+    Export,
     /// A line from the lab to a contender.
     LabMessage,
     /// A line from a contender to the lab.

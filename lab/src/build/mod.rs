@@ -134,7 +134,7 @@ impl Builder {
         let node =
             (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
         let entry = self.entry(contender, &inputs.key);
-        let local = inputs.local.clone();
+        let local = contender.revision.clone().or_else(|| inputs.local.clone());
         let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
             Some(record) => (record, true),
             None => self.make(contender, &entry, inputs, events)?,
@@ -153,7 +153,12 @@ impl Builder {
     }
 
     fn sdk(&self, contender: &Contender) -> Option<PathBuf> {
-        contender.build.sdk.as_ref().map(|sdk| self.root.join("contenders/sdk").join(sdk))
+        let sdk = contender.build.sdk.as_ref()?;
+        // Beside it, as in another revision or in a library's repository; else the catalogue's.
+        let beside = contender.dir.ancestors().nth(2).map(|folder| folder.join("sdk").join(sdk));
+        beside
+            .filter(|folder| folder.is_dir())
+            .or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
     }
 
     fn inputs(&self, contender: &Contender) -> Result<Inputs, BuildError> {
@@ -221,7 +226,7 @@ impl Builder {
             seconds,
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
-            lines: lines::count(contender, &self.root, &job.packages),
+            lines: lines::count(contender, &job.packages),
         };
         write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
         Ok((record, false))

@@ -42,6 +42,24 @@ pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
 }
 
+/// What makes a verb fail beside failures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FailOn {
+    /// A regression by more than this share.
+    Regression(f64),
+    /// That nothing can be said of it.
+    Undecided,
+}
+
+/// `regression=3%`, `undecided`.
+pub fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+    match text.split_once('=') {
+        Some(("regression", share)) => parse_share(share).map(FailOn::Regression),
+        None if text == "undecided" => Ok(FailOn::Undecided),
+        _ => Err(format!("{text:?} is neither `regression=3%` nor `undecided`")),
+    }
+}
+
 pub(super) fn parse_placement(text: &str) -> Result<Placement, String> {
     match text {
         "apart" => Ok(Placement::Apart),
@@ -106,6 +124,9 @@ mod tests {
         assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
+        assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
+        assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
+        assert!(["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err()));
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
         assert_eq!(

@@ -185,7 +185,7 @@ fn check(
         Ok(TrialSpec {
             workload,
             params,
-            inputs: builder.prepare(workload, params, &mut |event| {
+            inputs: builder.prepare((workload, &catalog.folder_of(&workload.name)), params, &mut |event| {
                 if event == BuildEvent::Started {
                     lines.say("  making the input ...");
                 }

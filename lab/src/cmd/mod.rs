@@ -2,16 +2,21 @@
 
 pub mod agent;
 pub mod check;
+pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod export;
+mod gate;
 pub mod history;
 pub mod holder;
+pub mod import;
 mod lines;
 pub mod list;
 pub mod new;
 pub mod plot;
 mod progress;
 pub mod prune;
+pub mod replay;
 pub mod run;
 pub mod schema;
 pub mod show;
@@ -24,12 +29,13 @@ use std::sync::atomic::AtomicBool;
 use crate::build::{BuildError, Builder};
 use crate::cli::Format;
 use crate::manifest::{Catalog, ManifestError, find_root};
+use crate::replay::Printed;
 use crate::report::{self, Report};
-use crate::store::{CellStatus, Run, StoreError};
+use crate::store::{CellStatus, Run, Store, StoreError};
 
 /// Everything went well.
 pub const GOOD: u8 = 0;
-/// A contender differs from itself more often than verdicts may be wrong.
+/// A contender differs from itself more often than verdicts may be wrong; a verdict is not what was printed.
 pub const DIFFERS: u8 = 1;
 /// The command line, or the environment, is at fault.
 pub const USAGE: u8 = 2;
@@ -37,6 +43,8 @@ pub const USAGE: u8 = 2;
 pub const CELL_FAILED: u8 = 3;
 /// Nothing could run.
 pub const NOTHING_RAN: u8 = 4;
+/// Slower than is put up with: `--fail-on`.
+pub const REGRESSION: u8 = 5;
 /// Ctrl-C, as shells have it: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -101,6 +109,11 @@ pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), Stor
         Format::Markdown => report::markdown(&report, &metrics),
     };
     Ok((report, text))
+}
+
+/// Keeps with a run what was printed of it, for `replay`.
+pub(crate) fn keep_printed(store: &mut Store, report: &Report) -> Result<(), StoreError> {
+    store.keep_printed(&report.run.id, &Printed::of(report).to_json())
 }
 
 /// The exit code that a report stands for.

@@ -2,10 +2,14 @@
 
 use std::io::Write;
 
+use super::gate::Gate;
 use super::progress::Progress;
-use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
+use super::{
+    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, print, render,
+};
 use crate::build::install_all;
 use crate::cli::{RunArgs, UNFINISHED};
+use crate::comparison;
 use crate::plan::Casting;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
@@ -15,6 +19,7 @@ use crate::store::Store;
 /// # Errors
 /// When the request makes no sense, or the environment does not let a run begin.
 pub fn run(args: &RunArgs) -> Outcome {
+    let gate = Gate::of(&args.fail_on)?;
     let catalog = catalog(&named(args))?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
@@ -37,12 +42,14 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id)?
         }
         None => {
-            let resolved = request(args).resolve(&catalog)?;
+            let resolved = request(args, gate.limit).resolve(&catalog)?;
             engine.start(&resolved)?
         }
     };
-    let (report, text) = render(&store.load(&id)?, args.format)?;
+    let run = store.load(&id)?;
+    let (report, text) = render(&run, args.format)?;
     print(&text);
+    keep_printed(&mut store, &report)?;
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
         let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
     }
@@ -51,7 +58,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
         return Ok(INTERRUPTED);
     }
-    Ok(code_of(&report))
+    let code = code_of(&report);
+    let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
+    let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
+    for claimed in &claims {
+        let _ = writeln!(anstream::stderr(), "{}", claimed.sentence(limit));
+    }
+    Ok(gate.code(comparison::worst(&claims)))
 }
 
 /// Every name on the command line.
@@ -68,7 +81,7 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-fn request(args: &RunArgs) -> Request {
+fn request(args: &RunArgs, regression: Option<f64>) -> Request {
     Request {
         workload: args.workload.clone().unwrap_or_default(),
         contenders: args.contenders.clone(),
@@ -88,6 +101,7 @@ fn request(args: &RunArgs) -> Request {
         memory_limit_bytes: args.memory_limit,
         awake: args.awake,
         blocks: args.blocks,
+        regression,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),

@@ -2,7 +2,7 @@
 
 use super::{GOOD, Outcome, print};
 use crate::cli::{SchemaArgs, SchemaOf};
-use crate::{protocol, report};
+use crate::{comparison, export, protocol, report};
 
 /// Prints a JSON Schema.
 ///
@@ -12,6 +12,8 @@ pub fn run(args: &SchemaArgs) -> Outcome {
     let of_protocol = |name: &str| protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);
     let schema = match args.of {
         SchemaOf::Report => Some(report::schema()),
+        SchemaOf::Comparison => Some(comparison::schema()),
+        SchemaOf::Export => Some(export::schema()),
         SchemaOf::LabMessage => of_protocol("lab-message"),
         SchemaOf::ContenderMessage => of_protocol("contender-message"),
     };

@@ -70,7 +70,7 @@ pub(super) fn whole(n: u64) -> String {
 }
 
 /// A ratio with enough digits that its interval shows: `4.12`, `0.98`, `0.0033`.
-pub(super) fn ratio(value: f64) -> String {
+pub(crate) fn ratio(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),

@@ -100,7 +100,7 @@ fn row(cells: &[String]) -> String {
 }
 
 /// Keeps a text of a contender from being read as Markdown or HTML.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

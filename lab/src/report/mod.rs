@@ -16,8 +16,11 @@ mod terminal;
 mod tests;
 
 pub use build::build;
+pub(crate) use build::differing;
+pub(crate) use format::ratio;
 pub use format::{bytes, value};
 pub use layout::{columns, grid, plain, wrapped};
+pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
 pub use terminal::terminal;

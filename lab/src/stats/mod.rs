@@ -27,6 +27,7 @@
 pub mod histogram;
 pub mod holm;
 pub mod quantile;
+pub mod regression;
 pub mod sequence;
 #[cfg(test)]
 mod synthetic;
@@ -36,5 +37,6 @@ pub mod verdict;
 
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
+pub use regression::{Claim, Loss};
 pub use sequence::{Interval, Unit, confidence_sequence};
 pub use verdict::{Comparison, Direction, Judgement, Rules, Verdict, decided, judge};

@@ -68,6 +68,7 @@ fn header() -> RunHeader {
             memory_limit_bytes: None,
             awake: false,
             blocks: false,
+            regression: None,
         },
         host: Host::detect(BTreeMap::new()),
         arena: "made up".to_owned(),

@@ -17,10 +17,20 @@ pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<i64> {
     match found {
         0 => connection.execute_batch(TABLES)?,
         1 => connection.execute_batch(FROM_1)?,
+        FORMAT => {}
         _ => return Ok(found),
     }
+    connection.execute_batch(PRINTED)?;
     Ok(FORMAT)
 }
+
+/// What a run's verdicts were when they were printed. It is no part of the format: who does not know it loses nothing.
+const PRINTED: &str = "
+CREATE TABLE IF NOT EXISTS printed (
+    run TEXT PRIMARY KEY,
+    text TEXT NOT NULL              -- JSON: the program's version, the verdicts
+);
+";
 
 /// Turns came with format 2; what an older netdyno measured has none.
 const FROM_1: &str = "
