@@ -12,8 +12,8 @@ use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
-use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
 pub use values::{FailOn, parse_fail_on};
+use values::{parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share};
 
 /// A dynamometer for network stacks.
 #[derive(Debug, Parser)]
@@ -31,9 +31,20 @@ the same conditions, proves that each did the work, and says which is faster, by
 
 Exit codes: 0 good, 1 unlike itself (doctor, replay), 2 usage or environment, 3 a cell failed, 4 nothing could run,
 5 a regression (--fail-on), 130 interrupted.
-Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
+Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (as --contenders, parted by `:`),
+NETDYNO_CACHE (builds), NETDYNO_STORE (results),
 NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
+    /// A folder with contenders of one's own, in <WORKLOAD>/<NAME>, and workloads of one's own, in <WORKLOAD>.toml; may be said again
+    #[arg(
+        long = "contenders",
+        value_name = "DIR",
+        global = true,
+        env = "NETDYNO_CONTENDERS",
+        value_delimiter = ':',
+        hide_env = true
+    )]
+    pub folders: Vec<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -112,8 +123,7 @@ pub enum Format {
 
 Where builds take long, a first look at what is built is shown meanwhile, on stderr.")]
 pub struct RunArgs {
-    /// The workload, as `netdyno list` names it
-    #[arg(required_unless_present = "resume")]
+    /// The workload, as `netdyno list` names it [default: that of netdyno.toml]
     pub workload: Option<String>,
     /// Only these contenders [default: all that can run here]
     pub contenders: Vec<String>,
@@ -135,7 +145,7 @@ pub struct RunArgs {
     /// Compare only who plays this role: the workload's stand-in plays the other for all
     #[arg(long, value_name = "ROLE", conflicts_with_all = ["matrix", "against"])]
     pub role: Option<String>,
-    /// The contender that ratios are to [default: the workload's]
+    /// The contender that ratios are to [default: that of netdyno.toml, else the workload's]
     #[arg(long, value_name = "CONTENDER")]
     pub baseline: Option<String>,
     /// Begin no block after this time of measuring: `90s`, `15m`, `1h`
@@ -370,6 +380,9 @@ pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
+    /// Steps of arithmetic that make a message: more are a program that is slower by a known share
+    #[arg(long, value_name = "N", default_value_t = crate::dummy::STEPS_PER_MESSAGE, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
 }
 
 /// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.

@@ -12,6 +12,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod catalogue;
 pub mod cli;
 pub mod cmd;
 pub mod comparison;
@@ -27,6 +28,7 @@ pub mod manifest;
 pub mod meter;
 pub mod metrics;
 pub mod plan;
+pub mod project;
 pub mod protocol;
 pub mod replay;
 pub mod report;

@@ -7,7 +7,8 @@ use netdyno_lab::cli::{Cli, Verb};
 use netdyno_lab::{cmd, dummy};
 
 fn main() -> ExitCode {
-    let verb = Cli::parse().verb;
+    let Cli { folders, verb } = Cli::parse();
+    cmd::place::also_in(folders);
     // These speak on their stdout and stderr for others, and must not have started a thread.
     if !matches!(verb, Verb::Agent | Verb::Holder | Verb::Dummy(_)) {
         cmd::log_as_asked();
@@ -30,6 +31,6 @@ fn main() -> ExitCode {
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault),
+        Verb::Dummy(args) => dummy::play(args.fault, args.steps),
     }
 }

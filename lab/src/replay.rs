@@ -87,8 +87,7 @@ mod tests {
     use crate::store::{CellStatus, Run};
 
     fn made_up() -> Run {
-        let contender =
-            |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+        let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
         run(&[contender("base", &[1000, 1010, 990]), contender("rival", &[2000, 2010, 1990])], None)
     }
 
@@ -104,7 +103,10 @@ mod tests {
         let sample = run.trials[3].samples.iter_mut().find(|s| s.name == "messages" && s.mark == 1).unwrap();
         sample.value = sample.value.map(|v| v + 1);
         let differences = printed.differences(&report::build(&run).unwrap());
-        assert!(differences.iter().any(|d| d.starts_with("throughput of rival against base: printed better")), "{differences:?}");
+        assert!(
+            differences.iter().any(|d| d.starts_with("throughput of rival against base: printed better")),
+            "{differences:?}"
+        );
 
         let mut claimed = printed.clone();
         claimed.verdicts[0].verdict = VerdictKind::Worse;

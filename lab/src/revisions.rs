@@ -119,7 +119,11 @@ pub fn add(
         (files.join(below), format!("git {}", shown(&commit)))
     };
     catalog.add_revision(&contenders, (workload, name), (revision, state)).map_err(|source| {
-        RevisionError::Manifest { contender: format!("{workload}/{name}"), revision: revision.to_owned(), source }
+        RevisionError::Manifest {
+            contender: format!("{workload}/{name}"),
+            revision: revision.to_owned(),
+            source,
+        }
     })
 }
 

@@ -47,7 +47,9 @@ use messages::Launch;
 use network::Network;
 
 /// The network of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// One private namespace with a loopback for all roles.

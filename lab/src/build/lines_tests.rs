@@ -88,8 +88,7 @@ fn why_there_is_no_library_is_said() {
     let lines = said("w-tiny", "1", "rust");
     assert_eq!((lines.library.lines, lines.generated.lines), (None, Some(0)), "{lines:?}");
     assert!(lines.library.source.contains("itself is under test"));
-    let compiled =
-        lines::count(&repository.contender, &Err(lines::COMPILED.to_owned()));
+    let compiled = lines::count(&repository.contender, &Err(lines::COMPILED.to_owned()));
     assert_eq!(compiled.library.source, lines::COMPILED);
 }
 

@@ -156,9 +156,7 @@ impl Builder {
         let sdk = contender.build.sdk.as_ref()?;
         // Beside it, as in another revision or in a library's repository; else the catalogue's.
         let beside = contender.dir.ancestors().nth(2).map(|folder| folder.join("sdk").join(sdk));
-        beside
-            .filter(|folder| folder.is_dir())
-            .or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
+        beside.filter(|folder| folder.is_dir()).or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
     }
 
     fn inputs(&self, contender: &Contender) -> Result<Inputs, BuildError> {

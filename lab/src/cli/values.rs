@@ -126,7 +126,9 @@ mod tests {
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
         assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
         assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
-        assert!(["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err()));
+        assert!(
+            ["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err())
+        );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
         assert_eq!(

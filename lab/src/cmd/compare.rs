@@ -3,12 +3,14 @@
 use std::io::Write;
 
 use super::gate::Gate;
+use super::place;
 use super::progress::Progress;
 use super::{
-    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, print, render,
+    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed,
+    print, render,
 };
 use crate::build::{BuildError, Builder};
-use crate::cli::{CompareArgs, Format};
+use crate::cli::{CompareArgs, Format, parse_fail_on};
 use crate::comparison::{self, Comparison};
 use crate::manifest::Catalog;
 use crate::report;
@@ -28,9 +30,23 @@ const SESSIONS_MAX: u32 = 1000;
 /// # Errors
 /// When a name or revision is unknown, the two cannot be compared, or the environment does not let a run begin.
 pub fn run(args: &CompareArgs) -> Outcome {
-    let gate = Gate::of(&args.fail_on)?;
-    match (args.revisions.as_slice(), args.what.as_slice()) {
-        ([], [from, to]) => runs(args, gate, (from, to)),
+    let project = place::project()?.unwrap_or_default();
+    let asked = match args.fail_on.as_slice() {
+        [] => project.fail_on.iter().map(|text| parse_fail_on(text)).collect::<Result<_, _>>()?,
+        typed => typed.to_vec(),
+    };
+    let gate = Gate::of(&asked)?;
+    if let ([], [from, to]) = (args.revisions.as_slice(), args.what.as_slice()) {
+        return runs(args, gate, (from, to));
+    }
+    let mut what = args.what.clone();
+    if what.is_empty() {
+        what.extend(project.contender);
+    }
+    if what.len() == 1 {
+        what.splice(0..0, project.workload);
+    }
+    match (args.revisions.as_slice(), what.as_slice()) {
         ([], _) => Err("compare two stored runs, or two revisions of a contender: netdyno compare RUN RUN, or netdyno \
                         compare WORKLOAD CONTENDER --rev main --rev HEAD"
             .into()),
@@ -40,7 +56,9 @@ pub fn run(args: &CompareArgs) -> Outcome {
             [from, _] => Err(format!("both revisions are {from}: name two").into()),
             _ => Err(format!("{} revisions: name two, or one to compare the working tree with", revisions.len()).into()),
         },
-        (_, _) => Err("which contender? netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD".into()),
+        (_, _) => Err("which contender? netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD, or a netdyno.toml that \
+                       names both"
+            .into()),
     }
 }
 
@@ -76,7 +94,8 @@ fn duel(
         Ok(false) => {}
         Ok(true) => {
             display.end();
-            print(&format!("{from} and {to} come to the same build: nothing changed, nothing to measure\n"));
+            let both = (catalog.contender(workload, &from)?, catalog.contender(workload, &to)?);
+            show(&comparison::unchanged(workload, both, (&from, &to), gate.limit), args.format, "")?;
             return Ok(GOOD);
         }
         Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
@@ -87,8 +106,13 @@ fn duel(
         }
     }
     let resolved = request(args, gate.limit, &catalog, workload, [&from, &to])?.resolve(&catalog)?;
-    let mut engine =
-        Engine { catalog: &catalog, store: &mut store, builder: &builder, display: &mut display, cancel: &cancel };
+    let mut engine = Engine {
+        catalog: &catalog,
+        store: &mut store,
+        builder: &builder,
+        display: &mut display,
+        cancel: &cancel,
+    };
     let (id, ended) = engine.start(&resolved)?;
     let run = store.load(&id)?;
     let (report, details) = render(&run, Format::Markdown)?;
@@ -114,7 +138,8 @@ fn are_one(
     let mut seen = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
         let Ok(contender) = catalog.contender(workload, name) else { return Ok(false) };
-        let built = builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
+        let built =
+            builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
         seen.push((built.record.key, contender.roles.clone()));
     }
     Ok(seen[0] == seen[1])

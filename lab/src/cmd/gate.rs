@@ -26,9 +26,10 @@ impl Gate {
             }
         }
         match gate {
-            Gate { limit: None, undecided: true } => {
-                Err("--fail-on undecided: whether it is a regression of how much? add --fail-on regression=3%".to_owned())
-            }
+            Gate { limit: None, undecided: true } => Err(
+                "--fail-on undecided: whether it is a regression of how much? add --fail-on regression=3%"
+                    .to_owned(),
+            ),
             gate => Ok(gate),
         }
     }

@@ -13,6 +13,7 @@ pub mod import;
 mod lines;
 pub mod list;
 pub mod new;
+pub mod place;
 pub mod plot;
 mod progress;
 pub mod prune;
@@ -28,7 +29,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::build::{BuildError, Builder};
 use crate::cli::Format;
-use crate::manifest::{Catalog, ManifestError, find_root};
+use crate::manifest::Catalog;
 use crate::replay::Printed;
 use crate::report::{self, Report};
 use crate::store::{CellStatus, Run, Store, StoreError};
@@ -65,7 +66,7 @@ pub(crate) fn print(text: &str) {
 
 /// Reads the repository. Broken manifests are told, and do not stop the others; those that were `named` on the command
 /// line are left to the error that they become.
-pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, ManifestError> {
+pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Error>> {
     let catalog = quiet_catalog()?;
     for problem in catalog.problems_beside(named) {
         let _ = writeln!(anstream::stderr(), "warning: {problem}");
@@ -74,13 +75,8 @@ pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, ManifestError> {
 }
 
 /// The same, for a verb that tells of broken manifests itself.
-pub(crate) fn quiet_catalog() -> Result<Catalog, ManifestError> {
-    let root = find_root()?;
-    if root.is_compiled_in {
-        let path = root.path.display();
-        let _ = writeln!(anstream::stderr(), "using the checkout at {path}, where this program was built");
-    }
-    Catalog::load(&root.path)
+pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
+    place::catalog(&Builder::default_cache()?)
 }
 
 pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {

@@ -5,7 +5,8 @@ use std::io::Write;
 use super::gate::Gate;
 use super::progress::Progress;
 use super::{
-    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, print, render,
+    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
+    render,
 };
 use crate::build::install_all;
 use crate::cli::{RunArgs, UNFINISHED};
@@ -42,7 +43,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id)?
         }
         None => {
-            let resolved = request(args, gate.limit).resolve(&catalog)?;
+            let resolved = request(args, gate.limit)?.resolve(&catalog)?;
             engine.start(&resolved)?
         }
     };
@@ -81,16 +82,23 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-fn request(args: &RunArgs, regression: Option<f64>) -> Request {
-    Request {
-        workload: args.workload.clone().unwrap_or_default(),
+fn request(args: &RunArgs, regression: Option<f64>) -> Result<Request, Box<dyn std::error::Error>> {
+    let project = place::project()?.unwrap_or_default();
+    let typed = args.workload.clone().or_else(|| project.workload.clone());
+    let workload =
+        typed.ok_or("which WORKLOAD? `netdyno list` names them; or a netdyno.toml here or above")?;
+    // Whom one's own are held against, in that workload.
+    let usual =
+        project.baseline.filter(|_| project.workload.as_ref() == Some(&workload) && args.against.is_none());
+    Ok(Request {
+        workload,
         contenders: args.contenders.clone(),
         preset: args.preset.clone(),
         set: args.set.clone(),
         sweep: args.sweep.clone(),
         casting: casting(args),
         role: args.role.clone(),
-        baseline: args.baseline.clone(),
+        baseline: args.baseline.clone().or(usual),
         budget_seconds: args.budget.map(|b| b.as_secs_f64()),
         max_blocks: args.max_blocks,
         precision: args.precision,
@@ -105,5 +113,5 @@ fn request(args: &RunArgs, regression: Option<f64>) -> Request {
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),
-    }
+    })
 }

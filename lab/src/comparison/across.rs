@@ -74,7 +74,8 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
     let mut notes = notes(&reports.0, &reports.1);
     let alike = are_alike(&reports.0.host, &reports.1.host);
     let margin = to.header.settings.margin;
-    let shared: Vec<&Metric> = workloads.1.metrics.iter().filter(|m| workloads.0.metrics.contains(m)).collect();
+    let shared: Vec<&Metric> =
+        workloads.1.metrics.iter().filter(|m| workloads.0.metrics.contains(m)).collect();
     let (primary, others): (Vec<&Metric>, Vec<&Metric>) = shared.iter().copied().partition(|m| m.primary);
     let (mut rows, mut claimed) = (Vec::new(), Vec::new());
     let params: Vec<_> = pairs.iter().map(|(_, now)| &reports.1.cells[*now].params).collect();
@@ -175,7 +176,10 @@ fn differences(
     }
     let primary = |workload: &Workload| workload.primary().cloned();
     if primary(before) != primary(now) {
-        all.push(format!("the workload's file has another primary metric: {} and {}", were.run.primary, are.run.primary));
+        all.push(format!(
+            "the workload's file has another primary metric: {} and {}",
+            were.run.primary, are.run.primary
+        ));
     }
     if before.gate != now.gate {
         all.push("the workload's file has another gate".to_owned());
@@ -251,7 +255,11 @@ fn verdict((ratio, low, high): Ratio, better: Better, margin: f64) -> VerdictKin
     match () {
         () if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin => VerdictKind::NoDifference,
         () if low > 1.0 || high < 1.0 => {
-            if (ratio > 1.0) == (better == Better::Higher) { VerdictKind::Better } else { VerdictKind::Worse }
+            if (ratio > 1.0) == (better == Better::Higher) {
+                VerdictKind::Better
+            } else {
+                VerdictKind::Worse
+            }
         }
         () => VerdictKind::Undecided,
     }
@@ -275,14 +283,20 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
             to.run.id
         ));
     } else {
-        notes.push("machines that look the same, at two times: figures drift, ratios to what both have much less".to_owned());
+        notes.push(
+            "machines that look the same, at two times: figures drift, ratios to what both have much less"
+                .to_owned(),
+        );
     }
     if from.run.lab_version != to.run.lab_version {
         notes.push(format!("measured by netdyno {} and {}", from.run.lab_version, to.run.lab_version));
     }
     for cell in to.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok) {
         if same_build(&cell.label, from, to) && from.cells.iter().any(|c| c.label == cell.label) {
-            notes.push(format!("{} is the same build in both: what changed of it is not the program", cell.label));
+            notes.push(format!(
+                "{} is the same build in both: what changed of it is not the program",
+                cell.label
+            ));
         }
     }
     notes

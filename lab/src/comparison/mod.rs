@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use across::{Refused, across};
 pub use text::{markdown, terminal};
-pub use within::{claims, within};
+pub use within::{claims, unchanged, within};
 
 use crate::manifest::Metric;
 use crate::report::VerdictKind;
@@ -57,7 +57,7 @@ pub struct Comparison {
 pub struct Side {
     /// The contender at a revision, or a run's id.
     pub label: String,
-    /// The run that measured it.
+    /// The run that measured it; empty where nothing had to be measured.
     pub run: String,
     /// The state of the repository, in words; empty where it is not known.
     pub state: String,

@@ -15,9 +15,10 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
     for side in [&comparison.from, &comparison.to].into_iter().filter(|side| !side.state.is_empty()) {
         let _ = writeln!(out, "{}", wrapped(&format!("{}: {}", side.label, side.state), width, "  ", "    "));
     }
-    let rows: Vec<&Row> = comparison.rows.iter().collect();
-    let (head, rows) = table(comparison, &rows);
-    let _ = writeln!(out, "{}", report::grid(&head, &rows, width));
+    if !comparison.rows.is_empty() {
+        let (head, rows) = table(comparison, &comparison.rows.iter().collect::<Vec<_>>());
+        let _ = writeln!(out, "{}", report::grid(&head, &rows, width));
+    }
     for text in &comparison.claims {
         let _ = writeln!(out, "{}", wrapped(&plain(text), width, "", "  "));
     }
@@ -31,14 +32,15 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
 #[must_use]
 pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
-    if let Some(claim) = comparison.claim {
-        let word = match claim {
-            Claim::Regression => "Regression",
-            Claim::NoRegression => "No regression",
-            Claim::Undecided => "Undecided",
-        };
-        let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
-        out.push(format!("**{word}**: {}\n", claims.join("; ")));
+    let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
+    match comparison.claim {
+        Some(Claim::Regression) => out.push(format!("**Regression**: {}\n", claims.join("; "))),
+        Some(Claim::NoRegression) => out.push(format!("**No regression**: {}\n", claims.join("; "))),
+        Some(Claim::Undecided) => out.push(format!("**Undecided**: {}\n", claims.join("; "))),
+        None => out.extend(claims.iter().map(|claim| format!("{claim}\n"))),
+    }
+    if comparison.rows.is_empty() {
+        return out.join("\n");
     }
     let short: Vec<&Row> = comparison.rows.iter().filter(|row| row.headline).collect();
     let (head, rows) = table(comparison, &short);
@@ -49,12 +51,7 @@ pub fn markdown(comparison: &Comparison, details: &str) -> String {
     out.push(report::markdown_table(&head, &rows));
     for side in [&comparison.from, &comparison.to] {
         let state = if side.state.is_empty() { String::new() } else { format!(", {}", escape(&side.state)) };
-        out.push(format!(
-            "- {}: run {}{state}, {}",
-            escape(&side.label),
-            side.run,
-            escape(&side.host)
-        ));
+        out.push(format!("- {}: run {}{state}, {}", escape(&side.label), side.run, escape(&side.host)));
     }
     out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
     out.push(format!("\n{details}\n</details>\n"));
@@ -70,7 +67,8 @@ fn title(comparison: &Comparison) -> String {
 fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
     let several = rows.iter().any(|row| !row.of.is_empty());
     let by = rows.iter().any(|row| !row.by.is_empty());
-    let mut head = vec![String::new(), comparison.from.label.clone(), comparison.to.label.clone(), "ratio".to_owned()];
+    let mut head =
+        vec![String::new(), comparison.from.label.clone(), comparison.to.label.clone(), "ratio".to_owned()];
     if several {
         head.insert(0, "of".to_owned());
     }
@@ -79,7 +77,8 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String
     }
     head.push("verdict".to_owned());
     let cells = |row: &Row| {
-        let figure = |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
+        let figure =
+            |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
         let mut cells = vec![row.label.clone(), figure(row.from), figure(row.to), ratio(row)];
         if several {
             cells.insert(0, row.of.clone());

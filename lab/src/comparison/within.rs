@@ -1,8 +1,9 @@
 //! Contenders of one run against its baseline.
 
 use super::{Claimed, Comparison, Row, SCHEMA_VERSION, Side, worst};
-use crate::manifest::Metric;
+use crate::manifest::{Contender, Metric};
 use crate::report::{Report, Verdict, differing};
+use crate::stats::Claim;
 
 /// What is claimed of each contender's primary metric against the baseline, where up to `limit` is put up with.
 #[must_use]
@@ -67,8 +68,43 @@ pub fn within(
         rows: primary.into_iter().chain(others).flat_map(of).collect(),
         limit,
         claim: claimed.as_deref().map(worst),
-        claims: limit.into_iter().flat_map(|l| claims(report, metrics, l).into_iter().map(move |c| c.sentence(l))).collect(),
+        claims: limit
+            .into_iter()
+            .flat_map(|l| claims(report, metrics, l).into_iter().map(move |c| c.sentence(l)))
+            .collect(),
         notes: failed.chain(report.warnings.iter().cloned()).collect(),
+    }
+}
+
+/// Two revisions that came to the same build: nothing was measured.
+#[must_use]
+pub fn unchanged(
+    workload: &str,
+    (from, to): (&Contender, &Contender),
+    (from_label, to_label): (&str, &str),
+    limit: Option<f64>,
+) -> Comparison {
+    let side = |contender: &Contender, label: &str| Side {
+        label: label.to_owned(),
+        run: String::new(),
+        state: contender.revision.clone().unwrap_or_default(),
+        started_at: String::new(),
+        host: String::new(),
+    };
+    let told = format!(
+        "{from_label} and {to_label} come to the same build: nothing changed, and nothing was measured"
+    );
+    Comparison {
+        schema_version: SCHEMA_VERSION,
+        workload: workload.to_owned(),
+        headline: told.clone(),
+        from: side(from, from_label),
+        to: side(to, to_label),
+        rows: Vec::new(),
+        limit,
+        claim: limit.map(|_| Claim::NoRegression),
+        claims: vec![told],
+        notes: Vec::new(),
     }
 }
 

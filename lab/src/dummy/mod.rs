@@ -20,7 +20,7 @@ use crate::protocol::{
 /// Name of the workload that a dummy plays, for the self-test.
 pub const WORKLOAD: &str = include_str!("dummy.toml");
 /// Steps of arithmetic that make one message: enough that the loop lives in registers.
-const STEPS_PER_MESSAGE: u64 = 1000;
+pub const STEPS_PER_MESSAGE: u64 = 1000;
 /// What the source says that it sent: more than any sink can count.
 const PLENTY: u64 = 1 << 52;
 
@@ -72,9 +72,9 @@ pub fn workload() -> Workload {
         .expect("the built-in manifest is valid: a test parses it")
 }
 
-/// Plays a role until the lab says `stop` or goes away.
+/// Plays a role until the lab says `stop` or goes away, with so many steps a message.
 #[must_use]
-pub fn play(fault: Option<Fault>) -> ExitCode {
+pub fn play(fault: Option<Fault>, steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
@@ -91,7 +91,7 @@ pub fn play(fault: Option<Fault>) -> ExitCode {
         say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault, sink: setup.role == "sink", setup, messages: Arc::default() };
+    let dummy = Dummy { fault, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -108,6 +108,7 @@ pub fn play(fault: Option<Fault>) -> ExitCode {
 
 struct Dummy {
     fault: Option<Fault>,
+    steps: u64,
     sink: bool,
     setup: Setup,
     messages: Arc<AtomicU64>,
@@ -208,11 +209,11 @@ impl Dummy {
 
     /// Works for good; the counter is written in one place, so a plain store does.
     fn spin(&self) {
-        let messages = Arc::clone(&self.messages);
+        let (messages, steps) = (Arc::clone(&self.messages), self.steps);
         std::thread::spawn(move || {
             let (mut n, mut x) = (0u64, 1u64);
             loop {
-                for _ in 0..STEPS_PER_MESSAGE {
+                for _ in 0..steps {
                     // Marsaglia's xorshift64: each step needs the one before.
                     x ^= x << 13;
                     x ^= x >> 7;

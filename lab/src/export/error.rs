@@ -13,7 +13,9 @@ pub enum ExportError {
     #[error("is no exported run ({0}); `netdyno export` writes them")]
     Foreign(String),
     /// A newer netdyno wrote it.
-    #[error("has format {found}, this netdyno reads up to {FORMAT}: use the newer netdyno {netdyno} that wrote it")]
+    #[error(
+        "has format {found}, this netdyno reads up to {FORMAT}: use the newer netdyno {netdyno} that wrote it"
+    )]
     Newer {
         /// Its format.
         found: u32,

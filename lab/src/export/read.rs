@@ -57,7 +57,11 @@ pub fn read_lines(from: impl BufRead) -> Result<Exported, ExportError> {
         return Err(lines.damaged("the lines before are not those that were written".to_owned()));
     }
     if (cells.len(), trials.len()) != (begin.cells, begin.trials) {
-        return Err(lines.damaged(format!("{} cells and {} trials are missing", begin.cells - cells.len(), begin.trials - trials.len())));
+        return Err(lines.damaged(format!(
+            "{} cells and {} trials are missing",
+            begin.cells - cells.len(),
+            begin.trials - trials.len()
+        )));
     }
     // Also the end of the compressed stream, with its own checksum.
     if lines.next()?.is_some() {
@@ -89,9 +93,7 @@ fn begin(text: &str) -> Result<Begin, ExportError> {
     }
     match serde_json::from_str(text) {
         Ok(Line::Begin(begin)) if begin.cells <= CELLS_MAX && begin.trials <= TRIALS_MAX => Ok(*begin),
-        Ok(_) => Err(ExportError::Impossible(format!(
-            "more than {CELLS_MAX} cells or {TRIALS_MAX} trials"
-        ))),
+        Ok(_) => Err(ExportError::Impossible(format!("more than {CELLS_MAX} cells or {TRIALS_MAX} trials"))),
         Err(e) => Err(ExportError::Damaged { line: 1, what: e.to_string() }),
     }
 }
@@ -115,8 +117,9 @@ impl<R: BufRead> Lines<R> {
                 return Err(ExportError::CutShort(self.count));
             }
             // What gzip complains of.
-            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput
-                || e.kind() == std::io::ErrorKind::InvalidData =>
+            Err(e)
+                if e.kind() == std::io::ErrorKind::InvalidInput
+                    || e.kind() == std::io::ErrorKind::InvalidData =>
             {
                 return Err(self.damaged(e.to_string()));
             }

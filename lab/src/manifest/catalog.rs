@@ -52,9 +52,9 @@ impl Catalog {
         (workload, name): (&str, &str),
         (revision, state): (&str, String),
     ) -> Result<String, ManifestError> {
-        let mut contender = self.read_contender(Path::new(""), &folder.join(workload).join(name)).map_err(
-            |mut all| if all.len() > 1 { ManifestError::Broken(all) } else { all.remove(0) },
-        )?;
+        let mut contender = self
+            .read_contender(Path::new(""), &folder.join(workload).join(name))
+            .map_err(|mut all| if all.len() > 1 { ManifestError::Broken(all) } else { all.remove(0) })?;
         contender.revision = Some(state);
         let shown = format!("{name}@{revision}");
         self.contenders.insert((workload.to_owned(), shown.clone()), contender);
@@ -257,34 +257,19 @@ impl Catalog {
     }
 }
 
-/// Where the repository is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// The folder.
-    pub path: PathBuf,
-    /// Nobody named it, and it is not here: it is the one that this program was compiled in.
-    pub is_compiled_in: bool,
-}
-
-/// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and
-/// `contenders/`, else the one that this program was compiled in.
-pub fn find_root() -> Result<Root, ManifestError> {
+/// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and `contenders/`; none
+/// where there is none.
+pub fn find_root() -> Result<Option<PathBuf>, ManifestError> {
     if let Some(root) = std::env::var_os("NETDYNO_ROOT").filter(|root| !root.is_empty()) {
         let file = PathBuf::from(root);
         if is_root(&file) {
-            let path = std::path::absolute(&file).map_err(|e| ManifestError::unreadable(&file, &e))?;
-            return Ok(Root { path, is_compiled_in: false });
+            return std::path::absolute(&file).map(Some).map_err(|e| ManifestError::unreadable(&file, &e));
         }
         let reason = "NETDYNO_ROOT names it, but it has no workloads/ and contenders/".to_owned();
         return Err(ManifestError::Unreadable { file, reason });
     }
     let here = std::env::current_dir().unwrap_or_default();
-    if let Some(path) = here.ancestors().find(|dir| is_root(dir)) {
-        return Ok(Root { path: path.to_owned(), is_compiled_in: false });
-    }
-    let compiled_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = compiled_in.canonicalize().unwrap_or(compiled_in);
-    if is_root(&path) { Ok(Root { path, is_compiled_in: true }) } else { Err(ManifestError::NoRoot) }
+    Ok(here.ancestors().find(|dir| is_root(dir)).map(Path::to_owned))
 }
 
 fn is_root(dir: &Path) -> bool {

@@ -193,11 +193,9 @@ impl Engine<'_> {
                 continue;
             }
             let display = &mut *self.display;
-            let prepared = self
-                .builder
-                .prepare((workload, &folder), &cell.params, &mut |event| {
-                    display.building(&what, 0, 1, &event);
-                });
+            let prepared = self.builder.prepare((workload, &folder), &cell.params, &mut |event| {
+                display.building(&what, 0, 1, &event);
+            });
             match prepared {
                 Ok(prepared) => *inputs = prepared,
                 Err(BuildError::Cancelled { .. }) => return Ok(None),

@@ -44,7 +44,9 @@ pub enum StoreError {
     #[error("another netdyno is measuring run {0}: wait for it to end, or end it")]
     Busy(String),
     /// A run to be imported has the id of another one.
-    #[error("the store has another run {0}: it stays as it is. Import into another store (NETDYNO_STORE), or remove the one that is there")]
+    #[error(
+        "the store has another run {0}: it stays as it is. Import into another store (NETDYNO_STORE), or remove the one that is there"
+    )]
     Taken(String),
     /// A row that this program did not write.
     #[error("a damaged row in the store: {0}")]

@@ -76,20 +76,6 @@ fn a_broken_manifest_hides_no_other() {
 }
 
 #[test]
-fn outside_a_checkout_nothing_is_written_and_the_one_that_is_read_is_named() {
-    let bench = Bench::new(&[]);
-    let elsewhere = tempfile::tempdir().unwrap();
-    let outside = |arguments: &[&str]| {
-        let mut command = bench.command(arguments);
-        Seen::of(&command.env_remove("NETDYNO_ROOT").current_dir(elsewhere.path()).output().unwrap())
-    };
-    let seen = outside(&["new", "--workload", "datachannel", "--language", "rust", "never-made"]);
-    assert!(seen.code == 2 && seen.stderr.contains("or set NETDYNO_ROOT="), "{seen:?}");
-    let seen = outside(&["list", "nonsense"]);
-    assert!(seen.code == 2 && seen.stderr.starts_with("using the checkout at /"), "{seen:?}");
-}
-
-#[test]
 fn an_unwritable_store_or_cache() {
     let bench = Bench::new(&[("good", None)]);
     bench.write("file", "");
