@@ -118,7 +118,7 @@ pub fn add(
         let below = contenders.strip_prefix(&top).unwrap_or(contenders);
         (files.join(below), format!("git {}", shown(&commit)))
     };
-    catalog.add_revision(&contenders, (workload, name), (revision, state)).map_err(|source| {
+    catalog.add_revision(&contenders, (workload, name), (label(revision), state)).map_err(|source| {
         RevisionError::Manifest {
             contender: format!("{workload}/{name}"),
             revision: revision.to_owned(),
@@ -127,11 +127,19 @@ pub fn add(
     })
 }
 
+/// What stands behind the contender's name: of a whole hash the first digits.
+fn label(revision: &str) -> &str {
+    if is_hash(revision) { shown(revision) } else { revision }
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// The commit that a revision names.
 fn commit(top: &Path, revision: &str) -> Result<String, RevisionError> {
     let wanted = format!("{revision}^{{commit}}");
     let found = git(top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
-    let is_hash = |text: &String| text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let unknown =
         |said| RevisionError::Unknown { revision: revision.to_owned(), repository: top.to_owned(), said };
     found.map_err(unknown).and_then(|hash| if is_hash(&hash) { Ok(hash) } else { Err(unknown(hash)) })
