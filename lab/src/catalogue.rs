@@ -3,11 +3,11 @@
 //! Does: unpack it into the cache, once for each content. Does not: read it; it is a checkout then, like others.
 //!
 //! ```text
-//! <cache>/catalogue/<16 hex>/       what `build.rs` packed, named by its hash
+//! <cache>/catalogues/<16 hex>/      what `build.rs` packed, named by its hash
 //! ```
 
 use std::fs;
-use std::io::{self, Cursor};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
@@ -18,34 +18,43 @@ use crate::manifest::hex;
 /// Empty where the program was built without its repository.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.tar.gz"));
 
+/// What the folder of the catalogue is called: a hash of what is in it.
+#[must_use]
+pub fn name() -> String {
+    name_of(PACKED)
+}
+
+fn name_of(packed: &[u8]) -> String {
+    hex(&Sha256::digest(packed))[..16].to_owned()
+}
+
 /// The folder of the catalogue, unpacked now if it is not there; none where the program carries none.
 ///
 /// # Errors
 /// When the cache cannot be written.
 pub fn unpacked(cache: &Path) -> io::Result<Option<PathBuf>> {
-    unpack(PACKED, &cache.join("catalogue"))
+    unpack(PACKED, cache)
 }
 
-fn unpack(packed: &[u8], folder: &Path) -> io::Result<Option<PathBuf>> {
+fn unpack(packed: &[u8], cache: &Path) -> io::Result<Option<PathBuf>> {
     if packed.is_empty() {
         return Ok(None);
     }
-    let name = &hex(&Sha256::digest(packed))[..16];
-    let whole = folder.join(name);
+    let (folder, name) = (cache.join("catalogues"), name_of(packed));
+    let (whole, partial) = (folder.join(&name), folder.join(format!("{name}.partial")));
     if whole.is_dir() {
         return Ok(Some(whole));
     }
-    fs::create_dir_all(folder)?;
-    let lock = fs::File::create(folder.join(format!("{name}.lock")))?;
-    // Held until the file is dropped: another netdyno may unpack it, too.
-    lock.lock()?;
-    let partial = folder.join(format!("{name}.partial"));
+    // Another netdyno may unpack it, too.
+    let _lock = crate::build::lock(cache, &name)?;
+    if whole.is_dir() {
+        return Ok(Some(whole));
+    }
     match fs::remove_dir_all(&partial) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ if whole.is_dir() => return Ok(Some(whole)),
-        _ => {}
+        _ => fs::create_dir_all(&partial)?,
     }
-    tar::Archive::new(GzDecoder::new(Cursor::new(packed))).unpack(&partial)?;
+    tar::Archive::new(GzDecoder::new(packed)).unpack(&partial)?;
     fs::rename(&partial, &whole)?;
     Ok(Some(whole))
 }
@@ -83,8 +92,8 @@ mod tests {
         header.set_mode(0o644);
         archive.append_data(&mut header, "folder/file", &b"abc"[..]).unwrap();
         let packed = archive.into_inner().unwrap().finish().unwrap();
-        let name = hex(&Sha256::digest(&packed))[..16].to_owned();
-        fs::create_dir_all(cache.path().join(format!("{name}.partial/other"))).unwrap();
+        let name = name_of(&packed);
+        fs::create_dir_all(cache.path().join(format!("catalogues/{name}.partial/other"))).unwrap();
         let root = unpack(&packed, cache.path()).unwrap().unwrap();
         assert_eq!(fs::read_to_string(root.join("folder/file")).unwrap(), "abc");
         assert!(!root.join("other").exists());

@@ -20,6 +20,8 @@ use crate::manifest::{Catalog, ManifestError};
 
 /// The state of the working tree, whatever is committed of it.
 pub const WORKING_TREE: &str = ".";
+/// Its presence is what makes an export finished.
+pub(crate) const WHOLE: &str = "whole";
 /// Digits of a commit that are shown.
 const SHOWN_DIGITS: usize = 12;
 /// The longest name of a revision, in bytes.
@@ -166,11 +168,10 @@ fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionE
         let path = path.to_owned();
         move |source| RevisionError::Cache { path, source }
     };
-    let (files, whole) = (entry.join("files"), entry.join("whole"));
+    let (files, whole) = (entry.join("files"), entry.join(WHOLE));
+    // Another lab may want the same.
+    let _lock = crate::build::lock(cache, commit).map_err(error(cache))?;
     fs::create_dir_all(&entry).map_err(error(&entry))?;
-    let lock = fs::File::create(entry.join("lock")).map_err(error(&entry))?;
-    // Held until the file is dropped: another lab may want the same.
-    lock.lock().map_err(error(&entry))?;
     if whole.is_file() {
         return Ok(files);
     }

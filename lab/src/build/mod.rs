@@ -9,6 +9,7 @@
 //! <cache>/inputs/                              what trials are given: prepare.rs
 //! <cache>/logs/<contender>-<16 hex>.log        everything that the tools printed
 //! <cache>/work/                                locks, and the state that tools share between builds
+//! <cache>/revisions/, <cache>/catalogues/       what builds may be of: revisions.rs, catalogue.rs
 //! ```
 //!
 //! A build is made where it will stay, because a virtual environment cannot be moved. It counts as finished once its
@@ -233,6 +234,13 @@ impl Builder {
 
 fn lock_path(work: &Path, name: &str) -> PathBuf {
     work.join("locks").join(format!("{name}.lock"))
+}
+
+/// Takes the lock of a folder of the cache, which is held until the file is dropped.
+pub(crate) fn lock(cache: &Path, name: &str) -> io::Result<fs::File> {
+    let file = job::open_lock(&lock_path(&cache.join("work"), name))?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Removes what interrupted builds of this contender's other states left, where nobody is building them; a finished one has a record of

@@ -36,6 +36,22 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    const LEAST_BYTES: u64 = 1 << 20;
+    if text.parse::<u64>().is_ok() {
+        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
+    }
+    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
+    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
+    match bytes {
+        Some(n) if n >= LEAST_BYTES => Ok(n),
+        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
+    }
+}
+
 /// From 0.01 to 1000.
 pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
@@ -131,6 +147,19 @@ mod tests {
         );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
+        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
+        for (text, part) in [
+            ("", "such as 512MiB"),
+            ("99999999999GiB", "such as 512MiB"),
+            ("2GB", "such as 512MiB"),
+            ("10", "write 10MiB or 10GiB"),
+            ("0MiB", "at least 1MiB"),
+            ("10KiB", "at least 1MiB"),
+        ] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
         assert_eq!(
             parse_net("veth,mtu=9000,rate=1gbit"),
             Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))

@@ -89,7 +89,10 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
             let of = differing(&params, &cells.1.params);
             let of = if several { format!("{} {of}", cells.1.label).trim_end().to_owned() } else { of };
             if let Some((by, _, false)) = &between {
-                notes.push(format!("{by} was not built from the same in both: a change may be its own"));
+                let note = format!("{by} was not built from the same in both: a change may be its own");
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
             }
             if let Some(limit) = limit.filter(|_| metric.primary) {
                 let (to, from) = (format!("{} in {}", cells.1.label, to.header.id), from.header.id.clone());
@@ -122,7 +125,6 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
     if limit.is_some() && !alike {
         notes.push("no regression is claimed across hosts: compare revisions on one (--rev)".to_owned());
     }
-    notes.dedup();
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
         workload: to.header.workload.clone(),

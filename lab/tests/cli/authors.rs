@@ -234,7 +234,7 @@ fn outside_of_a_checkout_the_programs_own_catalogue_is_used_and_said() {
     let seen = outside(&bench, elsewhere.path(), &["list", "nonsense"]);
     assert!(seen.code == 2 && seen.stderr.starts_with("no checkout here: using the catalogue"), "{seen:?}");
     assert!(seen.stderr.contains("datachannel"), "{seen:?}");
-    assert!(bench.path("cache/catalogue").is_dir());
+    assert!(bench.path("cache/catalogues").is_dir());
     let made = outside(
         &bench,
         elsewhere.path(),

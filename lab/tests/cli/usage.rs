@@ -1,6 +1,6 @@
 //! What is wrong with a request or with the machine is said with its remedy.
 
-use crate::bench::{Bench, Seen};
+use crate::bench::Bench;
 
 fn check(bench: &Bench, arguments: &[&str], code: i32, part: &str) {
     let seen = bench.netdyno(arguments);
@@ -91,7 +91,10 @@ fn an_unwritable_store_or_cache() {
 #[test]
 fn help_has_examples_and_completions_are_scripts() {
     let bench = Bench::new(&[]);
-    for verb in ["run", "list", "doctor", "check", "new", "show", "plot", "prune"] {
+    for verb in [
+        "run", "list", "doctor", "check", "new", "show", "plot", "prune", "compare", "export", "import",
+        "replay",
+    ] {
         check(&bench, &[verb, "--help"], 0, "Example");
     }
     check(&bench, &["completions", "bash"], 0, "_netdyno");
