@@ -201,7 +201,9 @@ fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(args);
-    GIT_VARIABLES.iter().for_each(|name| drop(command.env_remove(name)));
+    for name in GIT_VARIABLES {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -3,7 +3,6 @@
 //! Does: say what belongs to which, and why one of them is not known. Does not: fail a build; a count is no part of what runs.
 
 use std::fs;
-use std::path::Path;
 
 use super::count::Tally;
 use super::package::{Package, of_library};

@@ -130,7 +130,7 @@ impl<R: BufRead> Lines<R> {
             return Err(ExportError::TooLarge);
         }
         if read > LINE_BYTES_MAX {
-            return Err(ExportError::LineTooLong(self.count + 1));
+            return Err(ExportError::LineTooLong { line: self.count + 1 });
         }
         if read == 0 {
             return Ok(None);
