@@ -100,7 +100,11 @@ mod tests {
         assert_eq!(stored.differences(&report), [""; 0]);
 
         // A sample that was changed: no figure of its metric is what it was.
-        let sample = run.trials[3].samples.iter_mut().find(|s| s.name == "messages" && s.mark == 1).unwrap();
+        let sample = run.trials[3]
+            .samples
+            .iter_mut()
+            .find(|s| s.role == "sink" && s.name == "messages" && s.mark == 1)
+            .unwrap();
         sample.value = sample.value.map(|v| v + 1);
         let differences = printed.differences(&report::build(&run).unwrap());
         assert!(

@@ -84,6 +84,10 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
         for &(before, now) in &pairs {
             let cells = (&reports.0.cells[before], &reports.1.cells[now]);
             let between = between(metric, (&reports.0, before), (&reports.1, now));
+            // What lies between the others, and has nothing to be held against itself.
+            if between.is_none() && reports.1.verdicts.iter().any(|v| v.baseline == cells.1.label) {
+                continue;
+            }
             let change = between.as_ref().map(|(_, change, _)| *change);
             let (low, high) = (change.and_then(|c| c.1), change.and_then(|c| c.2));
             let of = differing(&params, &cells.1.params);

@@ -159,9 +159,6 @@ fn possible(run: &Run) -> Result<(), String> {
         return Err(format!("its id {id:?} is not of 1 to {ID_BYTES_MAX} of a-z, 0-9 and '-'"));
     }
     let workload = run.header.parsed_workload().map_err(|e| e.to_string())?;
-    if workload.name != run.header.workload {
-        return Err(format!("its workload is {:?}, the manifest's {:?}", run.header.workload, workload.name));
-    }
     let plays = |cell: &&CellRecord| {
         cell.contenders.len() == workload.roles.len()
             && workload.roles.iter().all(|role| cell.contenders.contains_key(role))

@@ -134,7 +134,7 @@ fn more_than_a_run_can_be_is_refused_before_it_is_held() {
     };
     assert!(with(&|e| e.run.header.id = "../../x".into()).contains("its id"));
     assert!(with(&|e| e.run.header.id.clear()).contains("its id"));
-    assert!(with(&|e| e.run.header.workload = "other".into()).contains("its workload is"));
+    assert!(with(&|e| e.run.header.workload = "other".into()).contains("must be the file's name"));
     assert!(with(&|e| e.run.header.manifest = "x".into()).contains("dummy.toml"));
     assert!(with(&|e| e.run.trials[1].cell = 2).contains("is of cell 2, of 2"));
     assert!(
