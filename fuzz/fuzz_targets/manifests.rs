@@ -1,9 +1,10 @@
-//! Any text as a workload's or a contender's manifest: parsed or refused with reasons.
+//! Any text as a workload's or a contender's manifest, or as a file of claims: parsed or refused with reasons.
 #![no_main]
 
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use netdyno_lab::claims::Article;
 use netdyno_lab::manifest::{Contender, Workload};
 
 fuzz_target!(|text: &str| {
@@ -11,6 +12,9 @@ fuzz_target!(|text: &str| {
         assert!(!errors.is_empty());
     }
     if let Err(errors) = Contender::parse(Path::new("contenders/w/c/contender.toml"), text) {
+        assert!(!errors.is_empty());
+    }
+    if let Err(errors) = Article::parse(Path::new("claims/x.toml"), text) {
         assert!(!errors.is_empty());
     }
 });

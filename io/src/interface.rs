@@ -32,7 +32,11 @@ pub struct InterfaceError {
 
 impl std::fmt::Display for InterfaceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no interface {} that is up; there are: {}", self.asked, self.known)
+        write!(f, "no interface {} that is up", self.asked)?;
+        match &*self.known {
+            "" => f.write_str("; none is: set one up, such as by ip link set lo up"),
+            known => write!(f, "; there are: {known}"),
+        }
     }
 }
 
@@ -120,5 +124,21 @@ impl std::fmt::Display for Interface {
             (None, Some(v6)) => write!(f, " ({v6})"),
             (None, None) => f.write_str(" (no address)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_what_there_is() {
+        let told =
+            |known: &str| InterfaceError { asked: "eth9".to_owned(), known: known.to_owned() }.to_string();
+        assert_eq!(told("lo (127.0.0.1)"), "no interface eth9 that is up; there are: lo (127.0.0.1)");
+        assert_eq!(
+            told(""),
+            "no interface eth9 that is up; none is: set one up, such as by ip link set lo up"
+        );
     }
 }

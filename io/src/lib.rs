@@ -5,7 +5,7 @@
 //! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
 //! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
 //! | wait for any number of sockets, TCP connections, a deadline and other threads | own threads or an event loop |
-//! | join multicast groups on chosen interfaces; one datagram a call, with and without waiting ([`DatagramSocket`]) | know what a group is for |
+//! | join multicast groups on chosen interfaces; one datagram a call or several, with and without waiting ([`DatagramSocket`]) | know what a group is for |
 //! | serve thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | know what they say |
 //!
 //! Errors of single sends are counted, not returned: to a protocol core a datagram that could not be sent is a
@@ -50,7 +50,8 @@ pub mod tokio;
 mod wait;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
-pub use datagram::{DatagramOptions, DatagramSocket};
+pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 pub use interface::{Interface, InterfaceError};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
-pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket};
+pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket, max_segments_of};
+pub use wait::wait_exactly;

@@ -1,7 +1,7 @@
 //! A UDP socket that sends and receives many datagrams at a time.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,18 +11,22 @@ use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
-use crate::batch::ReceiveBatch;
+use crate::batch::{ReceiveBatch, plain};
+use crate::datagram::DatagramSocket;
 use crate::interface::Interface;
 use crate::sealed::Sealed;
 use crate::wait::wait_for;
-
-mod gather;
 
 /// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;
 
 /// Payload of the largest UDP datagram over IPv4, and so of all datagrams of one segmented send.
 const MAX_SEND_BYTES: usize = 65_507;
+
+/// Datagrams of so many bytes that one send can carry at the most: who hands over more at a time has them sent by several.
+pub fn max_segments_of(segment_bytes: usize) -> usize {
+    (MAX_SEND_BYTES / segment_bytes.max(1)).clamp(1, MAX_SEGMENTS)
+}
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +40,9 @@ pub struct SocketOptions {
     /// SO_REUSEADDR: others that ask for the same may bind the port too. What is sent to one address goes to the socket
     /// that is bound most closely, the last of several.
     pub reuse_address: bool,
+    /// SO_REUSEPORT, Linux only: the port may be one that others of the same user have bound with this, or [share](UdpSocket::share_port).
+    /// The kernel deals what comes out to them, by a hash of both addresses. Other systems would not, so there it is refused.
+    pub reuse_port: bool,
     /// Takes no multicast, also where others on this machine have joined a group (IP_MULTICAST_ALL off), and no IPv4 by
     /// an IPv6 socket.
     pub only_unicast: bool,
@@ -47,12 +54,13 @@ impl Default for SocketOptions {
             receive_buffer_bytes: 4 << 20,
             send_buffer_bytes: 4 << 20,
             reuse_address: false,
+            reuse_port: false,
             only_unicast: false,
         }
     }
 }
 
-/// A bound UDP socket, not connected and never blocking.
+/// A bound UDP socket, never blocking, and connected only if it is one [for a peer](Self::for_peer).
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Arc<std::net::UdpSocket>,
@@ -70,6 +78,9 @@ impl UdpSocket {
         if options.reuse_address {
             socket.set_reuse_address(true)?;
         }
+        if options.reuse_port {
+            set_reuse_port(&SockRef::from(&socket))?;
+        }
         if options.only_unicast {
             unicast_alone(&socket, address)?;
         }
@@ -82,6 +93,38 @@ impl UdpSocket {
         let segments = AtomicUsize::new(state.max_gso_segments().clamp(1, MAX_SEGMENTS));
         let local = socket.local_addr()?;
         Ok(Self { socket: Arc::new(socket), state, local, segments, errors: AtomicU64::new(0) })
+    }
+
+    /// From now on others may bind its port by [`reuse_port`](SocketOptions::reuse_port). Who binds first without that, and then
+    /// shares, is told if another program has the port, also one that shares it.
+    pub fn share_port(&self) -> io::Result<()> {
+        set_reuse_port(&SockRef::from(&*self.socket))
+    }
+
+    /// One more socket at a port that is shared, for what `remote` sends to `local` alone: from now on that comes to it, and to no
+    /// other. What came before may wait elsewhere, and for a moment it may be given what is for others, so that whoever reads it still looks at
+    /// the sender. For receiving: what is sent goes out by any socket of the port.
+    ///
+    /// The kernel finds it by its addresses, since Linux 6.13 by a hash of them, before by a walk along all sockets of the port: a
+    /// thousand of them cost each datagram some microseconds there.
+    ///
+    /// # Errors
+    ///
+    /// The system answers `remote` from another address than `local`, and those of [`bind`](Self::bind), such as no more file descriptors.
+    pub fn for_peer(local: SocketAddr, remote: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
+        // Bound to all addresses, and to one only by connecting: so it never stands with those of one address, to which the kernel deals
+        // what comes from strangers, and leaves those of all addresses at once.
+        let any: IpAddr =
+            if local.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let options = SocketOptions { reuse_port: true, only_unicast: true, ..options.clone() };
+        let mut socket = Self::bind(SocketAddr::new(any, local.port()), &options)?;
+        socket.socket.connect(remote)?;
+        socket.local = plain(socket.socket.local_addr()?);
+        if socket.local == plain(local) {
+            return Ok(socket);
+        }
+        let why = format!("the system answers {remote} from {}, not from {local}", socket.local);
+        Err(io::Error::new(ErrorKind::AddrNotAvailable, why))
     }
 
     /// The address that a datagram to `remote` would leave from, were the socket bound to `local`. Sends none.
@@ -132,6 +175,12 @@ impl UdpSocket {
         }
     }
 
+    /// The same socket, for single datagrams: what one of the two takes the other does not see. Datagrams that the kernel kept together
+    /// (UDP_GRO) come as one.
+    pub fn single(&self) -> DatagramSocket {
+        DatagramSocket::same(Arc::clone(&self.socket), self.local)
+    }
+
     /// SO_RCVBUF as the kernel tells it.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.state.recv_buffer_size(UdpSockRef::from(&*self.socket))
@@ -176,18 +225,6 @@ impl UdpSocket {
         }))
     }
 
-    /// Sends datagrams whose bytes lie in two places each, such as a header and its payload, without copying them together.
-    /// All have the length of the first, but the last, which may be shorter. They leave from the address that the system
-    /// chooses where the socket is bound to all. Gives how many were taken; fewer than all means what it means for
-    /// [`send`](Self::send).
-    pub fn send_gathered(&self, remote: SocketAddr, datagrams: &[[&[u8]; 2]]) -> usize {
-        let segment_bytes = datagrams.first().map_or(0, gather::length).max(1);
-        let destination = self.destination(remote);
-        self.send_runs(datagrams.len(), segment_bytes, |run| {
-            gather::send(&self.socket, destination, &datagrams[run], segment_bytes)
-        })
-    }
-
     /// Waits for room to send; false if there was none in time, or a signal came.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
         Ok(wait_for(&mut [PollFd::new(&*self.socket, PollFlags::OUT)], Some(timeout))? > 0)
@@ -226,7 +263,7 @@ impl UdpSocket {
     ) -> usize {
         let mut sent = 0;
         while sent < count {
-            let segments = self.max_segments().min(MAX_SEND_BYTES / segment_bytes).max(1);
+            let segments = self.max_segments().min(max_segments_of(segment_bytes));
             let run = sent..count.min(sent + segments);
             match send_once(run.clone()) {
                 Ok(()) => sent = run.end,
@@ -291,6 +328,16 @@ impl Sealed for UdpSocket {
 struct Route {
     source: Option<IpAddr>,
     destination: SocketAddr,
+}
+
+fn set_reuse_port(socket: &SockRef<'_>) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return socket.set_reuse_port(true);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Err(ErrorKind::Unsupported.into())
+    }
 }
 
 /// No multicast but what the socket itself has joined; no IPv4 on an IPv6 socket. Before it is bound.

@@ -1,6 +1,10 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
 mod authors;
+mod explain;
+mod pages;
+mod replicate;
+mod upkeep;
 mod values;
 
 use std::path::PathBuf;
@@ -12,9 +16,14 @@ use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
+pub use explain::{Equalise, ExplainArgs, ExplainFormat};
+pub use pages::{ServeArgs, SiteArgs};
+pub use replicate::ReplicateArgs;
+pub use upkeep::{CompletionsArgs, DummyArgs, PruneArgs, SchemaArgs, SchemaOf};
 pub use values::{FailOn, parse_fail_on};
 use values::{
-    parse_assignment, parse_duration, parse_factor, parse_net, parse_placement, parse_share, parse_size,
+    parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
+    parse_size,
 };
 
 /// A dynamometer for network stacks.
@@ -67,12 +76,20 @@ pub enum Verb {
     New(NewArgs),
     /// Show a stored run again, computed anew from its samples
     Show(ShowArgs),
-    /// Draw a stored run: who is how far from the baseline, a metric against a parameter, or latency curves
+    /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling, a matrix
     Plot(PlotArgs),
     /// Compare two revisions of a contender, or two stored runs
     Compare(Box<CompareArgs>),
+    /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
+    Replicate(ReplicateArgs),
+    /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
+    Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
+    /// Show the stored runs in a browser, and runs that go on as they go on
+    Serve(ServeArgs),
+    /// Write the stored runs as a folder of web pages
+    Site(SiteArgs),
     /// Remove builds that are out of date and, if asked to, old runs
     Prune(PruneArgs),
     /// Write a stored run into a file
@@ -99,9 +116,21 @@ pub enum Verb {
 /// What `--resume` without a run stands for.
 pub const UNFINISHED: &str = "the newest unfinished run";
 
-/// How to print a report.
+/// How to print a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    /// A table, for people.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// Markdown, for a README or an issue.
+    Markdown,
+}
+
+/// How to print a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
     /// A table with bars and verdicts, for people.
     #[default]
     Table,
@@ -109,12 +138,15 @@ pub enum Format {
     Json,
     /// Markdown, for a README or an issue.
     Markdown,
+    /// A page for a browser: one file with all of it, that needs no network.
+    Html,
 }
 
 /// `run`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   netdyno run datachannel --preset quick
+  netdyno run datachannel --preset quick --html report.html
   netdyno run datachannel pion rustrtc --set pairs=1 --budget 2m
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
@@ -198,7 +230,10 @@ pub struct RunArgs {
     pub resume: Option<String>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: ReportFormat,
+    /// Write the report as a page for a browser, too: one file with all of it, that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// `list`
@@ -270,14 +305,17 @@ pub struct NewArgs {
 
 /// `show`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  netdyno show last\n  netdyno show 20260131 --format markdown")]
+#[command(after_help = "Examples:
+  netdyno show last
+  netdyno show 20260131 --format markdown
+  netdyno show last --format html > report.html      a page with pictures, logs and samples, in one file")]
 pub struct ShowArgs {
     /// A run's id, the start of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: ReportFormat,
 }
 
 /// `plot`
@@ -285,6 +323,8 @@ pub struct ShowArgs {
 #[command(after_help = "Examples:
   netdyno plot last                           each contender's ratio to the baseline, with its interval
   netdyno plot last --y cpu_per_message -o cpu.svg
+  netdyno plot last --chart cost -o cost.png  CPU time, memory and what went over the wire, for a paper
+  netdyno plot last --chart matrix            every contender of one role with every one of the other
   netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
   netdyno plot last --x tasks c-epoll tokio
   netdyno plot last --curve ping.latency --where rate=1000
@@ -297,13 +337,17 @@ pub struct PlotArgs {
     pub run: String,
     /// Only these contenders [default: all of the run]
     pub contenders: Vec<String>,
-    /// The parameter along the x axis
+    /// What to draw [default: ratios; sweep with --x, latency with --curve]
+    #[arg(long, value_enum)]
+    pub chart: Option<Chart>,
+    /// The parameter along the x axis of a sweep [default: the only one that was swept over]
     #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
     pub x: Option<String>,
-    /// The metric: along the y axis with --x, else what contenders are ranked by [default: the primary one]
+    /// The metric: along the y axis of a sweep, what contenders are ranked by, what of the cost [default: the primary one; of the cost,
+    /// all]
     #[arg(long, value_name = "METRIC", conflicts_with = "curve")]
     pub y: Option<String>,
-    /// Latency curves instead: a role and its histogram
+    /// Of latency curves: a role and its histogram [default: the one that the primary metric reads]
     #[arg(long, value_name = "ROLE.HISTOGRAM")]
     pub curve: Option<String>,
     /// Only cells with this value of a parameter
@@ -312,9 +356,26 @@ pub struct PlotArgs {
     /// Headline of the picture [default: the run's]
     #[arg(long)]
     pub title: Option<String>,
-    /// The SVG file to write [default: RUN.svg]
+    /// The SVG or PNG file to write [default: RUN.svg]
     #[arg(long, short, value_name = "FILE", value_parser = parse_picture)]
     pub output: Option<PathBuf>,
+}
+
+/// A picture of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Chart {
+    /// Each contender's ratio to the baseline, with its interval.
+    Ratios,
+    /// Latency curves.
+    Latency,
+    /// A metric against a parameter.
+    Sweep,
+    /// What the work cost: CPU time, memory, what went over the wire.
+    Cost,
+    /// Shares of the ceiling.
+    Ceiling,
+    /// Every contender of one role with every one of the other.
+    Matrix,
 }
 
 /// `history`
@@ -328,77 +389,6 @@ pub struct HistoryArgs {
     pub format: Format,
 }
 
-/// `prune`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  netdyno prune --dry-run                      what is out of date, and what it takes
-  netdyno prune --keep 20                      also all runs but the newest 20
-  netdyno prune --keep 20 --older-than 30d     of those only the ones older than 30 days")]
-pub struct PruneArgs {
-    /// Also remove runs, but for the newest N
-    #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
-    /// Also remove runs that began longer ago than this: `30d`, `12h`
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub older_than: Option<Duration>,
-    /// Say what would be removed, and remove nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// `schema`
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// Of what
-    #[arg(value_enum)]
-    pub of: SchemaOf,
-}
-
-/// What has a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
-    /// A report: `run --format json`, `show --format json`.
-    Report,
-    /// A comparison: `compare --format json`.
-    Comparison,
-    /// A line of an exported run.
-    Export,
-    /// A line from the lab to a contender.
-    LabMessage,
-    /// A line from a contender to the lab.
-    ContenderMessage,
-}
-
-/// `completions`
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell
-    pub shell: clap_complete::Shell,
-}
-
-/// `dummy`
-#[derive(Debug, Args)]
-pub struct DummyArgs {
-    /// What to do wrong
-    #[arg(long, value_enum)]
-    pub fault: Option<crate::dummy::Fault>,
-    /// Steps of arithmetic that make a message: more are a program that is slower by a known share
-    #[arg(long, value_name = "N", default_value_t = crate::dummy::STEPS_PER_MESSAGE, value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: u64,
-}
-
-/// A file that does not claim to be another kind of picture.
-fn parse_picture(text: &str) -> Result<PathBuf, String> {
-    let file = PathBuf::from(text);
-    match file.extension().map(|e| e.to_string_lossy().into_owned()) {
-        Some(kind) if !kind.eq_ignore_ascii_case("svg") => Err(format!(
-            "pictures are SVG, not {kind}: name it {}; browsers and editors of pictures turn SVG into others",
-            file.with_extension("svg").display()
-        )),
-        _ => Ok(file),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,12 +397,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn values() {
-        assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
-        assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));
-        assert!(parse_picture("a/x.png").unwrap_err().contains("name it a/x.svg"));
     }
 }

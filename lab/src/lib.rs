@@ -8,25 +8,30 @@
 //!
 //! Read `ARCHITECTURE.md` for the map. A run goes through the modules in this order: [`cli`], [`cmd`], [`manifest`],
 //! [`run`] with [`plan`] and [`build`], [`trial`] with [`arena`], [`protocol`] and [`meter`], [`store`], [`metrics`],
-//! [`verdicts`] with [`stats`], [`report`].
+//! [`verdicts`] and [`effects`] with [`stats`], [`report`].
 
 pub mod arena;
 pub mod build;
 pub mod catalogue;
+pub mod claims;
 pub mod cli;
 pub mod cmd;
 pub mod comparison;
 pub mod doctor;
 pub mod duels;
 pub mod dummy;
+pub mod effects;
+pub mod explain;
 pub mod export;
 pub mod generator;
+pub mod history;
 pub mod host;
 pub mod lines;
 pub mod load;
 pub mod manifest;
 pub mod meter;
 pub mod metrics;
+pub mod pages;
 pub mod plan;
 pub mod project;
 pub mod protocol;
@@ -34,6 +39,8 @@ pub mod replay;
 pub mod report;
 pub mod revisions;
 pub mod run;
+pub mod serve;
+pub mod site;
 pub mod stats;
 pub mod store;
 pub mod trial;

@@ -25,12 +25,16 @@ fn main() -> ExitCode {
         Verb::Export(args) => cmd::exit(cmd::export::run(&args)),
         Verb::Import(args) => cmd::exit(cmd::import::run(&args)),
         Verb::Replay(args) => cmd::exit(cmd::replay::run(&args)),
+        Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
+        Verb::Explain(args) => cmd::exit(cmd::explain::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
+        Verb::Serve(args) => cmd::exit(cmd::serve::run(&args)),
+        Verb::Site(args) => cmd::exit(cmd::site::run(&args)),
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault, args.steps),
+        Verb::Dummy(args) => dummy::play(args.fault, args.cost, args.steps),
     }
 }

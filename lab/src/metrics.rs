@@ -18,7 +18,7 @@ pub const WIRE_PREFIX: &str = "wire_";
 /// Meter field: 1 when all roles read the same wire, 0 when each reads its side.
 pub const WIRE_SHARED: &str = "shared_wire";
 /// Fields of the wire that are one side's alone where the roles do not share it; the others are the whole traffic.
-const ONE_SIDED: [&str; 4] = ["udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
+const ONE_SIDED: [&str; 5] = ["ip_packets", "udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
 
 /// A figure, or why there is none.
 #[derive(Debug, Clone, PartialEq)]

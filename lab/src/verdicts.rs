@@ -94,6 +94,23 @@ impl<'a> Judge<'a> {
         Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
     }
 
+    /// The logs of a metric of cells that share their parameters: a row a cell, a column a block or a session, in order. By duels they
+    /// are those of the ratio to the baseline; by blocks of the figure itself, in the blocks that all of them have.
+    #[must_use]
+    pub fn logs(&self, metric: &Metric, cells: &[usize], baseline: usize) -> (Unit, Vec<Vec<f64>>) {
+        if cells.iter().all(|&i| i == baseline || self.duels.pace(i, baseline).is_some()) {
+            // Sessions of different pairs have nothing in common but that each is one draw: the n-th stands beside the n-th.
+            let rows: Vec<_> = cells.iter().map(|&i| self.duels.log_ratios(metric, i, baseline)).collect();
+            let count = rows.iter().flatten().map(Vec::len).min().unwrap_or(0);
+            let row = |row: Option<Vec<f64>>| row.map_or(vec![0.0; count], |row| row[..count].to_vec());
+            return (Unit::Session, rows.into_iter().map(row).collect());
+        }
+        let values: Vec<_> = cells.iter().map(|&i| by_block(self.run, metric, i)).collect();
+        let blocks = values.first().into_iter().flat_map(BTreeMap::keys);
+        let common: Vec<u32> = blocks.filter(|b| values.iter().all(|v| v.contains_key(b))).copied().collect();
+        (Unit::Block, values.iter().map(|v| common.iter().map(|b| v[b].ln()).collect()).collect())
+    }
+
     fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
         let contender = self.run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
         if let Some(log_ratios) = self.duels.log_ratios(metric, cell, baseline) {

@@ -1,7 +1,9 @@
-//! A UDP socket for small datagrams, one a call, and for multicast.
+//! A UDP socket for small datagrams, and for multicast.
 
+mod batch;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
@@ -9,13 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
+
+pub use batch::DatagramBatch;
+pub use together::SendBatch;
 
 use crate::interface::Interface;
 use crate::sealed::Sealed;
 use crate::socket::{largest, unicast_alone};
 use crate::wait::wait_for;
+
+/// Datagrams that one call takes or sends at the most.
+const DATAGRAMS: usize = 16;
 
 /// What is asked of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +122,11 @@ impl DatagramSocket {
         Ok(Self { socket: Arc::new(socket), local })
     }
 
+    /// A socket that is bound already, and never waits.
+    pub(crate) fn same(socket: Arc<std::net::UdpSocket>, local: SocketAddr) -> Self {
+        Self { socket, local }
+    }
+
     /// The address that it is bound to, with the port that it got.
     pub fn local_address(&self) -> SocketAddr {
         self.local
@@ -126,36 +139,28 @@ impl DatagramSocket {
 
     /// Sends one datagram. What the network did with earlier ones (an ICMP message) is no error of this one.
     pub fn send(&self, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match self.socket.send_to(datagram, remote) {
-            Err(error) if is_about_earlier(&error) => self.socket.send_to(datagram, remote).map(|_| ()),
-            other => other.map(|_| ()),
+        // Without the bookkeeping that a library's call does where a program has several threads.
+        let send = || sendto(&*self.socket, datagram, SendFlags::empty(), &remote).map_err(io::Error::from);
+        match send() {
+            Err(error) if is_about_earlier(&error) => send().map(drop),
+            other => other.map(drop),
         }
     }
 
     /// Takes one datagram; gives its length and sender. `None`: there was none in the time that
     /// [`DatagramOptions::wait`] says. One system call.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        match self.socket.recv_from(buffer) {
-            Ok(received) => Ok(Some(received)),
-            Err(error) if is_about_earlier(&error) => Ok(None),
-            Err(error) if is_nothing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.take(buffer, RecvFlags::empty())
     }
 
     /// Takes one datagram that is there, and never waits. One system call.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        match rustix::net::recvfrom(&*self.socket, buffer, RecvFlags::DONTWAIT) {
-            Ok((bytes, _, Some(sender))) => {
-                Ok(SocketAddr::try_from(sender).ok().map(|sender| (bytes, sender)))
-            }
-            Ok((_, _, None)) => Ok(None),
-            Err(error) => match io::Error::from(error) {
-                error if is_about_earlier(&error) => Ok(None),
-                error if is_nothing(&error) => Ok(None),
-                error => Err(error),
-            },
-        }
+        self.take(buffer, RecvFlags::DONTWAIT)
+    }
+
+    fn take(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<(usize, SocketAddr)>> {
+        let received = unless_nothing(recvfrom(&*self.socket, buffer, flags).map_err(io::Error::from))?;
+        Ok(received.and_then(|(bytes, _, sender)| Some((bytes, SocketAddr::try_from(sender?).ok()?))))
     }
 
     fn poll_fd(&self) -> PollFd<'_> {
@@ -199,6 +204,15 @@ fn multicast_by(
 impl Sealed for DatagramSocket {
     fn inner(&self) -> &Arc<std::net::UdpSocket> {
         &self.socket
+    }
+}
+
+/// `None`: there was nothing to receive.
+fn unless_nothing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(received) => Ok(Some(received)),
+        Err(error) if is_nothing(&error) || is_about_earlier(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use super::{DatagramOptions, DatagramSocket};
+use super::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 use crate::{Interface, ReceiveBatch, SocketOptions, UdpSocket};
 
 /// A group of the range for documentation (RFC 6676).
@@ -120,5 +120,83 @@ fn an_interface_that_is_not_there_is_told_with_those_that_are() {
         let error = Interface::find(unknown).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(unknown) && text.contains("lo (127.0.0.1)"), "{text}");
+    }
+}
+
+#[test]
+fn a_batch_takes_what_is_there() {
+    let mut batch = DatagramBatch::default();
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let Ok(socket) = DatagramSocket::bind(address.parse().unwrap(), &waiting()) else {
+            continue; // No IPv6 here.
+        };
+        let short = DatagramOptions { wait: Some(Duration::from_millis(1)), ..waiting() };
+        let sender = DatagramSocket::bind(address.parse().unwrap(), &short).unwrap();
+        let send = |numbers: std::ops::Range<u8>| {
+            numbers.for_each(|number| {
+                sender.send(socket.local_address(), &[number; 100][..usize::from(number)]).unwrap()
+            });
+        };
+        let check = |batch: &DatagramBatch, numbers: std::ops::Range<u8>| {
+            assert_eq!(batch.len(), numbers.len());
+            for ((datagram, from), number) in batch.iter().zip(numbers) {
+                assert_eq!((datagram, from), (&[number; 100][..usize::from(number)], sender.local_address()));
+            }
+        };
+        // More than go into one, and one that is empty.
+        send(0..40);
+        for numbers in [0..16, 16..32, 32..40] {
+            assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), numbers.len());
+            assert_eq!(batch.is_full(), numbers.len() == 16);
+            check(&batch, numbers);
+        }
+        assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), 0);
+        assert!(batch.is_empty());
+        // One by one, and then many again: nothing is left behind, and soon they come together.
+        let mut calls = Vec::new();
+        for round in 0..60 {
+            let count = if round < 40 { 1 } else { 10 };
+            send(0..count);
+            let mut seen = 0;
+            while seen < count {
+                let got = socket.receive_batch(&mut batch).unwrap() as u8;
+                check(&batch, seen..seen + got);
+                calls.push(got);
+                seen += got;
+            }
+        }
+        assert!(calls.len() < 40 + 20 + 2 * 16, "{calls:?}");
+        // Nothing comes.
+        assert_eq!(sender.receive_batch(&mut DatagramBatch::default()).unwrap(), 0);
+        assert_eq!(sender.receive_batch(&mut batch).unwrap(), 0);
+    }
+}
+
+#[test]
+fn what_is_sent_together_arrives_but_what_cannot_be_sent() {
+    let to = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    let from = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
+    // Broadcast is forbidden to a socket that did not ask for it.
+    let nowhere: SocketAddr = "255.255.255.255:9".parse().unwrap();
+    assert!(from.send(nowhere, b"x").is_err());
+    let (mut together, mut buffer) = (SendBatch::default(), [0; 64]);
+    for (count, lost) in
+        [(1, &[][..]), (16, &[]), (16, &[0, 1, 7, 15]), (2, &[1]), (1, &[0]), (3, &[0, 1, 2])]
+    {
+        assert_eq!(together.first(), None);
+        for number in 0..count {
+            let remote = if lost.contains(&number) { nowhere } else { to.local_address() };
+            together.push(remote, &[number; 32][..usize::from(number)]);
+        }
+        assert_eq!(together.is_full(), count == 16);
+        from.send_batch(&mut together);
+        for number in (0..count).filter(|number| !lost.contains(number)) {
+            let (length, sender) = to.receive(&mut buffer).unwrap().unwrap();
+            assert_eq!(
+                (&buffer[..length], sender),
+                (&[number; 32][..usize::from(number)], from.local_address())
+            );
+        }
+        assert_eq!(to.receive_now(&mut buffer).unwrap(), None);
     }
 }

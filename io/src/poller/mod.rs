@@ -8,7 +8,7 @@ mod portable;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
@@ -94,6 +94,8 @@ pub struct Poller {
     system: system::Poller,
     state: Arc<AtomicU8>,
     spin: Duration,
+    /// Microseconds that the next wait spins at the least.
+    expected_us: AtomicU32,
 }
 
 impl Poller {
@@ -105,7 +107,8 @@ impl Poller {
     /// One that asks again and again for as long as `spin` before it sleeps: saves the time that the kernel takes
     /// to wake a thread (some 5 to 50 us), and costs a core.
     pub fn with_spin(spin: Duration) -> io::Result<Self> {
-        Ok(Self { system: system::Poller::new()?, state: Arc::new(AtomicU8::new(AWAKE)), spin })
+        let (system, state) = (system::Poller::new()?, Arc::new(AtomicU8::new(AWAKE)));
+        Ok(Self { system, state, spin, expected_us: AtomicU32::new(0) })
     }
 
     /// Tells of `socket` under `key` from now on, when there is something to receive.
@@ -135,6 +138,12 @@ impl Poller {
     /// Tells of `socket` no more.
     pub fn remove(&self, socket: &impl Pollable) -> io::Result<()> {
         self.system.remove(socket.inner())
+    }
+
+    /// Something is likely to come within so long: the next wait that may sleep asks again and again for that time first, and lets
+    /// others run meanwhile. Zero takes it back.
+    pub fn expect_within(&self, time: Duration) {
+        self.expected_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     /// A way for other threads to end a wait.
@@ -172,7 +181,9 @@ impl Poller {
         if timeout == Some(Duration::ZERO) {
             return self.system.wait(sockets, events, timeout);
         }
-        if !self.spin.is_zero() && self.spin(sockets, events, timeout)? {
+        let expected_us = self.expected_us.swap(0, Ordering::Relaxed);
+        let spin = self.spin.max(Duration::from_micros(expected_us.into()));
+        if !spin.is_zero() && self.spin(spin, sockets, events, timeout)? {
             return Ok(());
         }
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
@@ -182,6 +193,7 @@ impl Poller {
     /// Asks without sleeping; true if something was found, or the time is over.
     fn spin(
         &self,
+        longest: Duration,
         sockets: &[DatagramSocket],
         events: &mut Events,
         timeout: Option<Duration>,
@@ -196,10 +208,11 @@ impl Poller {
             if timeout.is_some_and(|timeout| spent >= timeout) {
                 return Ok(true);
             }
-            if spent >= self.spin {
+            if spent >= longest {
                 return Ok(false);
             }
-            std::hint::spin_loop();
+            // Who is awaited may have to run on this very core.
+            std::thread::yield_now();
         }
     }
 }

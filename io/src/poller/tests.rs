@@ -165,3 +165,35 @@ fn spinning_finds_a_datagram() {
     poller.wait(&mut events, None).unwrap();
     assert_eq!(events.len(), 1);
 }
+
+#[test]
+fn what_is_expected_is_looked_for_once() {
+    let (poller, mut events) = (Poller::new().unwrap(), Events::default());
+    // So long that a wait which looked for it, with no time to spend, would show; a time that is over ends it.
+    poller.expect_within(Duration::from_secs(3600));
+    poller.wait(&mut events, Some(Duration::from_millis(1))).unwrap();
+    assert_eq!(poller.expected_us.load(std::sync::atomic::Ordering::Relaxed), 0);
+    poller.expect_within(Duration::from_micros(50));
+    poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    assert_eq!(
+        poller.expected_us.load(std::sync::atomic::Ordering::Relaxed),
+        50,
+        "who does not wait leaves it"
+    );
+    let waker = poller.waker();
+    poller.expect_within(Duration::from_secs(3600));
+    waker.wake();
+    poller.wait(&mut events, None).unwrap();
+    assert!(events.is_woken() && events.is_empty());
+    let (here, there) = (socket(), socket());
+    poller.add(&there, 3).unwrap();
+    let sender = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        here.send(here.local_address(), there.local_address(), b"expected", 8);
+        there
+    });
+    poller.expect_within(Duration::from_secs(3600));
+    poller.wait(&mut events, None).unwrap();
+    assert!(events.iter().map(|ready| ready.key).eq([3]));
+    drop(sender.join().unwrap());
+}

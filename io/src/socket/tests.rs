@@ -75,48 +75,6 @@ fn datagrams_arrive_as_they_were_cut() {
 }
 
 #[test]
-fn what_lies_in_two_places_goes_as_if_it_lay_side_by_side() {
-    for (segmentation, count, data_bytes) in
-        [(true, 150, 1388), (true, 3, 30_000), (false, 10, 700), (true, 1, 5)]
-    {
-        let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
-        if !segmentation {
-            here.disable_segmentation();
-        }
-        let heads: Vec<_> = (0..count).map(|number| datagram(number, 12)).collect();
-        let data: Vec<_> =
-            (0..count).map(|number| datagram(number + 7, data_bytes - number / (count - 1).max(1))).collect();
-        let parts: Vec<[&[u8]; 2]> = heads.iter().zip(&data).map(|(head, data)| [&head[..], data]).collect();
-        let (mut sent, mut taken) = (0, Vec::new());
-        let mut batch = ReceiveBatch::default();
-        // Sixteen at a time: the buffer of the receiver holds them whatever the system gives.
-        for part in parts.chunks(16) {
-            sent += here.send_gathered(there.local_address(), part);
-            taken.extend(take(&there, &mut batch, part.len()).into_iter().map(|(.., bytes)| bytes));
-        }
-        assert_eq!((sent, here.send_errors()), (count, 0));
-        assert_eq!(here.max_segments() > 1, segmentation, "segments were not refused");
-        assert!(
-            taken == parts.iter().map(|parts| parts.concat()).collect::<Vec<_>>(),
-            "{count} of {data_bytes}"
-        );
-    }
-    let here = bound("127.0.0.1:0");
-    assert_eq!(here.send_gathered(here.local_address(), &[]), 0);
-}
-
-#[test]
-fn a_refused_gathered_send_goes_one_by_one() {
-    // Datagrams that are longer than the path takes are lost and counted, the shorter last one goes.
-    let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
-    let long = vec![1; 65_600];
-    let sent = here.send_gathered(there.local_address(), &[[b"head", &long], [b"head", b"data"]]);
-    assert_eq!(sent, 2);
-    assert!(here.send_errors() >= 1 && here.max_segments() > 1);
-    assert_eq!(take(&there, &mut ReceiveBatch::default(), 1)[0].2, b"headdata");
-}
-
-#[test]
 fn there_is_room_to_send() {
     assert!(bound("127.0.0.1:0").wait_writable(Duration::from_secs(9)).unwrap());
 }
@@ -260,4 +218,59 @@ fn only_two_errors_speak_against_segments() {
     for (code, refuses) in [(EIO, true), (EINVAL, true), (90, false), (101, false)] {
         assert_eq!(refuses_segments(&io::Error::from_raw_os_error(code)), refuses);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_port_is_shared_and_a_peer_steered() {
+    for (bind, host) in
+        [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "127.0.0.1"), ("[::]:0", "::1")]
+    {
+        let first = bound(bind);
+        let beside = SocketOptions { reuse_port: true, ..SocketOptions::default() };
+        let refused = |options| UdpSocket::bind(first.local_address(), options).is_err();
+        assert!(refused(&beside), "it is not shared");
+        first.share_port().unwrap();
+        assert!(refused(&SocketOptions::default()), "who does not ask for it does not get it");
+        let second = UdpSocket::bind(first.local_address(), &beside).unwrap();
+        assert_eq!(second.local_address(), first.local_address());
+
+        let address = SocketAddr::new(host.parse().unwrap(), first.local_address().port());
+        let peers: Vec<UdpSocket> =
+            (0..32).map(|_| bound(&SocketAddr::new(address.ip(), 0).to_string())).collect();
+        let one = peers[0].local_address();
+        let steered = UdpSocket::for_peer(address, one, &SocketOptions::default()).unwrap();
+        let mut batch = ReceiveBatch::default();
+        for round in 0..3 {
+            for peer in &peers {
+                peer.send(peer.local_address(), address, &[round], 1);
+            }
+            assert_eq!(take(&steered, &mut batch, 1), [(address, one, vec![round])], "his, and no other's");
+        }
+        let mut others = Vec::new();
+        while others.len() < 3 * 31 {
+            for socket in [&first, &second] {
+                socket.receive(&mut batch).unwrap();
+                others.extend(batch.iter().map(|received| (received.local, received.remote)));
+            }
+        }
+        assert!(others.iter().all(|&(local, remote)| local == address && remote != one));
+
+        drop(steered);
+        peers[0].send(one, address, &[9], 1);
+        while [&first, &second].iter().all(|socket| socket.receive(&mut batch).unwrap() == 0) {
+            thread::yield_now();
+        }
+        assert_eq!(batch.iter().next().unwrap().remote, one);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_is_steered_to_an_address_that_does_not_answer_him() {
+    let (socket, peer) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    socket.share_port().unwrap();
+    let other = SocketAddr::from(([127, 0, 0, 2], socket.local_address().port()));
+    let error = UdpSocket::for_peer(other, peer.local_address(), &SocketOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("not from 127.0.0.2"), "{error}");
 }

@@ -184,11 +184,14 @@ pub(crate) enum Report {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub(crate) enum HolderPlan {
-    Loopback,
+    Loopback {
+        no_gso: bool,
+    },
     /// The seed says which packets the link loses.
     Veth {
         link: Link,
         seed: u64,
+        no_gso: bool,
     },
 }
 

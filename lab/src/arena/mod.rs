@@ -139,13 +139,15 @@ pub struct ArenaSpec {
     pub launcher: Arc<dyn Launcher>,
     /// Says which packets a link with loss loses, each way.
     pub seed: u64,
+    /// Devices take packets one by one: what was sent as segments is cut up before.
+    pub no_gso: bool,
 }
 
 impl ArenaSpec {
-    /// An arena on this host, of seed 0.
+    /// An arena on this host, of seed 0, with segments.
     #[must_use]
     pub fn local(net: Net) -> Self {
-        Self { net, launcher: Arc::new(LocalLauncher::default()), seed: 0 }
+        Self { net, launcher: Arc::new(LocalLauncher::default()), seed: 0, no_gso: false }
     }
 }
 
@@ -165,7 +167,7 @@ impl Arena {
         if spec.launcher.is_local() {
             cgroup::sweep();
         }
-        let network = Network::open(spec.launcher.as_ref(), &spec.net, spec.seed)?;
+        let network = Network::open(spec.launcher.as_ref(), &spec.net, spec.seed, spec.no_gso)?;
         Ok(Self { launcher: Arc::clone(&spec.launcher), network })
     }
 

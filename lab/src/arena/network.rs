@@ -46,18 +46,23 @@ struct Holder {
 
 impl Network {
     /// Makes the network that is asked for.
-    pub(crate) fn open(launcher: &dyn Launcher, net: &Net, seed: u64) -> Result<Self, ArenaError> {
+    pub(crate) fn open(
+        launcher: &dyn Launcher,
+        net: &Net,
+        seed: u64,
+        no_gso: bool,
+    ) -> Result<Self, ArenaError> {
         let (plan, what) = match *net {
             Net::Host => return Ok(Self::host(None)),
             Net::Loopback => {
-                (HolderPlan::Loopback, "private network namespace, loopback, MTU 65536".to_owned())
+                (HolderPlan::Loopback { no_gso }, "private network namespace, loopback, MTU 65536".to_owned())
             }
             Net::Veth(ref link) => {
                 check(link)?;
                 let by = if link.is_emulated() { "TUN devices and the lab" } else { "a veth pair" };
                 let rate = if link.rate_bits_per_s.is_none() { ", no rate limit" } else { "" };
                 let what = format!("two network namespaces joined by {by}, {link}{rate}");
-                (HolderPlan::Veth { link: link.clone(), seed }, what)
+                (HolderPlan::Veth { link: link.clone(), seed, no_gso }, what)
             }
         };
         let (holder, sides, notes) = Holder::start(launcher, &plan)?;

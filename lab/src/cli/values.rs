@@ -1,5 +1,6 @@
 //! Values as typed: what they must look like, and what they are.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::arena::{Link, Net};
@@ -126,6 +127,34 @@ fn parse_rate(text: &str) -> Result<u64, String> {
     parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
 }
 
+/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    const LEAST_BYTES: u64 = 1 << 20;
+    if text.parse::<u64>().is_ok() {
+        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
+    }
+    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
+    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
+    match bytes {
+        Some(n) if n >= LEAST_BYTES => Ok(n),
+        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
+    }
+}
+
+/// A file whose name does not claim to be another kind of picture.
+pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    match file.extension().map(|e| e.to_string_lossy().to_lowercase()) {
+        Some(kind) if kind != "svg" && kind != "png" => Err(format!(
+            "pictures are SVG or PNG, not {kind}: name it {}",
+            file.with_extension("svg").display()
+        )),
+        _ => Ok(file),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +207,26 @@ mod tests {
                 .iter()
                 .all(|t| parse_net(t).is_err())
         );
+    }
+
+    #[test]
+    fn sizes_and_pictures() {
+        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
+        for (text, part) in [
+            ("", "such as 512MiB"),
+            ("99999999999GiB", "such as 512MiB"),
+            ("2GB", "such as 512MiB"),
+            ("10", "write 10MiB or 10GiB"),
+            ("0MiB", "at least 1MiB"),
+            ("10KiB", "at least 1MiB"),
+        ] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
+        assert_eq!(parse_picture("a/x.png"), Ok(PathBuf::from("a/x.png")));
+        assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));
+        assert!(parse_picture("a/x.jpeg").unwrap_err().contains("name it a/x.svg"));
     }
 }

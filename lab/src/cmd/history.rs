@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{GOOD, Outcome, print};
 use crate::cli::{Format, HistoryArgs};
 use crate::report::{columns, grid, markdown_table};
-use crate::store::{Run, Store};
+use crate::store::{Listed, Listing, Store};
 
 /// Contenders of a run that are named; of the others it says how many.
 const NAMED: usize = 4;
@@ -16,7 +16,7 @@ const NAMED: usize = 4;
 /// When the store cannot be read.
 pub fn run(args: &HistoryArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
-    let runs = store.runs(args.most)?;
+    let runs = store.list(Listing::newest(args.most))?;
     let head = ["run", "workload", "preset", "state", "contenders"].map(str::to_owned);
     match args.format {
         Format::Json => {
@@ -25,32 +25,31 @@ pub fn run(args: &HistoryArgs) -> Outcome {
         }
         Format::Table | Format::Markdown if runs.is_empty() => print("no runs yet: netdyno run WORKLOAD\n"),
         Format::Table => {
-            let command = |run: &Run| format!("{}\n{}", some_of(&contenders(run)), command(run));
+            let command = |run: &Listed| format!("{}\n{}", some_of(&run.contenders), command(run));
             let rows: Vec<_> = runs.iter().map(|run| row(run, command(run))).collect();
             print(&format!("{}\n", grid(&head, &rows, columns())));
         }
         Format::Markdown => {
-            let rows: Vec<_> = runs.iter().map(|run| row(run, some_of(&contenders(run)))).collect();
+            let rows: Vec<_> = runs.iter().map(|run| row(run, some_of(&run.contenders))).collect();
             print(&markdown_table(&head, &rows));
         }
     }
     Ok(GOOD)
 }
 
-fn row(run: &Run, last: String) -> Vec<String> {
-    let h = &run.header;
-    vec![h.id.clone(), h.workload.clone(), h.settings.preset.clone().unwrap_or_default(), state(run), last]
+fn row(run: &Listed, last: String) -> Vec<String> {
+    vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state(run), last]
 }
 
-fn as_json(run: &Run) -> serde_json::Value {
-    let h = &run.header;
+fn as_json(run: &Listed) -> serde_json::Value {
     json!({
-        "run": h.id, "workload": h.workload, "preset": h.settings.preset.clone().unwrap_or_default(),
-        "state": state(run), "contenders": contenders(run), "command": h.command.join(" "),
+        "run": run.id, "workload": run.workload, "preset": run.preset, "state": state(run),
+        "contenders": run.contenders, "command": run.command.join(" "),
     })
 }
 
-fn state(run: &Run) -> String {
+/// How a run stands, and why.
+pub(crate) fn state(run: &Listed) -> String {
     match run.stopped_because.as_str() {
         "" => run.status.as_str().to_owned(),
         why => format!("{}: {why}", run.status.as_str()),
@@ -58,24 +57,13 @@ fn state(run: &Run) -> String {
 }
 
 /// As it was typed, but for where the program stands.
-fn command(run: &Run) -> String {
-    let arguments = run.header.command.iter().skip(1).map(String::as_str);
+fn command(run: &Listed) -> String {
+    let arguments = run.command.iter().skip(1).map(String::as_str);
     ["netdyno"].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Who plays a role in some cell, the bound left out, in the order of the cells.
-fn contenders(run: &Run) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in run.cells.iter().filter(|c| !c.ceiling).flat_map(|c| c.compared().map(|(_, name)| name)) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
-}
-
 /// `pion, rustrtc`, or the first few and how many more.
-fn some_of(names: &[&str]) -> String {
+pub(crate) fn some_of(names: &[String]) -> String {
     match names.len() {
         n if n > NAMED + 1 => format!("{} and {} more", names[..NAMED].join(", "), n - NAMED),
         _ => names.join(", "),
@@ -94,7 +82,8 @@ mod tests {
             (&["a", "b", "c", "d", "e", "f"], "a, b, c, d and 2 more"),
             (&[], ""),
         ] {
-            assert_eq!(some_of(names), text);
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(some_of(&names), text);
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod export;
 mod gate;
 pub mod history;
@@ -18,18 +19,23 @@ pub mod plot;
 mod progress;
 pub mod prune;
 pub mod replay;
+pub mod replicate;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod show;
+pub mod site;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::build::{BuildError, Builder};
-use crate::cli::Format;
-use crate::manifest::Catalog;
+use crate::cli::ReportFormat;
+use crate::manifest::{Catalog, find_root};
+use crate::pages::Studies;
 use crate::replay::Printed;
 use crate::report::{self, Report};
 use crate::store::{CellStatus, Run, Store, StoreError};
@@ -79,6 +85,12 @@ pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
     place::catalog(&Builder::default_cache()?)
 }
 
+/// The studies of a folder; of the checkout's unless one is named, if there is one.
+fn studies(named: Option<&Path>) -> Option<Studies> {
+    let of_checkout = || Some(find_root().ok()??.join("docs/studies")).filter(|folder| folder.is_dir());
+    named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::of(&folder))
+}
+
 pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {
     Builder::new(&Builder::default_cache()?, &catalog.root, Arc::clone(cancel))
 }
@@ -96,13 +108,15 @@ pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
 }
 
 /// A stored run in the format asked for.
-pub(crate) fn render(run: &Run, format: Format) -> Result<(Report, String), StoreError> {
+pub(crate) fn render(run: &Run, format: ReportFormat) -> Result<(Report, String), StoreError> {
     let report = report::build(run)?;
-    let metrics = run.header.parsed_workload()?.metrics;
+    let workload = run.header.parsed_workload()?;
+    let metrics = &workload.metrics;
     let text = match format {
-        Format::Table => report::terminal(&report, &metrics, report::columns()),
-        Format::Json => report::json(&report),
-        Format::Markdown => report::markdown(&report, &metrics),
+        ReportFormat::Table => report::terminal(&report, metrics, report::columns()),
+        ReportFormat::Json => report::json(&report),
+        ReportFormat::Markdown => report::markdown(&report, metrics),
+        ReportFormat::Html => report::html::page(&report, &workload),
     };
     Ok((report, text))
 }

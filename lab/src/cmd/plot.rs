@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use super::{GOOD, Outcome, print};
-use crate::cli::PlotArgs;
-use crate::report::{self, plot};
+use crate::cli::{Chart, PlotArgs};
+use crate::manifest::Workload;
+use crate::report::plot::{self, Picture};
+use crate::report::{self, Report};
 use crate::store::Store;
 
-/// Draws who is how far from the baseline, a metric against a parameter, or latency curves, into an SVG file.
+/// Draws who is how far from the baseline, or what else was asked for, into an SVG or PNG file.
 ///
 /// # Errors
 /// When there is no such run, there is nothing to plot, or the file cannot be written.
@@ -16,35 +18,62 @@ pub fn run(args: &PlotArgs) -> Outcome {
     let run = store.load(&store.find(&args.run)?)?;
     let workload = run.header.parsed_workload()?;
     let report = report::build(&run)?;
-    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
-    let metric = args.y.clone().unwrap_or_else(|| report.run.primary.clone());
-    let drawing = match (&args.x, &args.curve) {
-        (Some(x), _) => Drawing::Lines(plot::against(&report, &workload, x, &metric, &selection)?),
-        (None, Some(curve)) => Drawing::Lines(plot::curves(&report, &workload, curve, &selection)?),
-        (None, None) => Drawing::Ranking(plot::ranking(&report, &workload, &metric, &selection)?),
-    };
-    let svg = drawing.svg(args.title.as_deref())?;
+    let mut picture = draw(args, &report, &workload)?;
+    if let Some(title) = &args.title {
+        picture.title.clone_from(title);
+    }
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.svg", report.run.id)));
-    std::fs::write(&file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
+    let is_png = file.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("png"));
+    let bytes = if is_png { plot::png(&picture)? } else { picture.file().into_bytes() };
+    std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
     print(&format!("{}\n", file.display()));
     Ok(GOOD)
 }
 
-enum Drawing {
-    Lines(plot::Plot),
-    Ranking(plot::Ranking),
-}
-
-impl Drawing {
-    fn svg(mut self, title: Option<&str>) -> Result<String, String> {
-        if let Some(wanted) = title {
-            let (Self::Lines(plot::Plot { title, .. }) | Self::Ranking(plot::Ranking { title, .. })) =
-                &mut self;
-            wanted.clone_into(title);
-        }
-        match &self {
-            Self::Lines(plot) => plot::svg(plot),
-            Self::Ranking(ranking) => plot::ranking_svg(ranking),
+fn draw(
+    args: &PlotArgs,
+    report: &Report,
+    workload: &Workload,
+) -> Result<Picture, Box<dyn std::error::Error>> {
+    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
+    let metric = args.y.as_ref().unwrap_or(&report.run.primary);
+    let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
+        (Some(_), _) => Chart::Sweep,
+        (None, Some(_)) => Chart::Latency,
+        (None, None) => Chart::Ratios,
+    });
+    for (given, option, of) in [
+        (args.x.is_some(), "--x", &[Chart::Sweep][..]),
+        (args.curve.is_some(), "--curve", &[Chart::Latency]),
+        (args.y.is_some(), "--y", &[Chart::Sweep, Chart::Ratios, Chart::Cost, Chart::Matrix]),
+    ] {
+        if given && !of.contains(&chart) {
+            return Err(format!(
+                "{option} says nothing of this chart: leave it out, or choose another --chart"
+            )
+            .into());
         }
     }
+    Ok(match chart {
+        Chart::Ratios => {
+            plot::ranking_svg(&plot::ranking(report, workload, metric, &selection)?, plot::WIDTH)
+        }
+        Chart::Latency => {
+            let curve = args.curve.clone().map_or_else(|| plot::main_curve(report, workload), Ok)?;
+            plot::lines_svg(&plot::curves(report, workload, &curve, &selection)?, plot::WIDTH)
+        }
+        Chart::Sweep => {
+            let x = args.x.clone().map_or_else(|| plot::axis(report, workload, &selection), Ok)?;
+            plot::lines_svg(&plot::against(report, workload, &x, metric, &selection)?, plot::WIDTH)
+        }
+        Chart::Cost => {
+            let panels = match &args.y {
+                Some(metric) => vec![plot::bars(report, workload, metric, &selection)?],
+                None => plot::cost(report, workload, &selection)?,
+            };
+            plot::bars_svg(report, &panels, plot::WIDTH)
+        }
+        Chart::Ceiling => plot::bars_svg(report, &[plot::shares(report, workload, &selection)?], plot::WIDTH),
+        Chart::Matrix => plot::matrix_svg(&plot::matrix(report, workload, metric, &selection)?, plot::WIDTH),
+    })
 }

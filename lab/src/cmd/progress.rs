@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::lines::Lines;
 use super::render;
 use crate::build::BuildEvent;
-use crate::cli::Format;
+use crate::cli::ReportFormat;
 use crate::run::{Display, Position};
 use crate::store::Run;
 use crate::trial;
@@ -92,7 +92,7 @@ impl Display for Progress {
 
     /// On stderr, as all progress: stdout has the report of the whole run alone.
     fn first_look(&mut self, run: &Run, how_far: &str) {
-        let table = match render(run, Format::Table) {
+        let table = match render(run, ReportFormat::Table) {
             Ok((_, table)) => table,
             Err(error) => format!("{error}\n"),
         };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{GOOD, Outcome, builder, cancel_on_signal, catalog, print};
 use crate::cli::PruneArgs;
 use crate::manifest::Contender;
-use crate::store::{Run, RunStatus, Store, StoreError};
+use crate::store::{Listed, Listing, RunStatus, Store, StoreError};
 
 /// Runs that are looked at: more than a store ever has.
 const RUNS_MAX: usize = 1 << 24;
@@ -17,13 +17,13 @@ const RUNS_MAX: usize = 1 << 24;
 pub fn run(args: &PruneArgs) -> Outcome {
     let catalog = catalog(&[])?;
     let mut store = Store::open(&Store::default_path())?;
-    let runs = store.runs(RUNS_MAX)?;
+    let runs = store.list(Listing::newest(RUNS_MAX))?;
     // It needs its builds until its end.
-    let busy = |run: &&Run| {
-        run.status == RunStatus::Running && matches!(store.claim(&run.header.id), Err(StoreError::Busy(_)))
+    let busy = |run: &&Listed| {
+        run.status == RunStatus::Running && matches!(store.claim(&run.id), Err(StoreError::Busy(_)))
     };
     if let Some(run) = runs.iter().find(busy).filter(|_| !args.dry_run) {
-        return Err(StoreError::Busy(run.header.id.clone()).into());
+        return Err(StoreError::Busy(run.id.clone()).into());
     }
     let word = if args.dry_run { "would remove" } else { "removed" };
     let builder = builder(&catalog, &cancel_on_signal()?)?;
@@ -43,19 +43,19 @@ pub fn run(args: &PruneArgs) -> Outcome {
 }
 
 /// Removes the runs that are neither among the newest to keep nor young enough.
-fn prune_runs(args: &PruneArgs, store: &mut Store, runs: &[Run], word: &str) -> Result<(), StoreError> {
+fn prune_runs(args: &PruneArgs, store: &mut Store, runs: &[Listed], word: &str) -> Result<(), StoreError> {
     let now = Timestamp::now();
     let is_old = |started_at: Timestamp| {
         args.older_than.is_none_or(|age| now.duration_since(started_at).unsigned_abs() > age)
     };
-    let old = runs.iter().skip(args.keep.unwrap_or(0)).filter(|run| is_old(run.header.started_at));
+    let old = runs.iter().skip(args.keep.unwrap_or(0)).filter(|run| is_old(run.started_at));
     let mut count = 0;
     for run in old {
-        let id = &run.header.id;
+        let id = &run.id;
         if !args.dry_run {
             store.remove(id)?;
         }
-        print(&format!("{word} run {id}: {}\n", run.header.workload));
+        print(&format!("{word} run {id}: {}\n", run.workload));
         count += 1;
     }
     let freed = if args.dry_run { String::new() } else { format!(", {}", mebibytes(store.compact()?)) };

@@ -9,9 +9,11 @@ use super::{
     render,
 };
 use crate::build::install_all;
-use crate::cli::{RunArgs, UNFINISHED};
+use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
 use crate::comparison;
+use crate::history;
 use crate::plan::Casting;
+use crate::project::Project;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
 
@@ -43,7 +45,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id)?
         }
         None => {
-            let resolved = request(args, gate.limit)?.resolve(&catalog)?;
+            let resolved = request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
             engine.start(&resolved)?
         }
     };
@@ -51,6 +53,19 @@ pub fn run(args: &RunArgs) -> Outcome {
     let (report, text) = render(&run, args.format)?;
     print(&text);
     keep_printed(&mut store, &report)?;
+    // For lists and histories, while it is at hand; they can make it again.
+    if let Err(error) = history::keep(&store, &run, &report) {
+        tracing::warn!(%error, "what the run says is not kept for lists");
+    }
+    if let Some(file) = &args.html {
+        let page = render(&run, ReportFormat::Html)?.1;
+        std::fs::write(file, page).map_err(|e| {
+            format!(
+                "{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE",
+                file.display()
+            )
+        })?;
+    }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
         let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
     }
@@ -82,8 +97,12 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-fn request(args: &RunArgs, regression: Option<f64>) -> Result<Request, Box<dyn std::error::Error>> {
-    let project = place::project()?.unwrap_or_default();
+/// What was typed, as a request; a project says what was not.
+pub(super) fn request(
+    args: &RunArgs,
+    regression: Option<f64>,
+    project: Project,
+) -> Result<Request, &'static str> {
     let typed = args.workload.clone().or_else(|| project.workload.clone());
     let workload =
         typed.ok_or("which WORKLOAD? `netdyno list` names them; or a netdyno.toml here or above")?;

@@ -2,7 +2,8 @@
 
 use super::{GOOD, Outcome, print};
 use crate::cli::{SchemaArgs, SchemaOf};
-use crate::{comparison, export, protocol, report};
+use crate::explain::Explanation;
+use crate::{claims, comparison, export, protocol, report};
 
 /// Prints a JSON Schema.
 ///
@@ -14,6 +15,8 @@ pub fn run(args: &SchemaArgs) -> Outcome {
         SchemaOf::Report => Some(report::schema()),
         SchemaOf::Comparison => Some(comparison::schema()),
         SchemaOf::Export => Some(export::schema()),
+        SchemaOf::Replication => Some(schemars::schema_for!(claims::Replication)),
+        SchemaOf::Explanation => Some(schemars::schema_for!(Explanation)),
         SchemaOf::LabMessage => of_protocol("lab-message"),
         SchemaOf::ContenderMessage => of_protocol("contender-message"),
     };

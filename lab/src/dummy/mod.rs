@@ -1,6 +1,8 @@
 //! A role that does no network work: it counts as fast as one thread can. The measure of the lab's own cost, and, with a
 //! fault, of what the lab catches. It knows its workload and nothing of who starts it.
 
+mod cost;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
+pub use cost::Cost;
 
 use crate::manifest::{Params, Workload};
 use crate::meter::monotonic_ns;
@@ -74,7 +77,7 @@ pub fn workload() -> Workload {
 
 /// Plays a role until the lab says `stop` or goes away, with so many steps a message.
 #[must_use]
-pub fn play(fault: Option<Fault>, steps: u64) -> ExitCode {
+pub fn play(fault: Option<Fault>, cost: Option<Cost>, steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
@@ -91,7 +94,7 @@ pub fn play(fault: Option<Fault>, steps: u64) -> ExitCode {
         say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
+    let dummy = Dummy { fault, cost, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -108,6 +111,7 @@ pub fn play(fault: Option<Fault>, steps: u64) -> ExitCode {
 
 struct Dummy {
     fault: Option<Fault>,
+    cost: Option<Cost>,
     steps: u64,
     sink: bool,
     setup: Setup,
@@ -209,7 +213,7 @@ impl Dummy {
 
     /// Works for good; the counter is written in one place, so a plain store does.
     fn spin(&self) {
-        let (messages, steps) = (Arc::clone(&self.messages), self.steps);
+        let (messages, cost, steps) = (Arc::clone(&self.messages), self.cost, self.steps);
         std::thread::spawn(move || {
             let (mut n, mut x) = (0u64, 1u64);
             loop {
@@ -220,6 +224,9 @@ impl Dummy {
                     x ^= x << 17;
                 }
                 std::hint::black_box(x);
+                if let Some(cost) = cost {
+                    cost.pay(x);
+                }
                 n += 1;
                 messages.store(n, Ordering::Relaxed);
             }

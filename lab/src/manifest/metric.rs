@@ -21,7 +21,7 @@ pub const METER_FIELDS: &[&str] = &[
 
 /// The fields of the network namespace's counters that a metric may name.
 pub const WIRE_FIELDS: &[&str] =
-    &["bytes", "packets", "udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
+    &["bytes", "packets", "ip_packets", "udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
 
 /// One figure of a trial.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -13,7 +13,7 @@ mod input;
 pub mod limits;
 mod metric;
 mod params;
-mod read;
+pub(crate) mod read;
 mod role;
 #[cfg(test)]
 mod tests;

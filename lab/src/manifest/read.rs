@@ -10,24 +10,24 @@ use super::limits::{ENTRIES_MAX, MANIFEST_BYTES_MAX, NAME_BYTES_MAX};
 use super::{ManifestError, nearest};
 
 /// The defects found in one manifest.
-pub(super) struct Problems<'a> {
+pub(crate) struct Problems<'a> {
     file: PathBuf,
     text: &'a str,
     errors: Vec<ManifestError>,
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn new(file: &Path, text: &'a str) -> Self {
+    pub(crate) fn new(file: &Path, text: &'a str) -> Self {
         Self { file: file.to_owned(), text, errors: Vec::new() }
     }
 
     /// Notes that `field` breaks `rule`.
-    pub(super) fn push(&mut self, field: impl Into<String>, rule: impl Into<String>) {
+    pub(crate) fn push(&mut self, field: impl Into<String>, rule: impl Into<String>) {
         self.push_near(field, rule, None);
     }
 
     /// The same, with the name that was probably meant.
-    pub(super) fn push_near(
+    pub(crate) fn push_near(
         &mut self,
         field: impl Into<String>,
         rule: impl Into<String>,
@@ -45,7 +45,7 @@ impl<'a> Problems<'a> {
     }
 
     /// A name that may also be a folder: small letters, digits, and `-`, `_`, `.` inside.
-    pub(super) fn name(&mut self, field: &str, name: &str) {
+    pub(crate) fn name(&mut self, field: &str, name: &str) {
         if !is_name(name) {
             let rule = format!(
                 "\"{name}\" is not a name: 1 to {NAME_BYTES_MAX} of a-z, 0-9, '-', '_' and '.', first a letter or digit"
@@ -54,13 +54,13 @@ impl<'a> Problems<'a> {
         }
     }
 
-    pub(super) fn not_empty(&mut self, field: &str, text: &str) {
+    pub(crate) fn not_empty(&mut self, field: &str, text: &str) {
         if text.trim().is_empty() {
             self.push(field, "must not be empty");
         }
     }
 
-    pub(super) fn known<S: AsRef<str>>(
+    pub(crate) fn known<S: AsRef<str>>(
         &mut self,
         field: &str,
         what: &str,
@@ -74,20 +74,20 @@ impl<'a> Problems<'a> {
         }
     }
 
-    pub(super) fn entries(&mut self, field: &str, count: usize) {
+    pub(crate) fn entries(&mut self, field: &str, count: usize) {
         if count > ENTRIES_MAX {
             self.push(field, format!("{count} entries; the most is {ENTRIES_MAX}"));
         }
     }
 
     /// The value if nothing was wrong with it.
-    pub(super) fn finish<T>(self, value: T) -> Result<T, Vec<ManifestError>> {
+    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<ManifestError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
 }
 
 /// Whether `name` may name a workload, contender, role, parameter, metric, preset or SDK.
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     name.len() <= NAME_BYTES_MAX
         && name.bytes().next().is_some_and(plain)
@@ -95,7 +95,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Reads `root/file`; errors name `file`.
-pub(super) fn read_text(root: &Path, file: &Path) -> Result<String, ManifestError> {
+pub(crate) fn read_text(root: &Path, file: &Path) -> Result<String, ManifestError> {
     let mut text = String::new();
     let read = std::fs::File::open(root.join(file))
         .and_then(|f| f.take(MANIFEST_BYTES_MAX + 1).read_to_string(&mut text))
@@ -113,7 +113,7 @@ pub fn read_manifest<T: DeserializeOwned>(file: &Path) -> Result<T, ManifestErro
 }
 
 /// Turns TOML into a type, or says where and why not.
-pub(super) fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
+pub(crate) fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
     let invalid = |error: &toml::de::Error, field: String| {
         let (rule, nearest) = explain(error.message());
         let line = error.span().map(|span| line_at(text, span.start));

@@ -25,13 +25,16 @@ pub enum NetScope {
 /// Counters of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSnapshot {
-    /// Whether all roles read the same counters. If not, `udp_datagrams`, `udp_drops`, `udp_errors` and `interface_drops` are
-    /// this role's side alone: add the sides. `bytes` and `packets` are the whole traffic on either side: never add them.
+    /// Whether all roles read the same counters. If not, `bytes` and `packets` alone are the whole traffic, on either side: never add
+    /// them. The others are this role's side alone: add the sides.
     pub shared_by_roles: bool,
     /// Bytes on the wire, both directions together.
     pub bytes: Reading,
     /// Packets, both directions together; a segmented send or a coalesced receive (GSO, GRO) counts once.
     pub packets: Reading,
+    /// IPv4 packets that came in, each that a segmented send or a coalesced receive (GSO, GRO) carries counted: what a wire would have
+    /// carried.
+    pub ip_packets: Reading,
     /// Datagrams that came to sockets, received or dropped. A segmented send counts each one; what a socket takes together (GRO) once.
     pub udp_datagrams: Reading,
     /// Datagrams dropped because a socket's receive buffer was full.
@@ -45,10 +48,11 @@ pub struct NetSnapshot {
 impl NetSnapshot {
     /// Every reading, by the name of its field.
     #[must_use]
-    pub fn readings(&self) -> [(&'static str, &Reading); 6] {
+    pub fn readings(&self) -> [(&'static str, &Reading); 7] {
         [
             ("bytes", &self.bytes),
             ("packets", &self.packets),
+            ("ip_packets", &self.ip_packets),
             ("udp_datagrams", &self.udp_datagrams),
             ("udp_drops", &self.udp_drops),
             ("udp_errors", &self.udp_errors),
@@ -74,22 +78,18 @@ impl NetScope {
         let Some(device) = device else {
             return nothing(&format!("no interface {interface} in /proc/self/net/dev"));
         };
-        let snmp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
-        let udp = |names: &[&str]| {
-            let what = names.join(" + ");
-            match names.iter().map(|name| udp_counter(&snmp, name)).sum() {
-                Some(value) => Reading::of(value, format!("/proc/self/net/snmp Udp {what}")),
-                None => Reading::not_measured(format!("no Udp {what} in /proc/self/net/snmp")),
-            }
-        };
+        let snmp = counters("/proc/self/net/snmp", "Udp");
+        let netstat = counters("/proc/self/net/netstat", "IpExt");
         let (bytes, packets) = traffic(&device, shared, counted_from);
         NetSnapshot {
             shared_by_roles: shared,
             bytes,
             packets,
-            udp_datagrams: udp(&["InDatagrams", "InErrors", "NoPorts"]),
-            udp_drops: udp(&["RcvbufErrors"]),
-            udp_errors: udp(&["InErrors"]),
+            // The kernel counts them by what they say of congestion (ECN): of a packet of many segments it counts the segments.
+            ip_packets: netstat(&["InNoECTPkts", "InECT1Pkts", "InECT0Pkts", "InCEPkts"]),
+            udp_datagrams: snmp(&["InDatagrams", "InErrors", "NoPorts"]),
+            udp_drops: snmp(&["RcvbufErrors"]),
+            udp_errors: snmp(&["InErrors"]),
             interface_drops: Reading::of(
                 device.recv_drop + device.sent_drop,
                 format!("{interface} drops in /proc/self/net/dev"),
@@ -119,6 +119,7 @@ fn nothing(reason: &str) -> NetSnapshot {
         shared_by_roles: true,
         bytes: none(),
         packets: none(),
+        ip_packets: none(),
         udp_datagrams: none(),
         udp_drops: none(),
         udp_errors: none(),
@@ -126,9 +127,21 @@ fn nothing(reason: &str) -> NetSnapshot {
     }
 }
 
-/// `/proc/net/snmp` has two lines a protocol: names, then values.
-fn udp_counter(snmp: &str, name: &str) -> Option<u64> {
-    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
+/// Reads a file of counters; gives sums of a protocol's.
+fn counters(file: &'static str, protocol: &'static str) -> impl Fn(&[&str]) -> Reading {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    move |names| {
+        let what = names.join(" + ");
+        match names.iter().map(|name| counter(&text, protocol, name)).sum() {
+            Some(value) => Reading::of(value, format!("{file} {protocol} {what}")),
+            None => Reading::not_measured(format!("no {protocol} {what} in {file}")),
+        }
+    }
+}
+
+/// Such a file has two lines a protocol: names, then values.
+fn counter(text: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(": "));
     let column = lines.next()?.split_whitespace().position(|other| other == name)?;
     lines.next()?.split_whitespace().nth(column)?.parse().ok()
 }
@@ -138,12 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn udp_counters_by_name() {
+    fn counters_by_protocol_and_name() {
         let snmp = "Ip: Forwarding\nIp: 1\nUdp: InDatagrams InErrors RcvbufErrors\nUdp: 9 3 2\nUdpLite: InErrors\nUdpLite: 7\n";
-        assert_eq!(udp_counter(snmp, "RcvbufErrors"), Some(2));
-        assert_eq!(udp_counter(snmp, "InErrors"), Some(3));
-        assert_eq!(udp_counter(snmp, "MemErrors"), None);
-        assert_eq!(udp_counter("Udp: InErrors\n", "InErrors"), None);
-        assert_eq!(udp_counter("", "InErrors"), None);
+        assert_eq!(counter(snmp, "Udp", "RcvbufErrors"), Some(2));
+        assert_eq!(counter(snmp, "Udp", "InErrors"), Some(3));
+        assert_eq!(counter(snmp, "UdpLite", "InErrors"), Some(7));
+        assert_eq!(counter(snmp, "Udp", "MemErrors"), None);
+        assert_eq!(counter("Udp: InErrors\n", "Udp", "InErrors"), None);
+        assert_eq!(counter("", "Udp", "InErrors"), None);
     }
 }

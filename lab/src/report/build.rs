@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::effects;
 use super::format;
 use super::in_turns::{self, Compared};
 use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
@@ -31,6 +32,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
+        effects: effects::of(run, &workload, &judge),
         warnings,
     })
 }
@@ -86,17 +88,26 @@ fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
             }
         }
     }
-    parts.push(run.header.settings.net.to_string());
-    parts.push(placement(run.header.settings.placement).1.to_owned());
-    if run.header.settings.awake {
-        parts.push("CPUs kept awake".to_owned());
-    }
+    parts.extend(how(run));
     let effort = compared.effort(run);
     parts.push(match run.stopped_because.as_str() {
         "" => format!("{effort} so far"),
         why => format!("{effort}, stopped: {why}"),
     });
     parts.join(" · ")
+}
+
+/// What was run with these parameters, without the effort: `10 pairs`, `1 KiB`, `loopback namespace`.
+pub(crate) fn described(run: &Run, workload: &Workload, params: &Params) -> Vec<String> {
+    let shown = workload.params.iter().filter(|(_, spec)| spec.headline);
+    let shown = shown.filter_map(|(name, spec)| Some(param(name, params.get(name)?, spec)));
+    shown.chain(how(run)).collect()
+}
+
+fn how(run: &Run) -> Vec<String> {
+    let settings = &run.header.settings;
+    let awake = settings.awake.then(|| "CPUs kept awake".to_owned());
+    [settings.net.to_string(), placement(settings.placement).1.to_owned()].into_iter().chain(awake).collect()
 }
 
 /// A parameter for people: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
@@ -123,6 +134,12 @@ pub(crate) fn differing(
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// The same, of a cell of a report.
+pub(crate) fn differing_params(report: &Report, cell: &Cell) -> String {
+    let all: Vec<_> = report.cells.iter().map(|c| &c.params).collect();
+    differing(&all, &cell.params)
 }
 
 fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell {
@@ -209,7 +226,7 @@ fn events(workload: &Workload, metrics: &BTreeMap<String, MetricValue>) -> Strin
     workload.metrics.iter().filter(unwanted).filter_map(counted).collect()
 }
 
-fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
+pub(super) fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
     params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
 }
 

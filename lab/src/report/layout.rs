@@ -38,10 +38,13 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// Without the control characters by which a contender could write elsewhere on the terminal.
+/// Without the control characters by which a contender could write elsewhere on the terminal, and without those that turn the
+/// direction of what follows: a text would read otherwise than it is. A tab is a space.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept = text.chars().filter(|c| !c.is_control() && !turns(*c) || matches!(c, '\n' | '\t'));
+    kept.map(|c| if c == '\t' { ' ' } else { c }).collect()
 }
 
 /// A list: all columns to the left. The last one is a text, and wraps; what does not fit beside the others stands below
@@ -80,7 +83,7 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
 
 /// Figures, names first: numbers to the right, the last column to the left. What does not fit beside each other comes in
 /// further blocks below, in the order of the columns; those begin with the `short` names of the rows.
-pub(super) fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
+pub(crate) fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
     let width = width - MARGIN;
     let head: Vec<String> = head.iter().enumerate().map(|(i, h)| folded(h, content(rows, i))).collect();
     let widths = widths(&head, rows);

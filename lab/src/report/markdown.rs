@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::effects;
 use super::in_turns;
 use super::layout::plain;
 use super::model::{Cell, Report};
@@ -23,6 +24,11 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
         if !(t.missing.is_empty() && t.to_come.is_empty()) {
             out.push(String::new());
         }
+    }
+    for shown in effects::shown(report, metrics.iter().find(|m| m.primary)) {
+        out.push(format!("### {}\n", escape(&shown.title)));
+        out.push(aligned(&shown.head, &shown.rows, 1..shown.head.len()));
+        out.extend(shown.lines.iter().map(|text| format!("- {}\n", escape(&plain(text)))));
     }
     let lines = [partners(report), caveats(report), in_turns::lines(report)];
     out.extend(lines.iter().flatten().map(|text| format!("{}\n", escape(&plain(text)))));

@@ -1,9 +1,11 @@
 //! What a stored run says, for people and for programs.
 //!
-//! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON or Markdown.
+//! [`build`] turns a run into a [`Report`]; the other files write that one value as a table, JSON, Markdown or a page.
 
 mod build;
-mod format;
+mod effects;
+pub(crate) mod format;
+pub mod html;
 mod in_turns;
 mod layout;
 mod markdown;
@@ -16,13 +18,17 @@ mod terminal;
 mod tests;
 
 pub use build::build;
-pub(crate) use build::differing;
+pub(crate) use build::{described, differing, differing_params};
 pub(crate) use format::ratio;
 pub use format::{bytes, value};
+pub(crate) use layout::blocks;
 pub use layout::{columns, grid, plain, wrapped};
 pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};
-pub use model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind};
+pub(crate) use table::sentence;
+pub use model::{
+    Cell, CurvePoint, Effect, Effects, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind,
+};
 pub use terminal::terminal;
 
 /// The JSON Schema of a report.

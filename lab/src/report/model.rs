@@ -27,8 +27,39 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// What can be claimed of each contender against the baseline.
     pub verdicts: Vec<Verdict>,
+    /// What each end brings, of the primary metric, where every contender of one role worked with every one of another.
+    #[serde(default)]
+    pub effects: Vec<Effects>,
     /// What the reader should know.
     pub warnings: Vec<String>,
+}
+
+/// A matrix of two roles, taken apart: a figure is the mean of all pairs, times what each end brings, times what only the two do together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effects {
+    /// The parameters of its cells.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// What was compared: `block` or `session`.
+    pub unit: String,
+    /// How many of them each cell has.
+    pub count: u32,
+    /// Contenders that lack cells, and have no part in it.
+    pub left_out: Vec<String>,
+    /// Of each contender of the one role, of each of the other, then of each pair.
+    pub effects: Vec<Effect>,
+}
+
+/// What one end brings, or what only two do together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effect {
+    /// By role: one contender, or the two of a pair.
+    pub of: BTreeMap<String, String>,
+    /// A factor: 1 does nothing. All effects of a role have the product 1.
+    pub ratio: f64,
+    /// Lower end of the confidence sequence, which holds for all effects of the run together; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
 }
 
 /// The run.

@@ -269,7 +269,11 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String 
 const INTERVAL_MOST: f64 = 1e4;
 
 pub(super) fn interval(v: &Verdict) -> String {
-    match (v.low, v.high) {
+    bounds(v.low, v.high)
+}
+
+pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
         (Some(low), Some(high)) if high > INTERVAL_MOST * low => "(no useful bound yet)".to_owned(),
         (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
         _ => "(no bound yet)".to_owned(),
@@ -277,7 +281,7 @@ pub(super) fn interval(v: &Verdict) -> String {
 }
 
 /// A verdict as a sentence.
-pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
+pub(crate) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
     let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
     let than = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
     match v.verdict {

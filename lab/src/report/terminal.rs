@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use super::effects;
 use super::format;
 use super::in_turns;
 use super::layout::{blocks, plain, wrapped};
@@ -41,6 +42,13 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
                 &mut out,
                 &wrapped(&format!("not measured yet: {}", t.to_come.join(", ")), width, "  ", "    "),
             );
+        }
+    }
+    for shown in effects::shown(report, primary) {
+        line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", wrapped(&shown.title, width, "", "  ")));
+        line(&mut out, &blocks(&shown.head, &shown.rows, &shown.names(), width).join("\n\n"));
+        for text in &shown.lines {
+            line(&mut out, &wrapped(&plain(text), width, "  ", "    "));
         }
     }
     let below = [table::partners(report), table::caveats(report), in_turns::lines(report)];

@@ -37,10 +37,12 @@ pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String,
 }
 
 pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
+    // A variable can say as much as a flag: how much is optimised, for one.
+    let variables = built.record.environment.iter().map(|(variable, value)| format!("{variable}={value}"));
     let record = BuildRecord {
         key: built.record.key.clone(),
         toolchain: built.record.toolchain.clone(),
-        flags: built.record.flags.clone(),
+        flags: built.record.flags.iter().cloned().chain(variables).collect(),
         lock_hash: built.record.lock_hash.clone().unwrap_or_default(),
         version: contender.implementation.version.clone(),
         tuning: match contender.tuning {
@@ -112,7 +114,7 @@ fn excerpt(stderr: &str) -> Vec<String> {
 }
 
 /// How the roles of a cell are started.
-pub(super) fn roles(
+pub(crate) fn roles(
     workload: &Workload,
     cell: &CellRecord,
     settings: &Settings,
@@ -123,7 +125,10 @@ pub(super) fn roles(
     let spec = |(index, role): (usize, &String)| {
         let name = cell.contenders.get(role)?;
         let cpus = plan.roles.get(index).cloned();
-        role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)
+        let mut spec =
+            role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)?;
+        settings.equal.iter().for_each(|equal| equal.set(&mut spec.launch.env));
+        Some(spec)
     };
     workload.roles.iter().enumerate().filter_map(spec).collect()
 }

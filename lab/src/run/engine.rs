@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::Display;
+use super::{Display, Equal};
 use crate::arena::{ArenaError, ArenaSpec};
 use crate::build::{BuildError, Builder};
 use crate::manifest::{Catalog, ManifestError};
@@ -76,6 +76,7 @@ impl Engine<'_> {
 }
 
 /// The arena of a run.
-pub(super) fn arena_spec(settings: &Settings) -> ArenaSpec {
-    ArenaSpec::local(settings.net.clone())
+pub(crate) fn arena_spec(settings: &Settings) -> ArenaSpec {
+    let no_gso = matches!(settings.equal, Some(Equal::Gso));
+    ArenaSpec { no_gso, ..ArenaSpec::local(settings.net.clone()) }
 }

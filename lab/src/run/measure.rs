@@ -277,7 +277,7 @@ fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
 }
 
 /// Seconds of measuring before a resume. What a failing contender took does not count: it never runs again.
-fn elapsed(run: &Run) -> f64 {
+pub(crate) fn elapsed(run: &Run) -> f64 {
     // Each side of a session has its whole length.
     let good = run.trials.iter().filter(|t| t.outcome == Outcome::Ok);
     let steps: BTreeMap<(u32, u32), f64> = good.map(|t| ((t.block, t.position), t.seconds)).collect();

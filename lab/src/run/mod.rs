@@ -7,6 +7,7 @@
 mod cells;
 mod course;
 mod engine;
+mod equal;
 mod first_look;
 mod measure;
 mod neighbours;
@@ -14,8 +15,12 @@ mod network;
 mod order;
 mod request;
 
-pub(crate) use cells::apart;
+pub(crate) use cells::{apart, roles};
+pub(crate) use engine::arena_spec;
 pub use engine::{Ended, Engine, RunError};
+pub use equal::Equal;
+pub(crate) use equal::preload;
+pub(crate) use measure::elapsed;
 pub use network::network_of;
 pub use request::{Request, Resolved};
 

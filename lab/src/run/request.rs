@@ -144,6 +144,7 @@ impl Request {
             awake: self.awake,
             blocks: self.blocks,
             regression: self.regression,
+            equal: None,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, warnings, command: self.command })
     }

@@ -6,6 +6,7 @@
 //! | intervals and p-values that hold at any stopping time | assume a number of blocks fixed in advance |
 //! | correct for several contenders in one run | correct over several metrics, workloads or runs |
 //! | merge latency histograms | average percentiles |
+//! | find where a history of runs changed | compare the figures of different runs otherwise |
 //!
 //! The model: the log ratios of one contender are independent over the blocks and Gaussian, with unknown mean
 //! (what is asked for) and unknown variance. `synthetic.rs` tests the stated rates under the model; A against
@@ -24,6 +25,7 @@
 //! assert_eq!(judged[0].verdict, Verdict::Better);
 //! ```
 
+pub mod changes;
 pub mod histogram;
 pub mod holm;
 pub mod quantile;
@@ -32,9 +34,12 @@ pub mod sequence;
 #[cfg(test)]
 mod synthetic;
 #[cfg(test)]
+mod synthetic_changes;
+#[cfg(test)]
 mod synthetic_duels;
 pub mod verdict;
 
+pub use changes::{Change, changes};
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
 pub use regression::{Claim, Loss};

@@ -69,6 +69,7 @@ fn header() -> RunHeader {
             awake: false,
             blocks: false,
             regression: None,
+            equal: None,
         },
         host: Host::detect(BTreeMap::new()),
         arena: "made up".to_owned(),

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, TrialRecord, json};
+use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, TrialRecord, json, overview};
 
 /// What became of a run that was to be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(super) fn run(
             params![header.id, index, json(cell)],
         )?;
     }
-    Ok(())
+    overview::begin(tx, header, cells)
 }
 
 pub(super) fn trial(tx: &Transaction<'_>, run: &str, trial: &TrialRecord) -> rusqlite::Result<()> {

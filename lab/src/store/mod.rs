@@ -10,6 +10,9 @@
 mod error;
 mod insert;
 mod limits;
+mod load;
+mod overview;
+mod probes;
 mod prune;
 mod record;
 mod schema;
@@ -21,10 +24,11 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 pub use error::StoreError;
 pub use insert::Imported;
+pub use overview::{Listed, Listing};
 pub use record::{
     BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings,
     TrialRecord, Turns,
@@ -73,9 +77,9 @@ impl Store {
                 .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
         }
         let fail = |source| StoreError::Sqlite { path: path.to_owned(), source };
-        let connection = Connection::open(path).map_err(fail)?;
+        let mut connection = Connection::open(path).map_err(fail)?;
         connection.busy_timeout(limits::BUSY).map_err(fail)?;
-        let found = schema::prepare(&connection).map_err(fail)?;
+        let found = schema::prepare(&mut connection).map_err(fail)?;
         if found > schema::FORMAT {
             return Err(StoreError::Newer { path: path.to_owned(), found, known: schema::FORMAT });
         }
@@ -126,13 +130,17 @@ impl Store {
         status: RunStatus,
         stopped_because: &str,
     ) -> Result<(), StoreError> {
-        self.connection
-            .execute(
-                "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
-                params![run, status.as_str(), stopped_because],
-            )
-            .map_err(|e| self.fail(e))?;
-        Ok(())
+        // What was made of an earlier state says nothing of this one.
+        let sql = [
+            "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
+            "UPDATE overviews SET outcome = NULL, digest_version = NULL, digest = NULL WHERE run = ?1",
+        ];
+        let path = self.path.clone();
+        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
+        let tx = self.connection.transaction().map_err(fail)?;
+        tx.execute(sql[0], params![run, status.as_str(), stopped_because]).map_err(fail)?;
+        tx.execute(sql[1], [run]).map_err(fail)?;
+        tx.commit().map_err(fail)
     }
 
     /// Writes a run's header again: what was learnt since it began.
@@ -144,31 +152,6 @@ impl Store {
             .execute("UPDATE runs SET header = ?2 WHERE id = ?1", params![header.id, json(header)])
             .map_err(|e| self.fail(e))?;
         Ok(())
-    }
-
-    /// The runs with their cells, without their trials, newest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare(
-                "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1",
-            )
-            .map_err(|e| self.fail(e))?;
-        let rows = query
-            .query_map([most], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-            })
-            .map_err(|e| self.fail(e))?;
-        rows.map(|row| {
-            let (header, status, why) = row.map_err(|e| self.fail(e))?;
-            let mut run = run_of(&header, &status, why)?;
-            run.cells = self.load_cells(&run.header.id)?;
-            Ok(run)
-        })
-        .collect()
     }
 
     /// The full id of the run that `wanted` names: an id, the unique start of one, or `last`.
@@ -222,150 +205,15 @@ impl Store {
         }
     }
 
-    /// A whole run. `run` is a full id.
-    ///
-    /// # Errors
-    /// When there is no such run, or it cannot be read.
-    pub fn load(&self, run: &str) -> Result<Run, StoreError> {
-        let (header, status, why): (String, String, String) = self
-            .connection
-            .query_row("SELECT header, status, stopped_because FROM runs WHERE id = ?1", [run], |r| {
-                Ok((r.get(0)?, r.get(1)?, r.get(2)?))
-            })
-            .optional()
-            .map_err(|e| self.fail(e))?
-            .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
-        let mut loaded = run_of(&header, &status, why)?;
-        loaded.cells = self.load_cells(run)?;
-        loaded.trials = self.load_trials(run)?;
-        Ok(loaded)
+    /// Whether a process measures this run now.
+    #[must_use]
+    pub fn is_measured(&self, run: &str) -> bool {
+        let path = self.path.with_extension(format!("{run}.lock"));
+        // Shared, so that those who ask do not take each other for one who measures.
+        let is_taken =
+            |file: std::fs::File| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock));
+        std::fs::File::open(path).is_ok_and(is_taken)
     }
-
-    fn load_cells(&self, run: &str) -> Result<Vec<CellRecord>, StoreError> {
-        let records = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?;
-        records.iter().map(|text| from_json(text)).collect()
-    }
-
-    fn load_trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare(
-                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes, turns FROM trials
-                 WHERE run = ?1 ORDER BY block, position, id",
-            )
-            .map_err(|e| self.fail(e))?;
-        let rows: Vec<(i64, TrialRow)> = query
-            .query_map([run], |r| Ok((r.get(0)?, TrialRow::read(r)?)))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))?;
-        rows.into_iter()
-            .map(|(id, row)| {
-                let mut trial = row.decode()?;
-                trial.samples = self.load_samples(id)?;
-                trial.histograms = self.load_histograms(id)?;
-                Ok(trial)
-            })
-            .collect()
-    }
-
-    fn load_samples(&self, trial: i64) -> Result<Vec<Sample>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare_cached(
-                "SELECT role, kind, mark, at_ns, name, value, source FROM samples WHERE trial = ?1 ORDER BY rowid",
-            )
-            .map_err(|e| self.fail(e))?;
-        query
-            .query_map([trial], |r| {
-                let kind: String = r.get(1)?;
-                Ok(Sample {
-                    role: r.get(0)?,
-                    kind: SampleKind::parse(&kind).unwrap_or(SampleKind::Counter),
-                    mark: r.get(2)?,
-                    at_ns: r.get(3)?,
-                    name: r.get(4)?,
-                    value: r.get(5)?,
-                    source: r.get(6)?,
-                })
-            })
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))
-    }
-
-    fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, String)>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare_cached("SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid")
-            .map_err(|e| self.fail(e))?;
-        query
-            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))
-    }
-
-    fn strings(&self, sql: &str, run: &str) -> Result<Vec<String>, StoreError> {
-        let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
-        query.query_map([run], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))
-    }
-}
-
-/// A row of `trials` as SQLite has it.
-struct TrialRow {
-    cell: usize,
-    block: u32,
-    position: u32,
-    started_at: String,
-    seconds: f64,
-    seed: u64,
-    outcome: String,
-    notes: String,
-    turns: Option<String>,
-}
-
-impl TrialRow {
-    fn read(r: &Row<'_>) -> rusqlite::Result<TrialRow> {
-        Ok(TrialRow {
-            cell: r.get(1)?,
-            block: r.get(2)?,
-            position: r.get(3)?,
-            started_at: r.get(4)?,
-            seconds: r.get(5)?,
-            seed: r.get(6)?,
-            outcome: r.get(7)?,
-            notes: r.get(8)?,
-            turns: r.get(9)?,
-        })
-    }
-
-    fn decode(self) -> Result<TrialRecord, StoreError> {
-        Ok(TrialRecord {
-            cell: self.cell,
-            block: self.block,
-            position: self.position,
-            started_at: self
-                .started_at
-                .parse()
-                .map_err(|e| StoreError::Damaged(format!("trial's time {:?}: {e}", self.started_at)))?,
-            seconds: self.seconds,
-            seed: self.seed,
-            outcome: from_json(&self.outcome)?,
-            notes: from_json(&self.notes)?,
-            turns: self.turns.as_deref().map(from_json).transpose()?,
-            samples: Vec::new(),
-            histograms: Vec::new(),
-        })
-    }
-}
-
-fn run_of(header: &str, status: &str, stopped_because: String) -> Result<Run, StoreError> {
-    Ok(Run {
-        header: from_json(header)?,
-        status: RunStatus::parse(status)
-            .ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
-        stopped_because,
-        cells: Vec::new(),
-        trials: Vec::new(),
-    })
 }
 
 fn json<T: serde::Serialize>(value: &T) -> String {

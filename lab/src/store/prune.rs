@@ -5,12 +5,14 @@ use rusqlite::params;
 use super::{Store, StoreError};
 
 /// What is kept of a run, the rows that refer to others first.
-const ROWS: [&str; 6] = [
+const ROWS: [&str; 8] = [
     "DELETE FROM printed WHERE run = ?1",
+    "DELETE FROM probes WHERE run = ?1",
     "DELETE FROM samples WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
     "DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
     "DELETE FROM trials WHERE run = ?1",
     "DELETE FROM cells WHERE run = ?1",
+    "DELETE FROM overviews WHERE run = ?1",
     "DELETE FROM runs WHERE id = ?1",
 ];
 

@@ -99,6 +99,9 @@ pub struct Settings {
     /// The regression that is put up with, relative, where one was named: measured until there is a claim of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regression: Option<f64>,
+    /// What was made equal for all, to see what it is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal: Option<crate::run::Equal>,
 }
 
 /// One thing to measure: who plays which role, with which parameters.
@@ -179,7 +182,7 @@ pub struct BuildRecord {
     pub key: String,
     /// Toolchain and version.
     pub toolchain: String,
-    /// Flags.
+    /// Flags, then the variables that count and were set.
     pub flags: Vec<String>,
     /// Hash of the lock file.
     pub lock_hash: String,

@@ -1,26 +1,44 @@
 //! The tables.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::overview;
 
 /// Format of the file this program writes (`PRAGMA user_version`).
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
 
-/// Sets the file up where it is new, and gives its format.
+/// Sets the file up where it is new or of an older format, and gives the format that it had if that is a later one, else ours.
 ///
 /// Write-ahead log with `synchronous = NORMAL`: a killed process loses nothing that was committed; a power cut may
 /// lose the last trials but never damages the file (SQLite documentation, "Write-Ahead Logging", section 2).
-pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
+    let format =
+        |connection: &Connection| connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let found: i64 = connection.pragma_query_value(None, "user_version", |r| r.get(0))?;
-    match found {
-        0 => connection.execute_batch(TABLES)?,
-        1 => connection.execute_batch(FROM_1)?,
-        FORMAT => {}
-        _ => return Ok(found),
+    let found = format(connection)?;
+    if found == FORMAT {
+        connection.execute_batch(PRINTED)?;
     }
-    connection.execute_batch(PRINTED)?;
+    if found >= FORMAT {
+        return Ok(found);
+    }
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it meanwhile.
+    match format(&tx)? {
+        0 => tx.execute_batch(TABLES)?,
+        1 => tx.execute_batch(TURNS)?,
+        _ => {}
+    }
+    if format(&tx)? < FORMAT {
+        tx.execute_batch(OVERVIEWS)?;
+        tx.execute_batch(PROBES)?;
+        tx.execute_batch(PRINTED)?;
+        overview::fill(&tx)?;
+        tx.pragma_update(None, "user_version", FORMAT)?;
+    }
+    tx.commit()?;
     Ok(FORMAT)
 }
 
@@ -32,16 +50,37 @@ CREATE TABLE IF NOT EXISTS printed (
 );
 ";
 
-/// Turns came with format 2; what an older netdyno measured has none.
-const FROM_1: &str = "
-BEGIN IMMEDIATE;
-ALTER TABLE trials ADD COLUMN turns TEXT;
-PRAGMA user_version = 2;
-COMMIT;
+/// What looks from outside found, with format 3 too.
+const PROBES: &str = "
+CREATE TABLE IF NOT EXISTS probes (
+    run TEXT NOT NULL,
+    cell INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    kind TEXT NOT NULL,             -- kernel, syscalls, allocations, profile
+    record TEXT NOT NULL,           -- JSON: what was found, by whom, at which cost
+    PRIMARY KEY (run, cell, role, kind)
+);
 ";
 
+/// Turns came with format 2; what an older netdyno measured has none.
+const TURNS: &str = "ALTER TABLE trials ADD COLUMN turns TEXT;";
+
+/// What lists of runs need came with format 3, apart from headers and cells: these are long, and a thousand of them take a second.
+const OVERVIEWS: &str = "
+CREATE INDEX runs_newest ON runs(started_at DESC, id DESC);
+CREATE TABLE overviews (
+    run TEXT PRIMARY KEY REFERENCES runs(id),
+    preset TEXT NOT NULL,
+    contenders TEXT NOT NULL,       -- JSON: who plays a role that is compared
+    command TEXT NOT NULL,          -- JSON: the command line
+    outcome TEXT,                   -- what a run that ended says, in a line
+    digest_version INTEGER,         -- of what made outcome and digest
+    digest TEXT                     -- JSON: figures by contender, for histories
+);
+";
+
+/// As of format 2.
 const TABLES: &str = "
-BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY,
     workload TEXT NOT NULL,
@@ -88,6 +127,4 @@ CREATE TABLE IF NOT EXISTS histograms (
     data TEXT NOT NULL              -- HDR V2, base64
 );
 CREATE INDEX IF NOT EXISTS histograms_trial ON histograms(trial);
-PRAGMA user_version = 2;
-COMMIT;
 ";

@@ -140,3 +140,130 @@ fn lines_of_code_are_kept_and_older_runs_say_that_they_have_none() {
         assert_eq!((count.lines, count.source.contains("older")), (None, true), "{kind}");
     }
 }
+
+/// A store with so many runs, of two workloads by turns.
+fn with_runs(folder: &Path, count: u32) -> Store {
+    let mut store = Store::open(&folder.join("runs.db")).unwrap();
+    let mut run = made_up();
+    run.trials.clear();
+    let begun = run.header.started_at;
+    for i in 0..count {
+        run.header.id = format!("20260101-{i:06}-0007");
+        run.header.started_at = begun + jiff::Span::new().seconds(i);
+        run.header.workload = if i % 2 == 0 { "even" } else { "odd" }.to_owned();
+        write(&mut store, &run);
+    }
+    store
+}
+
+#[test]
+fn lists_have_what_the_runs_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = with_runs(folder.path(), 5);
+    let ids = |listing: Listing<'_>| {
+        store.list(listing).unwrap().into_iter().map(|run| run.id[13..15].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(Listing::newest(2)), ["04", "03"]);
+    assert_eq!(ids(Listing { workload: None, skip: 3, most: 9 }), ["01", "00"]);
+    assert_eq!(ids(Listing { workload: Some("odd"), skip: 0, most: 9 }), ["03", "01"]);
+    assert_eq!(ids(Listing { workload: Some("' OR 1"), skip: 0, most: 9 }), [""; 0]);
+    assert_eq!(store.workloads().unwrap(), [("even".to_owned(), 3), ("odd".to_owned(), 2)]);
+    let listed = store.list(Listing::newest(1)).unwrap().remove(0);
+    assert_eq!(
+        (listed.contenders, listed.command),
+        (vec!["base".into(), "rival".into()], vec!["netdyno".into()])
+    );
+    assert_eq!((listed.status, listed.stopped_because.as_str()), (RunStatus::Finished, "decided"));
+
+    assert_eq!((listed.outcome, store.digest(&listed.id, 1).unwrap()), (None, None));
+    store.keep_digest(&listed.id, 1, "all is well", "{}").unwrap();
+    let outcome = |store: &Store| store.list(Listing::newest(1)).unwrap().remove(0).outcome;
+    assert_eq!(
+        (outcome(&store).as_deref(), store.digest(&listed.id, 1).unwrap().as_deref()),
+        (Some("all is well"), Some("{}"))
+    );
+    assert_eq!(store.digest(&listed.id, 2).unwrap(), None, "made by another version");
+    store.set_status(&listed.id, RunStatus::Running, "").unwrap();
+    assert_eq!((outcome(&store), store.digest(&listed.id, 1).unwrap()), (None, None), "it goes on");
+    store.remove(&listed.id).unwrap();
+    assert_eq!(store.list(Listing::newest(9)).unwrap().len(), 4);
+}
+
+/// What takes no time on any machine is told by the steps of SQLite's machine: headers and cells are not even read.
+#[test]
+fn a_list_of_a_thousand_runs_is_a_few_steps_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_runs(folder.path(), 1000);
+    let steps = |workload: Option<&str>, most: usize| {
+        let only = if workload.is_some() { "WHERE r.workload = ?3" } else { "WHERE ?3 IS NULL" };
+        let mut query = store.connection.prepare(&overview::list_sql(only)).unwrap();
+        let rows = query.query_map(params![most, 0, workload], |_| Ok(())).unwrap().count();
+        (rows, query.get_status(rusqlite::StatementStatus::VmStep))
+    };
+    let (rows, all) = steps(None, 1000);
+    assert!(rows == 1000 && all < 40_000, "{all} steps");
+    let (rows, newest) = steps(None, 20);
+    assert!(rows == 20 && newest < 1_000, "{newest} steps: it sorts, or reads what it does not show");
+}
+
+#[test]
+fn a_store_of_an_older_format_is_brought_up_to_this_one_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let (mut store, first) = (Store::open(&path).unwrap(), made_up());
+    write(&mut store, &first);
+    let mut run = first.clone();
+    run.header.id = "damaged".into();
+    run.trials.clear();
+    write(&mut store, &run);
+    let back = |format: i64| {
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("DROP INDEX runs_newest; DROP TABLE overviews;").unwrap();
+        connection.execute("UPDATE runs SET header = '{' WHERE id = 'damaged'", []).unwrap();
+        if format == 1 {
+            connection.execute_batch("ALTER TABLE trials DROP COLUMN turns;").unwrap();
+        }
+        connection.pragma_update(None, "user_version", format).unwrap();
+    };
+    drop(store);
+    for format in [2, 1] {
+        back(format);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.load(&first.header.id).unwrap(), first);
+        let listed = store.list(Listing::newest(9)).unwrap();
+        let named = |id: &str| listed.iter().find(|run| run.id == id).unwrap().contenders.join(" ");
+        assert_eq!(named(&first.header.id), "base rival");
+        assert_eq!(named("damaged"), "", "listed all the same");
+        // And again: two open it at once.
+        drop(Store::open(&path).unwrap());
+    }
+}
+
+#[test]
+fn a_run_is_read_as_it_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let (run, mut writer) = (made_up(), Store::open(&path).unwrap());
+    let id = run.header.id.clone();
+    writer.begin_run(&run.header, &run.cells).unwrap();
+    let reader = Store::open(&path).unwrap();
+    let mut grown = reader.load_head(&id).unwrap();
+    assert_eq!((grown.status, grown.trials.len()), (RunStatus::Running, 0));
+    let (mut last, mut changes) = (0, reader.changes().unwrap());
+    for trial in &run.trials {
+        writer.add_trial(&id, trial).unwrap();
+        last = reader.load_more(&mut grown, last).unwrap();
+        let now = reader.changes().unwrap();
+        assert_ne!(std::mem::replace(&mut changes, now), now);
+    }
+    assert_eq!(grown.trials, run.trials);
+    assert_eq!(reader.load_more(&mut grown, last).unwrap(), last);
+    assert_eq!(grown.trials.len(), run.trials.len());
+    assert_eq!(reader.changes().unwrap(), changes);
+
+    assert!(!reader.is_measured(&id));
+    let claim = writer.claim(&id).unwrap();
+    assert!(reader.is_measured(&id));
+    drop(claim);
+    assert!(!reader.is_measured(&id));
+}

@@ -89,6 +89,27 @@ pub struct TrialReport {
     pub implementations: BTreeMap<String, Implementation>,
 }
 
+/// Looks at the roles' processes from outside while they are measured. That disturbs them: such a trial is no measurement.
+pub trait Watch {
+    /// All roles work, and are about to be measured: each by its name, with the process that it was started as.
+    ///
+    /// # Errors
+    /// In words: why nothing can be seen, which fails the trial; so with the others.
+    fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String>;
+
+    /// The window has begun.
+    ///
+    /// # Errors
+    /// As above.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// The window ends.
+    ///
+    /// # Errors
+    /// As above.
+    fn end(&mut self) -> Result<(), String>;
+}
+
 /// Runs one trial. Whatever happens comes back as its outcome.
 pub fn run(
     spec: &TrialSpec<'_>,
@@ -96,9 +117,30 @@ pub fn run(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> TrialReport {
+    conducted(spec, arena, cancel, progress, None)
+}
+
+/// Runs one trial that is looked at.
+pub fn watched(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    watch: &mut dyn Watch,
+) -> TrialReport {
+    conducted(spec, arena, cancel, progress, Some(watch))
+}
+
+fn conducted(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    watch: Option<&mut dyn Watch>,
+) -> TrialReport {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
-    let ended = conduct(spec, arena, cancel, progress, &mut collected);
+    let ended = conduct(spec, arena, cancel, progress, watch, &mut collected);
     report(spec, collected, ended, started_at, begun.elapsed())
 }
 
@@ -254,6 +296,7 @@ fn conduct(
     arena: &Arena,
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
+    watch: Option<&mut dyn Watch>,
     collected: &mut Collected,
 ) -> Result<(), Halt> {
     progress(Progress::Launching);
@@ -263,7 +306,7 @@ fn conduct(
     progress(Progress::WarmingUp);
     warm_up(spec, &mut stage)?;
     progress(Progress::Measuring);
-    measure(spec, &mut stage)?;
+    measure(spec, &mut stage, watch)?;
     progress(Progress::Stopping);
     stop(spec, &mut stage)
 }
@@ -307,10 +350,20 @@ fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
 
 /// The measured window: the meter's readings stand just outside the first and the last mark. What is read at its begin
 /// is read before the roles are told of it, so that reading falls into nobody's latencies.
-fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+fn measure(
+    spec: &TrialSpec<'_>,
+    stage: &mut Stage<'_>,
+    mut watch: Option<&mut dyn Watch>,
+) -> Result<(), Halt> {
+    if let Some(watch) = &mut watch {
+        watch.attach(&stage.processes()).map_err(Halt::of_pair)?;
+    }
     stage.meter(METER_BEGIN, false)?;
     stage.mark(0)?;
     stage.start(Phase::Measure);
+    if let Some(watch) = &mut watch {
+        watch.begin().map_err(Halt::of_pair)?;
+    }
     let begun = Instant::now();
     for (i, due) in spec.marks.iter().enumerate() {
         // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left
@@ -319,6 +372,9 @@ fn measure(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
             continue;
         }
         stage.sleep(due.saturating_sub(begun.elapsed()))?;
+        if let Some(watch) = watch.as_mut().filter(|_| i + 1 == spec.marks.len()) {
+            watch.end().map_err(Halt::of_pair)?;
+        }
         stage.mark(i as u64 + 1)?;
     }
     stage.meter(METER_END, false)?;

@@ -49,6 +49,8 @@ impl Halt {
 struct Role {
     name: String,
     process: RoleProcess,
+    /// The contender's own, as this host numbers it.
+    pid: Option<i32>,
     session: Session,
     verified: Option<Verified>,
     /// Messages that it counted when `verified` was late.
@@ -91,6 +93,7 @@ impl<'a> Stage<'a> {
             roles.push(Role {
                 name: role.name.clone(),
                 process,
+                pid: None,
                 session,
                 verified: None,
                 progress: None,
@@ -171,6 +174,11 @@ impl<'a> Stage<'a> {
     pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Halt> {
         let until = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         self.pump(Some(until), |_| false)
+    }
+
+    /// The process of each role, as this host numbers it.
+    pub(super) fn processes(&self) -> Vec<(String, i32)> {
+        self.roles.iter().filter_map(|r| Some((r.name.clone(), r.pid?))).collect()
     }
 
     /// Asks every role for its counters and waits for them.
@@ -317,7 +325,8 @@ impl<'a> Stage<'a> {
         let now = monotonic_ns();
         let Some(role) = self.roles.get_mut(index) else { return };
         match event {
-            AgentEvent::Started { notes, memory_limited, .. } => {
+            AgentEvent::Started { pid, notes, memory_limited } => {
+                role.pid = Some(pid);
                 if role.memory_limit && !memory_limited {
                     role.session
                         .handle_exit(None, "memory limit not in force: no memory cgroup that can be written");

@@ -1,10 +1,13 @@
 //! Private networks: addresses, counters, rates.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use netdyno_lab::arena::{AgentEvent, Link, Net, Side};
+use netdyno_lab::arena::{AgentEvent, Arena, ArenaSpec, Link, Net, Side};
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::trial::*;
 
@@ -38,7 +41,21 @@ fn the_loopback_has_a_second_address_and_counters_of_its_own() {
     let after = bytes(&mut trial);
     assert_eq!(after.bytes.since(&before.bytes).value, Some(1000 + 8 + 20), "{after:?}");
     assert_eq!(after.packets.since(&before.packets).value, Some(1));
+    assert_eq!(after.ip_packets.since(&before.ip_packets).value, Some(1));
     assert_eq!(after.udp_drops.value, Some(0));
+    // Four packets by one send, taken together.
+    in_net(&net, || {
+        let receiver = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        let sender = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        setsockopt(&receiver, sockopt::UdpGroSegment, &true).unwrap();
+        setsockopt(&sender, sockopt::UdpGsoSegment, &1000).unwrap();
+        assert_eq!(sender.send_to(&[7; 3500], receiver.local_addr().unwrap()).unwrap(), 3500);
+        assert_eq!(receiver.recv(&mut [0; 4000]).unwrap(), 3500);
+    });
+    let last = bytes(&mut trial);
+    assert_eq!(last.packets.since(&after.packets).value, Some(1));
+    assert_eq!(last.udp_datagrams.since(&after.udp_datagrams).value, Some(1));
+    assert_eq!(last.ip_packets.since(&after.ip_packets).value, Some(4), "{last:?}");
     trial.finish();
 }
 
@@ -183,4 +200,44 @@ fn a_link_holds_packets_up_and_loses_some() {
     assert_eq!(bytes.value, Some(u64::from(arrived) * (16 + 8 + 20)), "{bytes:?}");
     assert!(bytes.source.contains("from the IP header on"), "{bytes:?}");
     trial.finish();
+}
+
+/// Packets that a mebibyte takes over TCP on a link, with and without segments.
+#[test]
+fn without_segments_the_kernel_cuts_up_what_a_program_sends() {
+    if as_root().is_none() {
+        return;
+    }
+    const BYTES: usize = 1 << 20;
+    let packets = |no_gso: bool| {
+        let arena = Arena::open(&ArenaSpec { no_gso, ..spec(Net::Veth(Link::default())) }).unwrap();
+        assert_eq!(arena.describe().contains("gso_max_segs 1"), no_gso, "{}", arena.describe());
+        let (a, b) = arena.addresses(Side::A);
+        let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+        let mut trial = Trial::new(arena, "read x");
+        let mut listener = None;
+        in_net(&net_b, || listener = Some(TcpListener::bind((b, 7000)).unwrap()));
+        let mut stream = None;
+        in_net(&net_a, || stream = Some(TcpStream::connect((b, 7000)).unwrap()));
+        let (mut receiver, from) = listener.unwrap().accept().unwrap();
+        assert_eq!(from.ip(), a);
+        std::thread::scope(|scope| {
+            scope.spawn(|| stream.take().unwrap().write_all(&vec![7; BYTES]).unwrap());
+            let mut bytes = Vec::new();
+            assert_eq!(receiver.read_to_end(&mut bytes).unwrap(), BYTES);
+        });
+        trial.role().meter(1, false).unwrap();
+        let packets = match trial.next() {
+            AgentEvent::Meter { snapshot, .. } => snapshot.net.packets.value.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        trial.finish();
+        packets
+    };
+    let each = (BYTES / 1460) as u64;
+    let (with, without) = (packets(false), packets(true));
+    assert!(
+        without >= each && with < without,
+        "{with} with segments, {without} without, {each} at the least"
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -73,6 +74,51 @@ impl Bench {
     /// Runs it to its end.
     pub(crate) fn netdyno(&self, arguments: &[&str]) -> Seen {
         Seen::of(&self.command(arguments).output().unwrap())
+    }
+
+    /// Adds a contender that stands still from its second trial on, until it is let go: a run of it can be ended, or looked at,
+    /// from outside before it ends by itself, on however slow a machine.
+    pub(crate) fn add_held(&self, name: &str) {
+        self.add(name, None);
+        self.write("allowed", "1");
+        self.write(
+            "held.sh",
+            "cd \"$(dirname \"$0\")\"\necho >> starts\n\
+             while [ -e allowed ] && [ \"$(wc -l < starts)\" -gt \"$(cat allowed)\" ]; do sleep 0.05; done\nexec netdyno dummy\n",
+        );
+        let manifest = format!("contenders/dummy/{name}/contender.toml");
+        let text = std::fs::read_to_string(self.path(&manifest)).unwrap();
+        let (head, sink) = text.split_once("[roles.sink]").unwrap();
+        let script = self.path("held.sh").display().to_string();
+        let sink = sink.replace("[\"netdyno\", \"dummy\"]", &format!("[\"/bin/sh\", \"{script}\"]"));
+        self.write(&manifest, &format!("{head}[roles.sink]{sink}"));
+    }
+
+    /// Lets it have so many trials in all.
+    pub(crate) fn allow(&self, trials: u32) {
+        // In one step: it may be looking.
+        self.write("allowed.new", &trials.to_string());
+        std::fs::rename(self.path("allowed.new"), self.path("allowed")).unwrap();
+    }
+
+    /// Lets it go.
+    pub(crate) fn release(&self) {
+        std::fs::remove_file(self.path("allowed")).unwrap();
+    }
+
+    /// Waits until the newest run has this many good trials.
+    pub(crate) fn wait_for_trials(&self, trials: u64) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let seen = self.netdyno(&["show", "last", "--format", "json"]);
+            let report: Value = serde_json::from_str(&seen.stdout).unwrap_or_default();
+            let cells = report["cells"].as_array().cloned().unwrap_or_default();
+            if cells.iter().filter_map(|c| c["trials"].as_u64()).sum::<u64>() >= trials {
+                return;
+            }
+            assert!(Instant::now() < deadline, "no {trials} trials: {}", seen.stderr);
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// The newest run's report.

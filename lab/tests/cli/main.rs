@@ -3,11 +3,19 @@
 
 mod authors;
 mod bench;
+// The browser is that of another package's tests: a file without ties to it.
+#[path = "../../../net/mjpeg/tests/page/browser.rs"]
+mod browser;
 mod duels;
+mod explain;
 mod faults;
 mod first_look;
 mod inputs;
+mod live;
 mod machine;
+mod pages;
 mod partners;
+mod replicate;
 mod runs;
+mod serve;
 mod usage;

@@ -8,7 +8,7 @@ use netdyno_echonet_core::{
     Answer, AnswerError, ControllerConfig, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request,
     RequestError, RequestId,
 };
-use netdyno_io::{Events, Poller, Waker};
+use netdyno_io::{DatagramBatch, Events, Poller, SendBatch, Waker};
 
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
@@ -34,7 +34,12 @@ pub struct Controller {
     /// What happened while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
     dropped: u64,
-    input: Box<[u8]>,
+    /// `next_event` has more to give: what is begun meanwhile is sent together.
+    gives: bool,
+    /// Something was begun and not sent.
+    is_behind: bool,
+    answers: SendBatch,
+    input: DatagramBatch,
     out: Box<[u8]>,
 }
 
@@ -55,7 +60,10 @@ impl Controller {
             is_woken: false,
             kept: VecDeque::new(),
             dropped: 0,
-            input: buffer(),
+            gives: false,
+            is_behind: false,
+            answers: SendBatch::default(),
+            input: DatagramBatch::default(),
             out: buffer(),
         })
     }
@@ -115,22 +123,27 @@ impl Controller {
             if let Some(result) = self.answer(id) {
                 return Ok(result?);
             }
-            (now, _) = self.receive_one(now, WAIT)?;
+            (now, _) = self.receive(now, WAIT)?;
         }
     }
 
     /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
-    /// costs one system call. What is sent to all is heard by `poll`.
+    /// costs one system call to receive, or a part of one where several have come. What is sent to all is heard by `poll`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
         let mut begin = None;
         let mut spent = Duration::ZERO;
         loop {
             if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
+                self.gives = !self.kept.is_empty() || self.core.has_events();
                 return Ok(Some(event));
+            }
+            if self.is_behind {
+                self.flush(Instant::now());
+                continue;
             }
             // The clock is read once there is nothing to give.
             let begin = *begin.get_or_insert_with(Instant::now);
-            let (now, received) = self.receive_one(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
+            let (now, received) = self.receive(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
             spent = now.saturating_duration_since(begin);
             if !received && timeout <= spent + SLACK {
                 return Ok(self.core.poll_event());
@@ -138,14 +151,21 @@ impl Controller {
         }
     }
 
-    /// Asks a node; [`poll`](Self::poll) gives the answer.
+    /// Asks a node; [`poll`](Self::poll) gives the answer. The request is sent at once, unless [`next_event`](Self::next_event) has
+    /// told something of several: then what is begun before it has told the last is sent with that.
     pub fn begin(
         &mut self,
         node: impl Into<NodeAddress>,
         eoj: Eoj,
         request: Request<'_>,
     ) -> Result<RequestId, RequestError> {
-        self.begin_at(Instant::now(), node.into(), eoj, request)
+        let now = Instant::now();
+        let id = self.core.request(now, node.into(), eoj, request)?;
+        self.is_behind = true;
+        if !self.gives {
+            self.flush(now);
+        }
+        Ok(id)
     }
 
     fn begin_at(
@@ -164,6 +184,7 @@ impl Controller {
     /// somebody used the [`waker`](Self::waker).
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<ControllerEvent>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.gives = false;
         loop {
             if let Some(event) = self.kept.pop_front().or_else(|| self.core.poll_event()) {
                 return Ok(Some(event));
@@ -186,7 +207,7 @@ impl Controller {
 
     /// Takes what is there, of all sockets and connections, and lets time pass.
     fn turn(&mut self) {
-        let Self { core, links, ready, input, out, .. } = self;
+        let Self { core, links, ready, input, out, answers, .. } = self;
         let now = Instant::now();
         if ready.iter().any(|ready| ready.key == STREAMS_KEY)
             || self.streams.due(now).is_some_and(|due| due <= now)
@@ -194,16 +215,17 @@ impl Controller {
             self.streams.receive(now);
         }
         for socket in ready.iter().filter(|ready| ready.key != STREAMS_KEY) {
-            links.drain(socket.key as usize, input, |datagram, source| {
-                core.take(Instant::now(), datagram, source, out, |to, answer| links.send(to, answer));
+            let number = socket.key as usize;
+            links.drain(number, input, |batch| {
+                core.take_all(Instant::now(), links, number, batch, out, answers);
             });
         }
         self.pass(Instant::now());
     }
 
-    /// Waits for one datagram to us alone, for `longest` from `now` on; gives the time then, and whether there was one. Where there
+    /// Waits for datagrams to us alone, for `longest` from `now` on; gives the time then, and whether there were any. Where there
     /// are connections, it waits for whatever comes.
-    fn receive_one(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
+    fn receive(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
         let left = self.core.left(now, longest);
         if !self.streams.is_empty() {
             let left = self.streams.due(now).map_or(left, |due| due.saturating_duration_since(now).min(left));
@@ -215,11 +237,11 @@ impl Controller {
             self.turn();
             return Ok((Instant::now(), !self.ready.is_empty()));
         }
-        let Self { core, links, input, out, .. } = self;
+        let Self { core, links, input, out, answers, .. } = self;
         let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
         let now = Instant::now();
-        if let Some((bytes, source)) = received {
-            core.take(now, &input[..bytes], source, out, |to, answer| links.send(to, answer));
+        if let Some(number) = received {
+            core.take_all(now, links, number, input, out, answers);
         }
         self.pass(now);
         Ok((now, received.is_some()))
@@ -231,6 +253,7 @@ impl Controller {
     }
 
     fn flush(&mut self, now: Instant) {
+        self.is_behind = false;
         let Self { core, links, streams, out, .. } = self;
         Ways { links, streams }.settle(now, core, out);
     }

@@ -1,14 +1,17 @@
 //! What the core's controller and device have in common for who drives them: what comes is taken, what is due is done, what is to
-//! be sent is sent. Neither sockets nor locks are here. A device asks nobody, so that it wants no connections.
+//! be sent is sent. No locks are here. A device asks nobody, so that it wants no connections.
 
+use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
     Answer, AnswerError, Connect, ConnectionId, Controller, ControllerEvent, Destination, Device,
     DeviceEvent, NodeAddress, RequestId, Source, Transmit,
 };
+use netdyno_io::{DatagramBatch, SendBatch};
 
 use crate::limits::DATAGRAM_BYTES;
+use crate::links::Links;
 
 /// What happened, and whom it concerns.
 pub(crate) enum Told<T> {
@@ -37,6 +40,9 @@ pub(crate) trait Engine: Send + 'static {
 
     fn handle_connected(&mut self, _now: Instant, _node: NodeAddress, _connection: ConnectionId) {}
 
+    /// What was polled last could not be sent.
+    fn handle_unsent(&mut self, _now: Instant, _error: ErrorKind) {}
+
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
     /// Takes a message, and sends what it is answered with at once.
@@ -46,20 +52,44 @@ pub(crate) trait Engine: Send + 'static {
         datagram: &[u8],
         from: Source,
         out: &mut [u8],
-        send: impl FnOnce(Destination, &[u8]),
+        send: impl FnOnce(Destination, &[u8]) -> io::Result<()>,
     ) {
         // What does not fit a datagram is refused, not lost.
         let room = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
         let out = &mut out[..room];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
-            send(transmit.to, &out[..transmit.bytes]);
+            // Lost: whoever asked hears nothing.
+            let _ = send(transmit.to, &out[..transmit.bytes]);
         }
     }
 
+    /// Takes the datagrams that the socket of this number took, and sends what they are answered with.
+    fn take_all(
+        &mut self,
+        now: Instant,
+        links: &Links,
+        number: usize,
+        batch: &DatagramBatch,
+        out: &mut [u8],
+        answers: &mut SendBatch,
+    ) {
+        for (datagram, source) in links.sources(number, batch) {
+            self.take(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
+        }
+        links.send_gathered(answers);
+    }
+
     /// Sends all that there is.
-    fn flush(&mut self, now: Instant, out: &mut [u8], mut send: impl FnMut(Destination, &[u8])) {
+    fn flush(
+        &mut self,
+        now: Instant,
+        out: &mut [u8],
+        mut send: impl FnMut(Destination, &[u8]) -> io::Result<()>,
+    ) {
         while let Some(transmit) = self.poll_transmit(now, out) {
-            send(transmit.to, &out[..transmit.bytes]);
+            if let Err(error) = send(transmit.to, &out[..transmit.bytes]) {
+                self.handle_unsent(now, error.kind());
+            }
         }
     }
 
@@ -129,5 +159,8 @@ engine!(
     },
     fn handle_disconnected(&mut self, now: Instant, node: NodeAddress, connection: Option<ConnectionId>) {
         Controller::handle_disconnected(self, now, node, connection);
+    },
+    fn handle_unsent(&mut self, now: Instant, error: ErrorKind) {
+        Controller::handle_unsent(self, now, error);
     }
 );

@@ -258,15 +258,19 @@ impl Home {
             } else {
                 self.sockets.send(now, *address, to, answer);
             }
+            Ok(())
         });
         self.after(now, node);
     }
 
     fn after(&mut self, now: Instant, node: usize) {
         let Place { device, address, due, is_eventful } = &mut self.nodes[node];
-        device.flush(now, &mut self.out, |to, message| match to {
-            Destination::Connection(_) => self.sockets.send(now, *address, to, message),
-            to => self.queue.push(now, *address, to, message),
+        device.flush(now, &mut self.out, |to, message| {
+            match to {
+                Destination::Connection(_) => self.sockets.send(now, *address, to, message),
+                to => self.queue.push(now, *address, to, message),
+            }
+            Ok(())
         });
         let before = std::mem::replace(due, device.next_deadline());
         if before != *due {

@@ -11,6 +11,9 @@ pub(crate) const DATAGRAM_BYTES: usize = 1 << 16;
 /// How long a receive waits before the thread looks whether it is to end, and whether time is due.
 pub(crate) const WAIT: Duration = Duration::from_millis(100);
 
+/// Batches of 16 datagrams that are taken in one turn before time is looked at again.
+pub(crate) const BATCHES_PER_TURN: usize = 16;
+
 /// Datagrams that are taken in one turn before time is looked at again.
 pub(crate) const DATAGRAMS_PER_TURN: usize = 256;
 

@@ -1,16 +1,16 @@
 //! The sockets of a controller or a device: one for each IP version, and one for the group on each interface.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use netdyno_echonet_core::{
     Destination, MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source,
 };
-use netdyno_io::{DatagramOptions, DatagramSocket, Interface, Poller};
+use netdyno_io::{DatagramBatch, DatagramOptions, DatagramSocket, Interface, Poller, SendBatch};
 
 use crate::error::Error;
-use crate::limits::{DATAGRAMS_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
+use crate::limits::{BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
 use crate::settings::Settings;
 
 /// Sockets that are bound and joined.
@@ -64,50 +64,93 @@ impl Links {
         Ok(poller)
     }
 
-    /// A datagram that could not be sent is one that was lost.
-    pub(crate) fn send(&self, to: Destination, datagram: &[u8]) {
-        match to {
+    /// Sends a datagram, by each interface if it is for all.
+    ///
+    /// # Errors
+    ///
+    /// The system will not do so, for a reason that lasts. What it cannot send just now is lost, as any datagram may be.
+    pub(crate) fn send(&self, to: Destination, datagram: &[u8]) -> io::Result<()> {
+        let result = match to {
             Destination::Multicast => {
-                for group in &self.groups {
+                let send = |group: &DatagramSocket| {
                     let from = if self.from_unicast { &self.unicast[0] } else { group };
-                    let _ = from.send(group.local_address(), datagram);
-                }
+                    from.send(group.local_address(), datagram)
+                };
+                self.groups.iter().map(send).fold(Ok(()), io::Result::and)
             }
             Destination::Node(node) => {
-                let of_family =
-                    |socket: &&DatagramSocket| socket.local_address().is_ipv4() == node.ip.is_ipv4();
-                if let Some(socket) = self.unicast.iter().find(of_family) {
-                    let _ = socket.send(self.destination(node), datagram);
-                }
+                let to = self.destination(node);
+                self.socket_to(to).ok_or(ErrorKind::Unsupported)?.send(to, datagram)
             }
             // Not ours to send.
-            Destination::Connection(_) => {}
+            Destination::Connection(_) => Ok(()),
+        };
+        result.or_else(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::Interrupted => Ok(()),
+            _ => Err(error),
+        })
+    }
+
+    /// Puts an answer to those that are sent together, or sends it.
+    pub(crate) fn gather(&self, answers: &mut SendBatch, to: Destination, datagram: &[u8]) -> io::Result<()> {
+        let Destination::Node(node) = to else { return self.send(to, datagram) };
+        if answers.is_full() {
+            self.send_gathered(answers);
+        }
+        answers.push(self.destination(node), datagram);
+        Ok(())
+    }
+
+    /// Sends the answers to what one socket took: all are of one IP version. What cannot be sent is lost.
+    pub(crate) fn send_gathered(&self, answers: &mut SendBatch) {
+        match answers.first().and_then(|to| self.socket_to(to)) {
+            Some(socket) => socket.send_batch(answers),
+            None => answers.clear(),
         }
     }
 
-    /// Waits for a datagram to one of our addresses, `left` at the most: one system call where the time is long and there
-    /// is but one socket.
-    pub(crate) fn wait(&self, buffer: &mut [u8], left: Duration) -> io::Result<Option<(usize, Source)>> {
+    fn socket_to(&self, to: SocketAddr) -> Option<&DatagramSocket> {
+        self.unicast.iter().find(|socket| socket.local_address().is_ipv4() == to.is_ipv4())
+    }
+
+    /// Waits for datagrams to one of our addresses, `left` at the most: one system call where the time is long and there
+    /// is but one socket. Gives the number of the socket that took them.
+    pub(crate) fn wait(&self, batch: &mut DatagramBatch, left: Duration) -> io::Result<Option<usize>> {
         let is_one_call = self.unicast.len() == 1 && left + SLACK >= WAIT;
         let ready = if is_one_call { Some(0) } else { DatagramSocket::wait_any(&self.unicast, left)? };
         let Some(number) = ready else { return Ok(None) };
-        let received = self.unicast[number].receive(buffer)?;
-        Ok(received.map(|(bytes, address)| (bytes, self.source(number, address))))
+        Ok((self.unicast[number].receive_batch(batch)? > 0).then_some(number))
     }
 
     /// Takes what the socket of this number has, as much as goes into one turn. An error comes again, if it lasts.
-    pub(crate) fn drain(&self, number: usize, buffer: &mut [u8], mut take: impl FnMut(&[u8], Source)) {
+    pub(crate) fn drain(
+        &self,
+        number: usize,
+        batch: &mut DatagramBatch,
+        mut take: impl FnMut(&DatagramBatch),
+    ) {
         let Some(socket) = self.all().nth(number) else { return };
-        for _ in 0..DATAGRAMS_PER_TURN {
-            let Ok(Some((bytes, address))) = socket.receive_now(buffer) else { break };
-            take(&buffer[..bytes], self.source(number, address));
+        for _ in 0..BATCHES_PER_TURN {
+            if !socket.receive_batch_now(batch).is_ok_and(|taken| taken > 0) {
+                break;
+            }
+            take(batch);
+            if !batch.is_full() {
+                break;
+            }
         }
     }
 
-    /// Who sent a datagram that the socket of this number took.
-    pub(crate) fn source(&self, number: usize, address: SocketAddr) -> Source {
+    /// The datagrams that the socket of this number took, and who sent them.
+    pub(crate) fn sources<'a>(
+        &self,
+        number: usize,
+        batch: &'a DatagramBatch,
+    ) -> impl Iterator<Item = (&'a [u8], Source)> + use<'a> {
         let multicast = number >= self.unicast.len();
-        Source { multicast, ..Source::unicast(address) }
+        batch
+            .iter()
+            .map(move |(datagram, sender)| (datagram, Source { multicast, ..Source::unicast(sender) }))
     }
 
     /// What our own datagrams come from when they are heard here too.

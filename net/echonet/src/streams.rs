@@ -4,6 +4,7 @@
 //! [`due`](Streams::due) has come, calls [`receive`](Streams::receive), then [`next`](Streams::next) until there is nothing.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -256,9 +257,12 @@ pub(crate) struct Ways<'a> {
 
 impl Ways<'_> {
     /// Sends a message by the way that it is to go.
-    pub(crate) fn send(&mut self, now: Instant, to: Destination, message: &[u8]) {
+    pub(crate) fn send(&mut self, now: Instant, to: Destination, message: &[u8]) -> io::Result<()> {
         match to {
-            Destination::Connection(connection) => self.streams.send(now, connection, message),
+            Destination::Connection(connection) => {
+                self.streams.send(now, connection, message);
+                Ok(())
+            }
             to => self.links.send(to, message),
         }
     }

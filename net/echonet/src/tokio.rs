@@ -193,7 +193,7 @@ async fn drive<E: Engine>(hub: &Hub<E>, poller: &AsyncPoller, notify: &Notify) -
             if socket.key == STREAMS_KEY {
                 hub.turn();
             } else {
-                hub.with_lead(|buffer| hub.drain(socket.key as usize, buffer));
+                hub.with_lead(|batch| hub.drain(socket.key as usize, batch));
             }
         }
         hub.tick();

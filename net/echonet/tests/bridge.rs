@@ -149,7 +149,7 @@ fn bridges_to_a_broker() {
     });
 }
 
-/// An authority, and certificates of brokers, in files: `good`, `expired`, and `itself`, the authority's own.
+/// Two authorities, and certificates that they signed, in files: `good` and `expired`, and the stranger's `strange`.
 fn make_certificates(folder: &Path) {
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     for name in ["authority", "stranger"] {
@@ -160,7 +160,11 @@ fn make_certificates(folder: &Path) {
         write(&format!("{name}.key"), key.serialize_pem());
         let authority = CertifiedIssuer::self_signed(params, key).unwrap();
         write(&format!("{name}.crt"), authority.pem());
-        for (name, until) in [("good", 2100), ("expired", 2001)].into_iter().filter(|_| name == "authority") {
+        let of_authority: &[_] = match name {
+            "authority" => &[("good", 2100), ("expired", 2001)],
+            _ => &[("strange", 2100)],
+        };
+        for &(name, until) in of_authority {
             let mut params =
                 CertificateParams::new(vec!["127.0.0.1".to_owned(), "broker.home".to_owned()]).unwrap();
             (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
@@ -185,7 +189,14 @@ fn bridges_to_a_broker_by_tls() {
                 format!("listener {port} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}\n")
             })
             .collect();
-        let Some(_broker) = Broker::start_with(folder.path(), &listeners.concat()) else {
+        // The last one asks for certificates.
+        let asks = format!(
+            "listener 8886 127.0.0.1\ncertfile {0}\nkeyfile {1}\ncafile {2}\nrequire_certificate true\n",
+            file("good.crt"),
+            file("good.key"),
+            file("authority.crt")
+        );
+        let Some(_broker) = Broker::start_with(folder.path(), &(listeners.concat() + &asks)) else {
             return skip("mosquitto (Debian: apt-get install mosquitto)");
         };
         let bridge = |url: &str, ca: Option<&str>, of_system: &str| {
@@ -202,6 +213,38 @@ fn bridges_to_a_broker_by_tls() {
             let mut good = bridge("mqtts://127.0.0.1", ca, of_system);
             assert_eq!(good.line()["event"], "connected", "{ca:?}");
             assert_eq!(good.interrupt(), Some(0));
+        }
+        let of_own = |certificate: &str, key: &str| {
+            let mut command = Command::new(tool::TOOL);
+            command.args([
+                "-i",
+                "lo",
+                "--address",
+                "127.0.0.1",
+                "--json",
+                "bridge",
+                "--mqtt-ca",
+                &file("authority.crt"),
+            ]);
+            command.args(["--mqtt", "mqtts://127.0.0.1:8886"]).stderr(Stdio::piped());
+            if !certificate.is_empty() {
+                command.args(["--mqtt-cert", &file(certificate), "--mqtt-key", &file(key)]);
+            }
+            Running::spawn(&mut command)
+        };
+        let mut good = of_own("good.crt", "good.key");
+        assert_eq!(good.line()["event"], "connected", "with a certificate of its own");
+        assert_eq!(good.interrupt(), Some(0));
+        for (certificate, key, parts) in [
+            ("", "", ["CertificateRequired", "by --mqtt-cert FILE --mqtt-key FILE"]),
+            ("strange.crt", "strange.key", ["UnknownCA", "that it trusts"]),
+            ("good.crt", "strange.key", ["--mqtt-key", "it is not the key of --mqtt-cert"]),
+            ("good.crt", "good.crt", ["--mqtt-key", "not encrypted, in PEM"]),
+            ("empty.crt", "good.key", ["--mqtt-cert", "no certificate is in it"]),
+            ("good.crt", "nothing.key", ["--mqtt-key", "No such file"]),
+        ] {
+            let told = of_own(certificate, key).remark();
+            assert!(parts.iter().all(|part| told.contains(part)), "{certificate} {key}: {told}");
         }
         let authority = Some("authority.crt");
         for (url, ca, parts) in [

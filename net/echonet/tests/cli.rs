@@ -82,6 +82,8 @@ fn speaks_tcp_where_it_is_asked_to() {
         let _udp_alone = Running::home(&folder);
         let (code, _, told) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
         assert!(code == Some(1) && told.contains("does it speak TCP?"), "{told}");
+        let (code, out, told) = run(&["--json", "--tcp", "--or-udp", "get", "127.1.0.2", "029101", "80"]);
+        assert_eq!((code, json_lines(&out).len()), (Some(0), 1), "{told}");
     });
 }
 
@@ -104,6 +106,9 @@ fn what_goes_wrong_is_told_with_a_remedy() {
                 &["--retries", "0", "--timeout", "0.05", "get", "127.0.0.98"],
                 "127.0.0.98: the node did not answer",
             ),
+            (&["get", "10.9.9.9"], "10.9.9.9: the request could not be sent (network unreachable)"),
+            (&["get", "10.9.9.9", "029101"], "the request could not be sent (network unreachable)"),
+            (&["set", "10.9.9.9", "029101", "80=on"], "the request could not be sent (network unreachable)"),
             (&["get", "::1"], "add --ip 6"),
             (&["--ip", "6", "get", "127.1.0.1"], "leave --ip 6 out"),
             (&["names", "0F01"], "by --mra"),

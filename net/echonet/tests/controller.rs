@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,22 @@ fn a_controller_on_the_callers_thread() {
             }
         }
         assert_eq!(answered, ids);
+
+        // Thirty under way all the time: what is begun between two answers waits for none that is not there.
+        let mut settings = controller.core().config().defaults;
+        settings.parallel = 30;
+        controller.core_mut().set_node_settings(DEVICE.into(), settings).unwrap();
+        let (mut begun, mut answered) = (0, 0);
+        while answered < 1000 {
+            // Not after each one, and so not always after the last of those that came together.
+            while begun < 1000 && begun - answered < 30 && (answered % 7 != 3 || begun == answered) {
+                controller.begin(DEVICE, LIGHT, Request::Get(&[Epc(0x80)])).unwrap();
+                begun += 1;
+            }
+            let event = controller.next_event(Duration::from_secs(60)).unwrap();
+            answered += usize::from(matches!(event, Some(ControllerEvent::Answer { result: Ok(_), .. })));
+        }
+        assert_eq!((controller.core().stats().retried, controller.core().stats().timeouts), (0, 0));
 
         device.set(LIGHT, Epc(0x80), &[0x31]).unwrap();
         let pushed = loop {
@@ -144,6 +160,31 @@ fn who_is_not_there_times_out_and_holds_up_nobody() {
         controller.close();
         assert_eq!(waiting.join().unwrap().unwrap_err(), CallError::Closed);
         assert_eq!(controller.get(DEVICE, LIGHT, &[Epc(0x80)]).unwrap_err(), CallError::Closed);
+    });
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_at_once() {
+    alone("what_cannot_be_sent_is_told_at_once", || {
+        // There is no way from loopback to there, and no socket of IPv6.
+        let rows = [("10.9.9.9", ErrorKind::NetworkUnreachable), ("fd00::9", ErrorKind::Unsupported)];
+        let level = [Property { epc: Epc(0xB0), edt: &[7] }];
+        let unsent = |kind| CallError::Answer(AnswerError::Unsent(kind));
+        for (node, kind) in rows {
+            let node: IpAddr = node.parse().unwrap();
+            let mut controller = Controller::open(&at("127.0.0.2"), config()).unwrap();
+            assert_eq!(controller.get(node, LIGHT, &[Epc(0x80)]).unwrap_err(), unsent(kind));
+            assert_eq!(controller.call(node, LIGHT, Request::SetOnly(&level)).unwrap_err(), unsent(kind));
+            assert_eq!((controller.core().stats().unsent, controller.core().stats().retried), (2, 0));
+            drop(controller);
+            let controller = blocking::Controller::open(&at("127.0.0.2"), config()).unwrap();
+            let told = controller.set(node, LIGHT, &level).unwrap_err();
+            assert_eq!(told, unsent(kind));
+            assert!(
+                told.to_string().contains(&format!("({kind}): is this machine on the node's network")),
+                "{told}"
+            );
+        }
     });
 }
 

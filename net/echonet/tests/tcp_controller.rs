@@ -11,15 +11,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::core::{Answer, AnswerError, ControllerConfig, Epc, Property};
-use netdyno_echonet::{CallError, Controller, blocking, tokio};
-use support::{GET_80, GOT_80, GUARD, LIGHT, alone, at, config, light, read};
+use netdyno_echonet::{CallError, Controller, Family, Settings, blocking, tokio};
+use support::{GET_80, GOT_80, GUARD, LIGHT, alone, alone_with, at, config, light, read};
 
 const DEVICE: &str = "127.0.0.1";
 
 /// A controller of any face.
 trait Asks {
     /// Reads 80 of the light at 127.0.0.1.
-    fn ask(&mut self) -> Result<Answer, CallError>;
+    fn ask(&mut self) -> Result<Answer, CallError> {
+        self.ask_at(NODE)
+    }
+    /// Reads 80 of the light there.
+    fn ask_at(&mut self, node: IpAddr) -> Result<Answer, CallError>;
     /// Lets a little time pass.
     fn rest(&mut self) {
         std::thread::sleep(Duration::from_millis(5));
@@ -29,8 +33,8 @@ trait Asks {
 const NODE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 impl Asks for Controller {
-    fn ask(&mut self) -> Result<Answer, CallError> {
-        self.get(NODE, LIGHT, &[Epc(0x80)])
+    fn ask_at(&mut self, node: IpAddr) -> Result<Answer, CallError> {
+        self.get(node, LIGHT, &[Epc(0x80)])
     }
 
     fn rest(&mut self) {
@@ -39,14 +43,14 @@ impl Asks for Controller {
 }
 
 impl Asks for blocking::Controller {
-    fn ask(&mut self) -> Result<Answer, CallError> {
-        self.get(NODE, LIGHT, &[Epc(0x80)])
+    fn ask_at(&mut self, node: IpAddr) -> Result<Answer, CallError> {
+        self.get(node, LIGHT, &[Epc(0x80)])
     }
 }
 
 impl Asks for (::tokio::runtime::Runtime, tokio::Controller) {
-    fn ask(&mut self) -> Result<Answer, CallError> {
-        self.0.block_on(self.1.get(NODE, LIGHT, &[Epc(0x80)]))
+    fn ask_at(&mut self, node: IpAddr) -> Result<Answer, CallError> {
+        self.0.block_on(self.1.get(node, LIGHT, &[Epc(0x80)]))
     }
 }
 
@@ -56,17 +60,27 @@ fn with_each_controller(
     change: impl Fn(&mut ControllerConfig),
     test: impl Fn(&str, TcpListener, Box<dyn Asks>),
 ) {
+    let mut settings = at("127.0.0.2");
+    settings.tcp_limits.idle = idle;
+    with_each(&settings, change, |face, controller| {
+        test(face, TcpListener::bind((NODE, 3610)).unwrap(), controller);
+    });
+}
+
+/// The same without a listener.
+fn with_each(
+    settings: &Settings,
+    change: impl Fn(&mut ControllerConfig),
+    test: impl Fn(&str, Box<dyn Asks>),
+) {
     let mut config = config();
     (config.defaults.tcp, config.defaults.retries) = (true, 1);
     change(&mut config);
-    let mut settings = at("127.0.0.2");
-    settings.tcp_limits.idle = idle;
-    let listener = || TcpListener::bind((NODE, 3610)).unwrap();
-    test("caller's", listener(), Box::new(Controller::open(&settings, config.clone()).unwrap()));
-    test("blocking", listener(), Box::new(blocking::Controller::open(&settings, config.clone()).unwrap()));
+    test("caller's", Box::new(Controller::open(settings, config.clone()).unwrap()));
+    test("blocking", Box::new(blocking::Controller::open(settings, config.clone()).unwrap()));
     let runtime = ::tokio::runtime::Runtime::new().unwrap();
-    let controller = runtime.block_on(async { tokio::Controller::open(&settings, config) }).unwrap();
-    test("tokio", listener(), Box::new((runtime, controller)));
+    let controller = runtime.block_on(async { tokio::Controller::open(settings, config) }).unwrap();
+    test("tokio", Box::new((runtime, controller)));
 }
 
 /// Does something with each connection that a listener takes, in a thread, until it says that it is enough.
@@ -240,6 +254,74 @@ fn a_node_that_says_nothing_is_asked_once() {
                 assert!(begin.elapsed() >= Duration::from_millis(200), "{face}: tried twice");
             },
         );
+    });
+}
+
+#[test]
+fn who_speaks_no_tcp_is_asked_by_datagrams_where_that_is_allowed() {
+    alone("who_speaks_no_tcp_is_asked_by_datagrams_where_that_is_allowed", || {
+        let device = blocking::Device::open(&at(DEVICE), light()).unwrap();
+        with_each(
+            &at("127.0.0.2"),
+            |config| config.defaults.udp_fallback = true,
+            |face, mut controller| {
+                let before = device.stats().requests;
+                for _ in 0..50 {
+                    assert_eq!(controller.ask().unwrap().get(Epc(0x80)), Some(&[0x30][..]), "{face}");
+                }
+                assert_eq!(device.stats().requests - before, 50, "{face}");
+            },
+        );
+        with_each(
+            &at("127.0.0.2"),
+            |_| {},
+            |face, mut controller| {
+                assert_eq!(controller.ask(), Err(CallError::Answer(AnswerError::Unreachable)), "{face}");
+            },
+        );
+    });
+}
+
+#[test]
+fn nodes_of_ipv6_are_asked_by_tcp() {
+    let setup = "ip address add fd00::1/128 dev lo nodad && ip address add fd00::2/128 dev lo nodad && \
+                 ip address add fe80::1/64 dev lo nodad";
+    if std::fs::metadata("/proc/net/if_inet6").is_err() {
+        return support::skip("IPv6");
+    }
+    alone_with("nodes_of_ipv6_are_asked_by_tcp", setup, || {
+        let mut from_one = at("fd00::2");
+        from_one.family = Family::V6;
+        let mut from_any = Settings::on("lo");
+        from_any.family = Family::V6;
+        // Of an address that is good on one link alone the interface is known.
+        for (settings, node, from) in [
+            (&from_one, "fd00::1", Some("fd00::2")),
+            (&from_any, "fd00::1", None),
+            (&from_any, "fe80::1", None),
+        ] {
+            let node: IpAddr = node.parse().unwrap();
+            with_each(
+                settings,
+                |_| {},
+                |face, mut controller| {
+                    let listener = TcpListener::bind("[::]:3610").unwrap();
+                    let thread = std::thread::spawn(move || {
+                        let (mut stream, peer) = listener.accept().unwrap();
+                        stream.set_read_timeout(Some(GUARD)).unwrap();
+                        assert!(from.is_none_or(|from| peer.ip().to_string() == from), "{peer}");
+                        assert_eq!(stream.local_addr().unwrap().ip(), node);
+                        answer_all(&mut stream)
+                    });
+                    for _ in 0..3 {
+                        let answer = controller.ask_at(node);
+                        assert_eq!(answer.unwrap().get(Epc(0x80)), Some(&[0x30][..]), "{face} {node}");
+                    }
+                    drop(controller);
+                    assert_eq!(thread.join().unwrap(), 3, "{face} {node}");
+                },
+            );
+        }
     });
 }
 

@@ -16,6 +16,8 @@ const REPORT_BYTES: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) socket: DatagramSocket,
+    /// RTP's, once it is known that the other end has RTCP there too: where reports leave from then.
+    pub(crate) muxed: Option<DatagramSocket>,
     ssrc: Ssrc,
     cname: String,
     interval: Interval,
@@ -34,6 +36,7 @@ impl Control {
         let interval = Interval::new(Instant::now(), IntervalConfig::default(), REPORT_BYTES, random()?);
         Ok(Self {
             socket,
+            muxed: None,
             ssrc,
             cname: name.iter().map(|byte| format!("{byte:02x}")).collect(),
             interval,
@@ -148,7 +151,7 @@ impl Control {
         }
         let bytes = writer.finish();
         // Nobody may be there: that is no error.
-        let _ = self.socket.send(to, &self.datagram[..bytes]);
+        let _ = self.muxed.as_ref().unwrap_or(&self.socket).send(to, &self.datagram[..bytes]);
         self.interval.handle_sent(now, bytes);
         self.has_sent = true;
     }

@@ -30,6 +30,16 @@ pub enum OpenError {
     /// Settings that cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// RTP and RTCP on one port are for one receiver alone.
+    #[error(
+        "{0} is a group: RTP and RTCP have a port each there (RFC 5761 section 5.2); leave muxed RTCP out"
+    )]
+    MuxedGroup(SocketAddr),
+    /// Such packets of RTP cannot be told from RTCP where both have one port.
+    #[error(
+        "payload type {0} cannot go with muxed RTCP (RFC 5761 section 4); it takes 0 to 63, or 96 to 127"
+    )]
+    MuxedPayloadType(u8),
     /// Another thing that the system did not give, such as random numbers.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -34,7 +34,7 @@ pub(crate) fn bind(
 ) -> Result<(UdpSocket, DatagramSocket), OpenError> {
     let failed = |error| OpenError::Bind { address, error };
     for _ in 0..PORT_ATTEMPTS {
-        let rtp = UdpSocket::bind(address, options).map_err(failed)?;
+        let rtp = bind_one(address, options)?;
         let local = rtp.local_address();
         if address.port() == 0 && local.port() % 2 == 1 {
             continue;
@@ -46,6 +46,11 @@ pub(crate) fn bind(
         }
     }
     Err(failed(io::ErrorKind::AddrInUse.into()))
+}
+
+/// RTP's alone.
+pub(crate) fn bind_one(address: SocketAddr, options: &SocketOptions) -> Result<UdpSocket, OpenError> {
+    UdpSocket::bind(address, options).map_err(|error| OpenError::Bind { address, error })
 }
 
 /// Sockets that take what is sent to a group.

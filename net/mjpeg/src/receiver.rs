@@ -84,7 +84,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// Listens at an address of this machine, or to a group. Port 0: an even one that is free. RTCP has the port after it; where a sender
-    /// has it on the same port (RFC 5761), it is taken there.
+    /// has it on the same port (RFC 5761), it is taken there, and answered from there.
     ///
     /// # Errors
     /// Settings that cannot be, and what the system does not give.
@@ -230,6 +230,7 @@ impl Receiver {
                         }
                     }
                     Kind::Rtcp => {
+                        heard.muxed = true;
                         let mut each = |packet: &RtcpPacket<'_>, from| heard.take(packet, from);
                         self.control.handle(self.arrived, datagram, received.remote, &mut each);
                     }
@@ -245,6 +246,7 @@ impl Receiver {
         if let Some((info, from)) = heard.report {
             self.depacketizer.handle_sender_report(self.arrived, &info);
             self.reports_from = Some(from);
+            self.control.muxed = heard.muxed.then(|| self.rtp.single());
         }
         if heard.name.is_some() {
             self.source_name = heard.name;
@@ -288,11 +290,13 @@ struct Heard {
     report: Option<(netdyno_rtp::rtcp::SenderInfo, SocketAddr)>,
     name: Option<String>,
     bye: bool,
+    /// It came to RTP's port.
+    muxed: bool,
 }
 
 impl Heard {
     fn of(source: Option<Ssrc>) -> Self {
-        Self { source, report: None, name: None, bye: false }
+        Self { source, report: None, name: None, bye: false, muxed: false }
     }
 
     fn take(&mut self, packet: &RtcpPacket<'_>, from: SocketAddr) {

@@ -18,6 +18,8 @@ pub struct Description {
     pub port: u16,
     /// Port of RTCP, where it is not the one after it.
     pub rtcp_port: Option<u16>,
+    /// RTCP has RTP's own port (`a=rtcp-mux`, RFC 5761).
+    pub rtcp_mux: bool,
     /// Payload type.
     pub payload_type: u8,
     /// Width and height, pixels (`a=x-dimensions`): packets cannot tell more than 2,040, or what is no multiple of 8.
@@ -35,6 +37,7 @@ impl Description {
             address: to.ip(),
             port: to.port(),
             rtcp_port: None,
+            rtcp_mux: false,
             payload_type: PAYLOAD_TYPE,
             dimensions: None,
             framerate: None,
@@ -56,6 +59,9 @@ impl Description {
         media.add_attribute_with_value("rtpmap", format_args!("{} JPEG/90000", self.payload_type));
         if let Some(port) = self.rtcp_port {
             media.add_attribute_with_value("rtcp", port);
+        }
+        if self.rtcp_mux {
+            media.add_attribute_from_str("rtcp-mux");
         }
         if let Some(fps) = self.framerate {
             media.add_attribute_with_value("framerate", fps);
@@ -99,6 +105,7 @@ impl Description {
             address,
             port: media.port,
             rtcp_port: value("rtcp").and_then(|text| text.split(' ').next()?.parse().ok()),
+            rtcp_mux: media.has_attribute("rtcp-mux"),
             payload_type,
             dimensions: value("x-dimensions").map(dimensions).transpose()?,
             framerate: value("framerate")
@@ -188,7 +195,7 @@ mod tests {
     fn whatever_is_understood_is_written_and_read_alike() {
         let mut description = Description::new("239.1.2.3:6000".parse().unwrap());
         (description.dimensions, description.framerate) = (Some((3840, 2160)), Some(29.97));
-        (description.hops, description.rtcp_port) = (Some(5), Some(7001));
+        (description.hops, description.rtcp_port, description.rtcp_mux) = (Some(5), Some(7001), true);
         let text = description.write(7).into_bytes();
         let (mut state, mut understood) = (1u32, 0);
         for _ in 0..20_000 {

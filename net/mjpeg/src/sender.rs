@@ -1,10 +1,11 @@
 //! One stream to one address, by RTP over UDP.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::{Range, RangeInclusive};
 use std::slice;
 use std::time::{Duration, Instant};
 
-use netdyno_io::{DatagramSocket, Interface, MAX_SEGMENTS, SocketOptions, UdpSocket};
+use netdyno_io::{DatagramSocket, Interface, SocketOptions, UdpSocket, max_segments_of, wait_exactly};
 use netdyno_mjpeg_core::{CLOCK_RATE_HZ, FramePackets, Jpeg, Packetizer, PacketizerConfig};
 use netdyno_rtp::rtcp::{ReportBlock, RtcpPacket};
 use netdyno_rtp::{MediaClock, Sending, Sequence, Ssrc, Timestamp, round_trip};
@@ -14,6 +15,9 @@ use crate::error::{OpenError, PictureError};
 use crate::limits::WRITE_TIMEOUT;
 use crate::pace::Pacer;
 use crate::ports;
+
+/// Payload types that RTP must not have on a port that has RTCP too (RFC 5761 section 4).
+const MUXED_RTCP: RangeInclusive<u8> = 64..=95;
 
 /// How a stream is sent.
 #[derive(Debug, Clone)]
@@ -29,6 +33,8 @@ pub struct SenderConfig {
     pub interface: Option<Interface>,
     /// Where RTCP goes; without it to the port after RTP's.
     pub rtcp_port: Option<u16>,
+    /// RTCP goes from and to RTP's own port (RFC 5761), whatever `rtcp_port` says: not to a group.
+    pub rtcp_mux: bool,
 }
 
 impl Default for SenderConfig {
@@ -39,6 +45,7 @@ impl Default for SenderConfig {
             multicast_hops: 1,
             interface: None,
             rtcp_port: None,
+            rtcp_mux: false,
         }
     }
 }
@@ -103,10 +110,12 @@ pub struct Sender {
     remote_rtcp: SocketAddr,
     packetizer: Packetizer,
     pacer: Pacer,
+    /// Bytes of a frame's packets but the last.
+    packet_bytes: usize,
     clock: MediaClock,
     sending: Sending,
-    /// Headers of the packets that go next.
-    headers: Vec<u8>,
+    /// Those that go next.
+    packets: Vec<u8>,
     stats: SenderStats,
 }
 
@@ -116,9 +125,22 @@ impl Sender {
     /// # Errors
     /// Settings that cannot be, and what the system does not give. Nothing is sent.
     pub fn open(remote: SocketAddr, config: &SenderConfig) -> Result<Self, OpenError> {
+        let payload_type = config.packetizer.payload_type;
+        if config.rtcp_mux && remote.ip().is_multicast() {
+            return Err(OpenError::MuxedGroup(remote));
+        }
+        if config.rtcp_mux && MUXED_RTCP.contains(&payload_type) {
+            return Err(OpenError::MuxedPayloadType(payload_type));
+        }
         let local = SocketAddr::new(config.local.unwrap_or(ports::any(remote.ip())), 0);
         let options = SocketOptions::default();
-        let (rtp, rtcp) = ports::bind(local, &options)?;
+        let (rtp, rtcp) = if config.rtcp_mux {
+            let rtp = ports::bind_one(local, &options)?;
+            let rtcp = rtp.single();
+            (rtp, rtcp)
+        } else {
+            ports::bind(local, &options)?
+        };
         if remote.ip().is_multicast() {
             let failed = |error| OpenError::Group { group: remote, error };
             let interface = ports::interface_towards(remote, config.interface.as_ref()).map_err(failed)?;
@@ -133,7 +155,8 @@ impl Sender {
         let first = Sequence(u16::from_ne_bytes(random()?));
         let clock = MediaClock::new(Instant::now(), Timestamp(u32::from_ne_bytes(random()?)), CLOCK_RATE_HZ);
         let mut remote_rtcp = ports::after(remote);
-        remote_rtcp.set_port(config.rtcp_port.unwrap_or(remote_rtcp.port()));
+        let rtcp_port = if config.rtcp_mux { Some(remote.port()) } else { config.rtcp_port };
+        remote_rtcp.set_port(rtcp_port.unwrap_or(remote_rtcp.port()));
         Ok(Self {
             rtp,
             control,
@@ -141,9 +164,10 @@ impl Sender {
             remote_rtcp,
             packetizer: Packetizer::new(config.packetizer, ssrc, first)?,
             pacer: Pacer::new(config.packetizer.max_packet_bytes),
+            packet_bytes: config.packetizer.max_packet_bytes,
             clock,
             sending: Sending::new(ssrc, clock),
-            headers: Vec::new(),
+            packets: Vec::new(),
             stats: SenderStats::default(),
         })
     }
@@ -188,11 +212,9 @@ impl Sender {
                 not_before = Instant::now() + gap;
             }
             last_due = due;
-            let mut next = packets.start;
-            while next < packets.end {
-                let end = packets.end.min(next + MAX_SEGMENTS);
-                self.send_packets(&frame, next, end);
-                next = end;
+            let run = max_segments_of(self.packet_bytes);
+            for begin in packets.clone().step_by(run) {
+                self.send_packets(&frame, begin..packets.end.min(begin + run));
             }
         }
         self.sending.handle_sent(frame.count() as u64, frame.payload_bytes() as u64);
@@ -207,8 +229,10 @@ impl Sender {
         Ok(Sent { packets: frame.count(), width: jpeg.width(), height: jpeg.height() })
     }
 
-    /// Waits until then, takes reports of receivers, and sends those that are due. Goes on through signals.
+    /// Waits until then, takes reports of receivers, and sends those that are due. Goes on through signals. The thread's timers are set to end
+    /// when they are due ([`wait_exactly`]).
     pub fn wait(&mut self, until: Instant) {
+        wait_exactly();
         loop {
             let now = Instant::now();
             self.report_if_due(now);
@@ -226,30 +250,22 @@ impl Sender {
         }
     }
 
-    /// Some packets of a frame, 1 to [`MAX_SEGMENTS`], by as few system calls as the system takes; scan data are gathered from where they
-    /// are.
-    fn send_packets(&mut self, frame: &FramePackets<'_>, begin: usize, end: usize) {
-        self.headers.clear();
-        let mut ends = [0; MAX_SEGMENTS];
-        let mut datagrams: [[&[u8]; 2]; MAX_SEGMENTS] = [[&[], &[]]; MAX_SEGMENTS];
-        for (slot, index) in (begin..end).enumerate() {
-            datagrams[slot][1] = frame.packet(index, &mut self.headers).unwrap_or_default();
-            ends[slot] = self.headers.len();
-        }
-        let mut start = 0;
-        for slot in 0..end - begin {
-            datagrams[slot][0] = &self.headers[start..ends[slot]];
-            start = ends[slot];
-        }
-        let mut rest = &datagrams[..end - begin];
+    /// Some packets of a frame, as many as one system call takes at the most. They are put together side by side first: the kernel takes
+    /// longer for two pieces a packet than that copy does.
+    fn send_packets(&mut self, frame: &FramePackets<'_>, indices: Range<usize>) {
+        self.packets.clear();
+        indices.for_each(|index| {
+            frame.append(index, &mut self.packets);
+        });
+        let mut rest = &self.packets[..];
         loop {
-            rest = &rest[self.rtp.send_gathered(self.remote, rest)..];
+            rest = &rest[self.rtp.send(self.rtp.local_address(), self.remote, rest, self.packet_bytes)..];
             // The buffer is full: a slow link. What does not fit in time is lost.
             if rest.is_empty() || !self.rtp.wait_writable(WRITE_TIMEOUT).unwrap_or(false) {
                 break;
             }
         }
-        self.stats.unsent_packets += rest.len() as u64;
+        self.stats.unsent_packets += rest.len().div_ceil(self.packet_bytes) as u64;
     }
 
     /// Without waiting: takes reports if it is time to send one, as flat out nobody waits.

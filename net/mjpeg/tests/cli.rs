@@ -49,7 +49,18 @@ fn a_folder_goes_to_a_folder() {
     // The second time after what is there.
     for round in 0..2 {
         let (mut receiver, lines, address) = receive(&["--once", "--into", into.to_str().unwrap()]);
-        let send = ["--json", "send", from, "--to", &address, "--fps", "50", "--sdp", sdp.to_str().unwrap()];
+        let send = [
+            "--json",
+            "send",
+            from,
+            "--to",
+            &address,
+            "--fps",
+            "50",
+            "--sdp",
+            sdp.to_str().unwrap(),
+            "--rtcp-mux",
+        ];
         let (code, stdout, stderr) = run(&send);
         assert_eq!((code, &stderr[..]), (Some(0), ""));
         let told: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
@@ -67,7 +78,13 @@ fn a_folder_goes_to_a_folder() {
         assert!(scan(&fs::read(into.join(name)).unwrap()) == scan(picture), "{name}");
     }
     let sdp = fs::read_to_string(sdp).unwrap();
-    for line in ["a=rtpmap:26 JPEG/90000", "a=framerate:50", "a=x-dimensions:320,240", "c=IN IP4 127.0.0.1"] {
+    for line in [
+        "a=rtpmap:26 JPEG/90000",
+        "a=rtcp-mux",
+        "a=framerate:50",
+        "a=x-dimensions:320,240",
+        "c=IN IP4 127.0.0.1",
+    ] {
         assert!(sdp.lines().any(|told| told == line), "{line} in {sdp}");
     }
 }

@@ -9,11 +9,14 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use jpeg_encoder::SamplingFactor;
+use netdyno_io::{MAX_SEGMENTS, ReceiveBatch, SocketOptions};
 use netdyno_mjpeg::core::{Jpeg, JpegError, LostReason, Packetizer, PacketizerConfig, Unsupported};
 use netdyno_mjpeg::rtp::rtcp::{Compound, CompoundWriter, ReportBlock, RtcpPacket, Rule};
 use netdyno_mjpeg::rtp::{Packet, Sequence, Ssrc, Timestamp};
 use netdyno_mjpeg::source::Files;
-use netdyno_mjpeg::{Interface, PictureError, Receiver, ReceiverConfig, Sender, SenderConfig, Step, Stream};
+use netdyno_mjpeg::{
+    Interface, OpenError, PictureError, Receiver, ReceiverConfig, Sender, SenderConfig, Step, Stream,
+};
 use rustix::time::{ClockId, clock_gettime};
 use support::{picture, plain, receive};
 
@@ -61,6 +64,26 @@ fn frames_arrive_bit_by_bit() {
     }
 }
 
+/// Flat out each system call takes what a datagram has room for, and none a rest.
+#[test]
+fn a_picture_goes_by_as_few_calls_as_can_be() {
+    let here =
+        netdyno_io::UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+    let mut sender = Sender::open(here.local_address(), &SenderConfig::default()).unwrap();
+    let sent = sender.send(&plain(1920, 1080, 5), Instant::now(), Duration::ZERO).unwrap();
+    assert!(sent.packets > MAX_SEGMENTS, "{sent:?}");
+    let (mut batch, mut runs) = (ReceiveBatch::default(), Vec::new());
+    let begin = Instant::now();
+    while runs.iter().sum::<usize>() < sent.packets {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{runs:?}");
+        here.receive(&mut batch).unwrap();
+        // What one call sends is taken together.
+        runs.extend(batch.iter().map(|received| received.datagrams.len().div_ceil(received.segment_bytes)));
+    }
+    // 46 of 1,400 bytes are 64,400.
+    assert_eq!(runs.len(), sent.packets.div_ceil(46), "{runs:?}");
+}
+
 #[test]
 fn sizes_that_packets_cannot_tell_come_from_the_description() {
     let picture = plain(2100, 500, 1);
@@ -99,6 +122,8 @@ fn packets_are_paced() {
         }
     }
     let elapsed = begin.elapsed();
+    #[cfg(target_os = "linux")]
+    assert_eq!(rustix::thread::current_timer_slack(), Ok(1), "waits are exact");
     // The last frame's packets take 0.8 of its 20 ms.
     let least = Duration::from_millis(20 * FRAMES as u64 - 20 + 15);
     assert!(elapsed >= least && elapsed < least * 2, "{elapsed:?}");
@@ -158,8 +183,19 @@ fn what_is_lost_is_told_and_the_rest_comes() {
 
 #[test]
 fn reports_go_both_ways() {
+    exchange_reports(false);
+}
+
+#[test]
+fn reports_go_both_ways_on_one_port() {
+    exchange_reports(true);
+}
+
+fn exchange_reports(is_muxed: bool) {
     let (address, receiver) = receive("127.0.0.1:0", |_| {});
-    let mut sender = Sender::open(address, &SenderConfig::default()).unwrap();
+    let mut config = SenderConfig::default();
+    config.rtcp_mux = is_muxed;
+    let mut sender = Sender::open(address, &config).unwrap();
     let file = plain(320, 240, 1);
     let begin = Instant::now();
     // The first reports come after 1 to 4 s (RFC 3550 section 6.3.1), the receiver's tells of the sender's.
@@ -172,6 +208,7 @@ fn reports_go_both_ways() {
     let report = stats.last_report.unwrap();
     assert_eq!((stats.receivers, report.block.ssrc, report.block.cumulative_lost), (1, sender.ssrc(), 0));
     assert!(report.round_trip.unwrap() < Duration::from_secs(1));
+    assert_eq!(report.from.port(), address.port() + u16::from(!is_muxed));
     drop(sender);
     let had = receiver.join().unwrap();
     assert!(had.stats.reception.unwrap().received > 0 && had.lost.is_empty());
@@ -199,12 +236,28 @@ fn a_source_without_reports_is_waited_for_asleep() {
 /// What a sender says of itself, and what it takes of others.
 #[test]
 fn a_sender_reports_and_says_goodbye() {
-    let (rtp, rtcp) = ports();
-    let mut sender = Sender::open(rtp.local_addr().unwrap(), &SenderConfig::default()).unwrap();
+    say_goodbye(false);
+}
+
+/// The same on one port, in both directions (RFC 5761).
+#[test]
+fn a_sender_reports_and_says_goodbye_on_one_port() {
+    say_goodbye(true);
+}
+
+fn say_goodbye(is_muxed: bool) {
+    let (rtp, mut rtcp) = ports();
+    let mut config = SenderConfig::default();
+    config.rtcp_mux = is_muxed;
+    let mut sender = Sender::open(rtp.local_addr().unwrap(), &config).unwrap();
     let file = plain(320, 240, 1);
     let jpeg = Jpeg::parse(&file).unwrap();
     sender.send(&file, Instant::now(), Duration::ZERO).unwrap();
+    let from_rtp = rtp.peek_from(&mut [0; 1500]).unwrap().1;
     drop_later(&rtp);
+    if is_muxed {
+        rtcp = rtp;
+    }
     let cname = sender.cname().to_owned();
     rtcp.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let mut buffer = [0; 1500];
@@ -216,6 +269,7 @@ fn a_sender_reports_and_says_goodbye() {
             break got;
         }
     };
+    assert_eq!(from == from_rtp, is_muxed, "{from} {from_rtp}");
     let ssrc = sender.ssrc();
     let packets: Vec<_> = Compound::parse(&buffer[..bytes], Rule::Compound).unwrap().packets().collect();
     let RtcpPacket::SenderReport(report) = packets[0] else { panic!("{packets:?}") };
@@ -255,6 +309,19 @@ fn a_sender_reports_and_says_goodbye() {
     let last = Compound::parse(&buffer[..bytes], Rule::Compound).unwrap().packets().last();
     let Some(RtcpPacket::Bye(mut bye)) = last else { panic!("{last:?}") };
     assert_eq!(bye.sources.next(), Some(ssrc));
+}
+
+#[test]
+fn one_port_for_both_is_refused_where_it_cannot_be() {
+    let mut config = SenderConfig::default();
+    config.rtcp_mux = true;
+    let group = Sender::open("239.255.77.26:5004".parse().unwrap(), &config).unwrap_err();
+    assert!(matches!(group, OpenError::MuxedGroup(_)), "{group}");
+    for (payload_type, fits) in [(63, true), (64, false), (95, false), (96, true)] {
+        config.packetizer.payload_type = payload_type;
+        let sender = Sender::open("127.0.0.1:9".parse().unwrap(), &config);
+        assert_eq!(sender.is_ok(), fits, "{payload_type}");
+    }
 }
 
 #[test]

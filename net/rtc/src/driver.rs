@@ -10,6 +10,7 @@ use netdyno_io::{Events, Poller};
 use crate::error::Error;
 use crate::face::{EndOnDrop, Hub};
 use crate::settings::Settings;
+use crate::switch::Seat;
 
 /// A hub and the thread that turns it. Dropping it ends both.
 #[derive(Debug)]
@@ -20,10 +21,11 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
         let waker = poller.waker();
-        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || waker.wake()))?);
+        let kick = Arc::new(move || waker.wake());
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
         let turned = EndOnDrop(hub.clone());
         let thread = Thread::spawn(move || drive(&turned.0, &poller))?;
         Ok(Self { hub, _thread: thread })
@@ -79,7 +81,7 @@ mod tests {
     fn who_waits_survives_a_panic_of_the_driver() {
         let poller = Arc::new(Poller::new().unwrap());
         let address = "127.0.0.1:0".parse().unwrap();
-        let hub = Hub::bind(address, Settings::new().unwrap(), poller, Box::new(|| ())).unwrap();
+        let hub = Hub::bind(address, Settings::new().unwrap(), poller, Arc::new(|| ()), None).unwrap();
         let hub = Arc::new(hub);
         let peer = Peer::new(hub.clone(), Arc::new(()), Port::Shared).unwrap();
         thread::scope(|scope| {

@@ -9,6 +9,7 @@ use netdyno_io::{Events, Poller, Waker};
 use crate::engine::{Connection, ConnectionId, Engine, Handler, Port};
 use crate::error::Error;
 use crate::settings::Settings;
+use crate::switch::Seat;
 
 /// Any number of connections on one port, driven by the thread that calls [`poll`](Self::poll). No locks, no tasks.
 ///
@@ -26,8 +27,21 @@ pub struct Endpoint {
 impl Endpoint {
     /// Binds a UDP port (0: the kernel chooses one).
     pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        Self::bind_at(address, settings, None)
+    }
+
+    /// As one of several at a port, if it has a seat there.
+    pub(crate) fn bind_at(
+        address: SocketAddr,
+        settings: Settings,
+        seat: Option<Seat>,
+    ) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
-        let engine = Engine::bind(address, settings, poller.clone())?;
+        if let Some(seat) = &seat {
+            let waker = poller.waker();
+            seat.set_kick(Arc::new(move || waker.wake()));
+        }
+        let engine = Engine::bind(address, settings, poller.clone(), seat)?;
         Ok(Self { engine, poller, events: Events::default(), rest: Some(Duration::ZERO) })
     }
 

@@ -12,8 +12,8 @@
 //! - [`blocking`]: calls wait; a thread drives the endpoint.
 //! - `tokio` (the feature `tokio`): the same names, awaited; a task drives the endpoint.
 //!
-//! One thread drives an endpoint, unless [`Settings::reactors`] says more: then each has a share of the connections. [`Reactors`] is
-//! the first face on several threads.
+//! One thread drives an endpoint, unless [`Settings::reactors`] says more: then each has a share of the connections, at a port of its own or, by
+//! [`Settings::one_port`], all at one. [`Reactors`] is the first face on several threads.
 //!
 //! Two connected in one program, by the blocking face:
 //!
@@ -85,6 +85,7 @@ mod reactors;
 mod rehearsal;
 mod settings;
 mod spread;
+mod switch;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 

@@ -17,5 +17,20 @@ pub(crate) const WAITING_BYTES: usize = 1 << 20;
 /// What a waiting message is charged beyond its bytes: a peer can send empty ones.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
 
+/// Bytes of datagrams that wait at a reactor, handed over by others at its port: as many as its socket holds. What is beyond is
+/// lost, as there.
+pub(crate) const HANDED_OVER_BYTES: usize = 4 << 20;
+
+/// What is charged for each hand-over beyond its bytes.
+pub(crate) const HANDED_OVER_OVERHEAD_BYTES: usize = 256;
+
+/// Batches that are handed over for a connection before it gets a socket of its own: it takes as long as two or three hand-overs to make one.
+/// A set-up needs fewer, and who is mostly silent never gets there.
+pub(crate) const STEERED_AFTER: u32 = 16;
+
+/// Batches at the beginning of a connection that its engine looks for without sleeping, if they come soon
+/// ([`Settings::setup_spin`](crate::Settings::setup_spin)): those of a set-up.
+pub(crate) const SETUP_BATCHES: u8 = 12;
+
 /// Incoming channels that nobody has accepted. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;

@@ -19,7 +19,7 @@ type Task<H> = Box<dyn FnOnce(&mut Endpoint, &mut H) + Send>;
 
 /// As many endpoints as [`Settings::reactors`] says, each with a thread, a port and a handler of its own. They share nothing, so
 /// that what one does costs the others nothing; a connection stays with the one that it was made on, whose port its candidates
-/// name.
+/// name. With [`Settings::one_port`] they share the port, and hand over what comes to the wrong one.
 ///
 /// Dropping it ends all connections, and tells the peers.
 #[derive(Debug)]
@@ -53,13 +53,13 @@ pub struct Place {
 
 impl<H: Handler + Send + 'static> Reactors<H> {
     /// Binds the UDP ports, and starts the threads. With a port of 0 the kernel chooses all; else `address` has the first, and the
-    /// others have those behind it. `make` gives the handler of each.
+    /// others have those behind it, or the same ([`Settings::one_port`]). `make` gives the handler of each.
     pub fn start(
         address: SocketAddr,
         settings: &Settings,
         mut make: impl FnMut(usize) -> H,
     ) -> Result<Self, Error> {
-        let endpoints = start_each(address, settings, Endpoint::bind)?;
+        let endpoints = start_each(address, settings, Endpoint::bind_at)?;
         let numbered = endpoints.into_iter().enumerate();
         let all = numbered.map(|(number, endpoint)| Reactor::start(endpoint, make(number)));
         Ok(Self { all: all.collect::<Result<_, _>>()? })

@@ -24,11 +24,24 @@ pub struct Settings {
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
     /// core. The Tokio face does not spin where a task drives it (Linux): its runtime does the waiting.
     pub spin: Duration,
+    /// How long to look for the next datagram of a connection that is being set up, whose peer has answered the one before in that time; as
+    /// `spin` for the first dozen. A set-up within one machine or one room takes half a dozen waits, and each would put a core to sleep
+    /// that takes as long to wake as the datagram does to come. Zero: never.
+    pub setup_spin: Duration,
     /// How many threads (tasks, on the Tokio face) drive an endpoint of the blocking or the Tokio face, or a
     /// [`Reactors`](crate::Reactors); 0: one for each CPU that this process may use. Each has a UDP port of its own: with a port asked
-    /// for, that one and those behind it. A new connection goes where there are fewest, and stays there. An
+    /// for, that one and those behind it; or all have one (`one_port`). A new connection goes where there are fewest, and stays there. An
     /// [`Endpoint`](crate::Endpoint) is one by itself.
     pub reactors: usize,
+    /// Whether several reactors have one UDP port together, so that a firewall has to let through no more. The kernel deals out what comes by
+    /// a secret of its own, so that it comes to the wrong reactor first, which hands it over (`steering_sockets`). And between one port of a peer and
+    /// this endpoint there can be one connection then, not one to each reactor. Off by default: a port each costs nothing
+    /// of that. Linux only; elsewhere each has a port of its own all the same.
+    pub one_port: bool,
+    /// With `one_port`: sockets, of all reactors together, that have the kernel bring what a peer sends to the right reactor. A connection gets one
+    /// after a few hand-overs, as long as there are any left; what it costs is a file descriptor and some 3 KB in the kernel. For all others
+    /// each batch that comes goes by way of another thread, which takes a copy and may have to wake one (5 to 50 us).
+    pub steering_sockets: usize,
     /// Whether the first endpoint of a process connects two of its kind in memory before anything else, which takes about a millisecond,
     /// and takes more than half of one from the first connection.
     pub rehearse: bool,
@@ -55,7 +68,10 @@ impl Settings {
             addresses: Vec::new(),
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
+            setup_spin: Duration::from_micros(400),
             reactors: 1,
+            one_port: false,
+            steering_sockets: 512,
             rehearse: true,
             max_connections: 65_536,
             receive_buffers: 4,

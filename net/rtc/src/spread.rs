@@ -1,4 +1,4 @@
-//! What it takes to have several reactors behind one address: a port for each, and the one with the fewest connections.
+//! What it takes to have several reactors behind one address: a port for each or a seat at one, and the one with the fewest connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,17 +8,24 @@ use std::thread;
 
 use crate::error::Error;
 use crate::settings::Settings;
+use crate::switch::Seat;
 
-/// Starts one on each port: `address` is the first's, the others have the ports behind it, or all have what the kernel chooses.
+/// Starts one on each port: `address` is the first's, the others have the ports behind it, or all have what the kernel chooses. Or all on
+/// one, if the settings say so and the system can.
 pub(crate) fn start_each<T>(
     address: SocketAddr,
     settings: &Settings,
-    mut start: impl FnMut(SocketAddr, Settings) -> Result<T, Error>,
+    mut start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let count = match settings.reactors {
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         count => count,
     };
+    // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
+    if settings.one_port && count > 1 && cfg!(target_os = "linux") {
+        let row = Seat::row(count).into_iter();
+        return row.map(|seat| start(address, settings.clone(), Some(seat))).collect();
+    }
     let one = |offset: usize| {
         let port = match address.port() {
             0 => Some(0),
@@ -29,7 +36,7 @@ pub(crate) fn start_each<T>(
                 format!("{count} reactors from port {} on: there are no ports beyond 65535", address.port());
             io::Error::new(io::ErrorKind::InvalidInput, why)
         })?;
-        start(SocketAddr::new(address.ip(), port), settings.clone())
+        start(SocketAddr::new(address.ip(), port), settings.clone(), None)
     };
     let all: Result<_, _> = (0..count).map(one).collect();
     all.map_err(|error| of_several(error, address.port(), count))
@@ -67,7 +74,7 @@ impl<D> Drivers<D> {
     pub(crate) fn start(
         address: SocketAddr,
         settings: &Settings,
-        start: impl FnMut(SocketAddr, Settings) -> Result<D, Error>,
+        start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<D, Error>,
     ) -> Result<Self, Error> {
         let all = start_each(address, settings, start)?;
         Ok(Self { all: all.into_iter().map(Arc::new).collect() })
@@ -93,7 +100,7 @@ mod tests {
         let mut settings = Settings::new().unwrap();
         settings.reactors = reactors;
         let address = SocketAddr::from(([127, 0, 0, 1], first_port));
-        Drivers::start(address, &settings, |address, _| Ok(address.port()))
+        Drivers::start(address, &settings, |address, _, _| Ok(address.port()))
     }
 
     #[test]
@@ -115,7 +122,7 @@ mod tests {
         settings.reactors = 3;
         let fail = |first_port: u16, kind: io::ErrorKind| {
             let address = SocketAddr::from(([127, 0, 0, 1], first_port));
-            let start = |address: SocketAddr, _| {
+            let start = |address: SocketAddr, _, _: Option<Seat>| {
                 let is_second = address.port() == 0 || address.port() == first_port + 1;
                 if is_second { Err(Error::bind(address, kind.into())) } else { Ok(()) }
             };

@@ -1,9 +1,10 @@
-//! Several reactors behind one endpoint, on all faces.
+//! Several reactors behind one endpoint, on all faces: at a port each, and at one.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use netdyno_rtc::{
@@ -21,7 +22,14 @@ fn of_three() -> Settings {
     settings
 }
 
+fn at_one_port() -> Settings {
+    let mut settings = of_three();
+    settings.one_port = true;
+    settings
+}
+
 /// Sends back what comes, with its number before it; fails where it is told to.
+#[derive(Debug)]
 struct Echo(usize);
 
 impl Handler for Echo {
@@ -89,9 +97,115 @@ fn connections_are_spread_and_answered_where_they_are() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn one_port_is_enough_for_all() {
+    const MANY: usize = 201;
+    let server = Reactors::start("127.0.0.1:0".parse().unwrap(), &at_one_port(), Echo).unwrap();
+    let addresses: Vec<_> = server.local_addresses().collect();
+    assert_eq!(addresses, [addresses[0]; REACTORS]);
+    let again = Reactors::start(addresses[0], &at_one_port(), Echo).unwrap_err();
+    assert!(again.to_string().contains("bind another port"), "{again}");
+
+    let mut client = endpoint();
+    for _ in 0..MANY {
+        connect(&mut client, &server);
+    }
+    let answered = ask(&mut client, "hello", MANY);
+    let even: BTreeMap<u8, usize> = (0..REACTORS as u8).map(|n| (n, MANY / REACTORS)).collect();
+    assert_eq!(answered, even, "each answers on the connections that were made there");
+}
+
+/// A translator of addresses between a client and a server, which may give the client another port.
+struct Nat {
+    inside: UdpSocket,
+    outside: UdpSocket,
+    client: SocketAddr,
+    server: SocketAddr,
+}
+
+impl Nat {
+    fn socket() -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    }
+
+    /// Carries what waits.
+    fn carry(&self) {
+        let mut bytes = [0; 65_536];
+        while let Ok((length, _)) = self.inside.recv_from(&mut bytes) {
+            self.outside.send_to(&bytes[..length], self.server).unwrap();
+        }
+        while let Ok((length, _)) = self.outside.recv_from(&mut bytes) {
+            self.inside.send_to(&bytes[..length], self.client).unwrap();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_peer_that_changes_its_port_is_found_wherever_it_comes() {
+    let server = Reactors::start("127.0.0.1:0".parse().unwrap(), &at_one_port(), Echo).unwrap();
+    let mut client = endpoint();
+    let address = server.local_addresses().next().unwrap();
+    let mut nat = Nat {
+        inside: Nat::socket(),
+        outside: Nat::socket(),
+        client: client.local_address(),
+        server: address,
+    };
+    let replace = |text: &str, from: SocketAddr, to: SocketAddr| {
+        let named = |at: SocketAddr| format!(" {} {} ", at.ip(), at.port());
+        assert!(text.contains(&named(from)), "{text}");
+        text.replace(&named(from), &named(to))
+    };
+    // A port that nobody has: the client can be reached by the translator alone.
+    let hidden = "127.0.0.1:9".parse().unwrap();
+    let (here, offer) = client.offer(Port::Shared, "test").unwrap();
+    let (place, answer) = server.answer(&replace(&offer, nat.client, hidden)).unwrap();
+    let answer = replace(&answer, address, nat.inside.local_addr().unwrap());
+    client.connection(here).unwrap().accept_answer(&answer).unwrap();
+
+    // By chance in as many as 3^8 to 3 tests it comes to one reactor always.
+    for round in 0..8_u8 {
+        let (opened, heard) = (std::cell::Cell::new(round > 0), std::cell::Cell::new(None));
+        let mut handler = On(
+            |_: &mut Connection<'_>, event| opened.set(opened.get() || matches!(event, Event::Open(_))),
+            |_: &mut Connection<'_>, message: Message| heard.set(Some((message.data[0], message.data[1]))),
+        );
+        let mut asked = false;
+        let answered = until(|| {
+            nat.carry();
+            client.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
+            if opened.get() && !std::mem::replace(&mut asked, opened.get()) {
+                let mut connection = client.connection(here).unwrap();
+                connection.send(netdyno_rtc::ChannelId(0), Kind::Binary, &[round]).unwrap();
+            }
+            heard.take()
+        });
+        assert_eq!(answered, (place.reactor as u8, round));
+
+        nat.outside = Nat::socket();
+        let offer = client.connection(here).unwrap().create_offer(true).unwrap();
+        let offer = replace(&offer, nat.client, hidden);
+        let answer = server.run(place.reactor, move |endpoint, _| {
+            endpoint.connection(place.connection).unwrap().accept_offer(&offer).unwrap()
+        });
+        let answer = replace(&answer.unwrap(), address, nat.inside.local_addr().unwrap());
+        client.connection(here).unwrap().accept_answer(&answer).unwrap();
+    }
+}
+
 #[test]
 fn a_handler_that_panics_ends_its_reactor_alone() {
-    let server = Reactors::start("127.0.0.1:0".parse().unwrap(), &of_three(), Echo).unwrap();
+    for settings in [of_three(), at_one_port()] {
+        panics_alone(&settings);
+    }
+}
+
+fn panics_alone(settings: &Settings) {
+    let server = Reactors::start("127.0.0.1:0".parse().unwrap(), settings, Echo).unwrap();
     let mut client = endpoint();
     let doomed = connect(&mut client, &server).reactor;
     let mut handler = On(
@@ -115,18 +229,24 @@ fn a_handler_that_panics_ends_its_reactor_alone() {
 
 #[test]
 fn the_face_of_threads_has_several() {
-    let server = blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), of_three()).unwrap();
+    // From one port of ours there can be one connection to each of theirs.
+    for (settings, port) in [(of_three(), Port::Shared), (at_one_port(), Port::Own)] {
+        threads_have_several(settings, port);
+    }
+}
+
+fn threads_have_several(settings_of_server: Settings, port: Port) {
+    let server = blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings_of_server).unwrap();
     let client = blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings()).unwrap();
     assert_eq!((server.local_addresses().count(), client.local_addresses().count()), (REACTORS, 1));
     let pairs: Vec<_> = (0..REACTORS)
         .map(|_| {
-            let offerer = blocking::PeerConnection::new(&client).unwrap();
+            let offerer = blocking::PeerConnection::on(&client, port).unwrap();
             let channel = offerer.create_channel("test", ChannelOptions::default()).unwrap();
             let answerer = blocking::PeerConnection::new(&server).unwrap();
             let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();
-            // From one port of ours there can be one connection to each of theirs: three find a place.
             let named = server.local_addresses().filter(|at| answer.contains(&at.port().to_string())).count();
-            assert_eq!(named, 1);
+            assert_eq!(named, if port == Port::Own { REACTORS } else { 1 });
             offerer.accept_answer(&answer).unwrap();
             (offerer, answerer, channel)
         })
@@ -140,14 +260,21 @@ fn the_face_of_threads_has_several() {
 #[cfg(feature = "tokio")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_face_of_tasks_has_several() {
+    for (settings, port) in [(of_three(), Port::Shared), (at_one_port(), Port::Own)] {
+        tasks_have_several(settings, port).await;
+    }
+}
+
+#[cfg(feature = "tokio")]
+async fn tasks_have_several(settings_of_server: Settings, port: Port) {
     use netdyno_rtc::tokio::{Endpoint, PeerConnection};
 
-    let server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), of_three()).unwrap();
+    let server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings_of_server).unwrap();
     let client = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings()).unwrap();
     assert_eq!(server.local_addresses().count(), REACTORS);
     let mut pairs = Vec::new();
     for _ in 0..REACTORS {
-        let offerer = PeerConnection::new(&client).unwrap();
+        let offerer = PeerConnection::on(&client, port).unwrap();
         let channel = offerer.create_channel("test", ChannelOptions::default()).unwrap();
         let answerer = PeerConnection::new(&server).unwrap();
         let answer = answerer.accept_offer(&offerer.create_offer().unwrap()).unwrap();

@@ -144,6 +144,8 @@ impl Handler for Both {
 fn reactors() {
     let mut settings = tuned();
     settings.reactors = number("REACTORS", 1);
+    settings.one_port = number("ONE_PORT", 0) == 1;
+    settings.steering_sockets = number("STEERING_SOCKETS", settings.steering_sockets);
     let (connections, seconds) = (number("CONNECTIONS", 10), number("SECONDS", 3) as u64);
     let received: Vec<&'static AtomicU64> =
         (0..settings.reactors).map(|_| &*Box::leak(Box::new(AtomicU64::new(0)))).collect();

@@ -99,6 +99,8 @@ pub use error::{FrameError, PropertyMapError, WriteError};
 pub use esv::Esv;
 pub use frame::{Frame, FrameWriter, Header, Messages, Properties, PropertiesIter, Property};
 pub use hex::CodeError;
+#[cfg(feature = "std")]
+pub use limits::TCP_AGAIN;
 pub use limits::{MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, PORT};
 pub use property_map::{EncodedPropertyMap, PropertyMap, PropertyMapIter};
 pub use tid::Tid;

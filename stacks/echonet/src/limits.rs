@@ -37,6 +37,10 @@ pub(crate) const REMEMBERED_MULTICASTS: usize = 8;
 /// Requests under way to one node, whatever its settings say: they are looked through for each answer.
 #[cfg(feature = "std")]
 pub(crate) const PARALLEL_MAX: usize = 128;
+/// How long a node that could not be connected to is asked by datagrams, where its settings say so, before a connection is tried
+/// again.
+#[cfg(feature = "std")]
+pub const TCP_AGAIN: core::time::Duration = core::time::Duration::from_secs(600);
 /// Notifications that are remembered of each node, to know one that comes again by another interface.
 #[cfg(feature = "std")]
 pub(crate) const REMEMBERED_NOTIFICATIONS: usize = 4;

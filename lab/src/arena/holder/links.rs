@@ -19,7 +19,7 @@ pub(crate) const SECOND_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const PREFIX_LENGTH: u8 = 30;
 /// Of a TUN device; 500 by default.
 const QUEUE_PACKETS: u32 = 10_000;
-const LOOPBACK: &str = "lo";
+pub(crate) const LOOPBACK: &str = "lo";
 
 /// A loopback, and an address that is not of the loopback network: ICE gathers no candidate on 127.0.0.1. It sits on a
 /// veth pair with both ends in here; what is sent to it is local, and so goes over `lo`.
@@ -67,6 +67,17 @@ pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), Str
             _ => Ok(()),
         }
     })
+}
+
+/// A device takes no more than one segment at a time: what programs send in one call, and what TCP puts together, the kernel cuts up
+/// before. Answers a note on it.
+pub(crate) fn no_gso(interface: &str) -> Result<String, String> {
+    run(async |handle| {
+        let limited =
+            LinkUnspec::new_with_name(interface).append_extra_attribute(LinkAttribute::GsoMaxSegs(1)).build();
+        handle.link().set(limited).execute().await.map_err(failed("limiting segments (gso_max_segs)"))
+    })?;
+    Ok("no segmentation offload (gso_max_segs 1)".to_owned())
 }
 
 /// Runs a few requests on a netlink socket of the namespace that we are in.

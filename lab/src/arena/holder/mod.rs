@@ -51,7 +51,7 @@ pub fn run() -> io::Result<()> {
     match (&answer, &plan, open) {
         (
             HolderAnswer::Ready { .. },
-            HolderPlan::Veth { link, seed },
+            HolderPlan::Veth { link, seed, .. },
             Some(Open { devices: Some(devices), .. }),
         ) => emulation::carry(&devices, link, *seed, io::stdin().as_fd()),
         (HolderAnswer::Ready { .. }, ..) => io::copy(&mut stdin, &mut io::sink()).map(drop),
@@ -111,11 +111,14 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open
     }
     notes.extend(disable_ipv6());
     match plan {
-        HolderPlan::Loopback => {
+        HolderPlan::Loopback { no_gso } => {
             links::loopback()?;
+            if *no_gso {
+                notes.push(links::no_gso(links::LOOPBACK)?);
+            }
             Ok((HolderAnswer::Ready { sides: vec![side(path("ns/net"))], notes }, None))
         }
-        HolderPlan::Veth { link, .. } => {
+        HolderPlan::Veth { link, no_gso, .. } => {
             let first = own_net()?;
             let emulated = link.is_emulated();
             let first_device = if emulated { Some(emulation::device(FIRST_INTERFACE)?) } else { None };
@@ -128,9 +131,15 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open
                 None => links::veth(&first, link.mtu).map(|()| None)?,
             };
             links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, link)?;
+            if *no_gso {
+                notes.push(links::no_gso(SECOND_INTERFACE)?);
+            }
             setns(&first, CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| format!("back to the first side: {errno}"))?;
             links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
+            if *no_gso {
+                links::no_gso(FIRST_INTERFACE)?;
+            }
             let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
             notes.dedup();
             Ok((HolderAnswer::Ready { sides, notes }, Some(Open { _second: second, devices })))

@@ -1,7 +1,13 @@
-//! Plots of a stored run, as SVG: who is how far from the baseline, a metric against a parameter, or latency curves.
-//! Nothing is drawn that the report does not hold.
+//! Pictures of a stored run, as SVG and PNG: who is how far from the baseline, a metric against a parameter, latency curves, what the
+//! work cost, the share of the bound, and the matrix. Nothing is drawn that the report does not hold.
 
-mod draw;
+mod bars;
+mod canvas;
+pub mod course;
+pub(crate) mod ink;
+mod lines_svg;
+mod matrix;
+mod png;
 mod ranking;
 mod ranking_svg;
 mod scale;
@@ -11,15 +17,24 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::model::{Cell, CurvePoint, Report};
-use crate::manifest::{ManifestError, Metric, ParamSpec, Source, Workload};
+use super::table;
+use crate::manifest::{Better, ManifestError, Metric, ParamSpec, Source, Workload};
 use crate::store::CellStatus;
 
-pub use draw::svg;
-pub use ranking::{Ranking, ranking};
+pub use bars::{Bar, Bars, bars, bars_svg, cost, costs, shares};
+pub use canvas::Picture;
+pub use lines_svg::lines_svg;
+pub use matrix::{Matrix, Square, matrix, matrix_svg};
+pub use png::png;
+pub use ranking::{Kind, Ranking, Row, ranking};
 pub use ranking_svg::ranking_svg;
 
+/// Width of pictures, in px.
+pub const WIDTH: f64 = 880.0;
 /// Lines of one picture at the most: as many names as stand beside it.
 pub const SERIES_MAX: usize = 24;
+/// Rows of one picture at the most.
+pub const ROWS_MAX: usize = 64;
 
 /// What to plot of a run.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +50,8 @@ pub struct Selection {
 pub struct Plot {
     /// Its headline.
     pub title: String,
+    /// What was run.
+    pub subtitle: String,
     /// Below the x axis.
     pub x_label: String,
     /// Places on the x axis, and what stands below them.
@@ -45,7 +62,7 @@ pub struct Plot {
     pub unit: String,
     /// One a contender.
     pub series: Vec<Series>,
-    /// The machine, the run and its date.
+    /// How to read the points, the machine, the run and its date.
     pub footer: Vec<String>,
 }
 
@@ -91,9 +108,18 @@ pub enum PlotError {
     /// Cells that differ only in how long was measured would be drawn over each other.
     #[error("a contender was measured twice at one place: choose with --where seconds=VALUE")]
     Twice,
-    /// More lines than can be told apart.
-    #[error("{0} contenders are too many for one picture: name at most {SERIES_MAX}")]
-    TooMany(usize),
+    /// More lines than can be told apart, or more rows than a picture has.
+    #[error("{0} contenders are too many for one picture: name at most {1}")]
+    TooMany(usize, usize),
+    /// The run has no matrix.
+    #[error("a matrix takes two roles that several contenders play: netdyno run WORKLOAD --matrix")]
+    NoMatrix,
+    /// Nothing that could stand along the axis.
+    #[error("cells differ in {0}: choose what stands along the axis with --x PARAM")]
+    NoAxis(String),
+    /// No cell has a latency curve.
+    #[error("no cell has a latency curve: the workload takes no histograms, or nothing was measured")]
+    NoCurves,
     /// No cell has this curve.
     #[error("no cell has the curve {wanted}; known: {known}")]
     NoCurve {
@@ -139,15 +165,20 @@ pub fn against(
         }
         points.push(Point { x, y: value, range, held: held(cell) });
     }
-    let unit = spec.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
+    let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
+    let mut words = vec![
+        "Point: the median of the trials; bar: least to greatest; hollow: the load was not held.".to_owned(),
+    ];
+    words.extend(footer(report));
     finish(Plot {
-        title: title(report, &metric.label, selection),
+        title: title(report, &format!("{}, {}", metric.label, direction(metric)), selection),
+        subtitle: report.run.headline.clone(),
         x_label: format!("{x}{unit}"),
         x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, shown(spec, v))).collect(),
         y_label: metric.label.clone(),
         unit: metric.unit.clone(),
         series: in_order(series, true),
-        footer: footer(report),
+        footer: words,
     })
 }
 
@@ -178,10 +209,12 @@ pub fn curves(
     }
     let ticks =
         [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
+    let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil();
     finish(Plot {
-        title: title(report, name, selection),
+        title: title(report, &format!("{name}, less is better"), selection),
+        subtitle: report.run.headline.clone(),
         x_label: "share of the values".to_owned(),
-        x_ticks: ticks.map(|(x, text)| (x, text.to_owned())).to_vec(),
+        x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
         y_label: name.to_owned(),
         unit: unit_of_histogram(workload, name),
         series: in_order(series, false),
@@ -234,7 +267,7 @@ fn held(cell: &Cell) -> bool {
 fn finish(plot: Plot) -> Result<Plot, PlotError> {
     match plot.series.len() {
         0 => Err(PlotError::Empty),
-        n if n > SERIES_MAX => Err(PlotError::TooMany(n)),
+        n if n > SERIES_MAX => Err(PlotError::TooMany(n, SERIES_MAX)),
         _ => Ok(plot),
     }
 }
@@ -247,8 +280,69 @@ fn in_order(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
     series.into_iter().map(one).collect()
 }
 
+/// Which way is better, in words.
+fn direction(metric: &Metric) -> &'static str {
+    match metric.better {
+        Better::Higher => "more is better",
+        Better::Lower => "less is better",
+    }
+}
+
+/// The parameter that stands along the axis unless another is named: the one that cells differ in.
+///
+/// # Errors
+/// [`PlotError`], when there is none or are several.
+pub fn axis(report: &Report, workload: &Workload, selection: &Selection) -> Result<String, PlotError> {
+    let cells = selected(report, workload, selection)?;
+    match &differing(&cells)[..] {
+        [one] => Ok(one.clone()),
+        [] => Err(PlotError::NoAxis("no parameter".to_owned())),
+        several => Err(PlotError::NoAxis(several.join(" and "))),
+    }
+}
+
+/// The curve that is drawn unless another is named: the one that the primary metric reads, else the first metric's that reads one.
+///
+/// # Errors
+/// [`PlotError::NoCurves`].
+pub fn main_curve(report: &Report, workload: &Workload) -> Result<String, PlotError> {
+    let known = |name: &String| report.cells.iter().any(|c| c.curves.contains_key(name));
+    let read = |metric: &Metric| match &metric.from {
+        Source::HistogramQuantile { role, histogram, .. } => Some(format!("{role}.{histogram}")),
+        _ => None,
+    };
+    let first = workload.primary().into_iter().chain(&workload.metrics).filter_map(read).find(known);
+    let any = || report.cells.iter().flat_map(|c| c.curves.keys()).next().cloned();
+    first.or_else(any).ok_or(PlotError::NoCurves)
+}
+
 /// The measured cells that have what is asked for.
 fn selected<'a>(
+    report: &'a Report,
+    workload: &Workload,
+    selection: &Selection,
+) -> Result<Vec<&'a Cell>, PlotError> {
+    let mut cells = chosen(report, workload, selection)?;
+    cells.retain(|c| c.status == CellStatus::Ok);
+    if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
+}
+
+/// The measured cells that share their parameters, best first.
+fn at_one_place<'a>(
+    report: &'a Report,
+    workload: &Workload,
+    selection: &Selection,
+) -> Result<Vec<&'a Cell>, PlotError> {
+    let mut cells = selected(report, workload, selection)?;
+    several_at_one_place(&cells)?;
+    if let Some(primary) = workload.primary() {
+        table::sort(&mut cells, primary);
+    }
+    Ok(cells)
+}
+
+/// The cells that have what is asked for, whatever became of them.
+fn chosen<'a>(
     report: &'a Report,
     workload: &Workload,
     selection: &Selection,
@@ -264,8 +358,7 @@ fn selected<'a>(
         }
     }
     let fits = |c: &&Cell| {
-        c.status == CellStatus::Ok
-            && wanted.iter().all(|(name, value)| c.params.get(*name) == Some(value))
+        wanted.iter().all(|(name, value)| c.params.get(*name) == Some(value))
             && (selection.contenders.is_empty() || selection.contenders.contains(&c.label))
     };
     let cells: Vec<&Cell> = report.cells.iter().filter(fits).collect();
@@ -287,15 +380,20 @@ fn several_at_one_place(cells: &[&Cell]) -> Result<(), PlotError> {
 }
 
 fn other_difference(cells: &[&Cell], x: Option<&str>) -> Result<Option<String>, PlotError> {
-    const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
-    let first = cells.first().ok_or(PlotError::Empty)?;
-    for (name, value) in &first.params {
-        let differs = cells.iter().any(|c| c.params.get(name) != Some(value));
-        if differs && Some(name.as_str()) != x && !EFFORT.contains(&name.as_str()) {
-            return Ok(Some(name.clone()));
-        }
+    if cells.is_empty() {
+        return Err(PlotError::Empty);
     }
-    Ok(None)
+    Ok(differing(cells).into_iter().find(|name| Some(name.as_str()) != x))
+}
+
+/// The parameters that cells differ in, but for how long was measured.
+pub(super) fn differing(cells: &[&Cell]) -> Vec<String> {
+    const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
+    let Some(first) = cells.first() else { return Vec::new() };
+    let differs = |(name, value): &(&String, &Value)| {
+        !EFFORT.contains(&name.as_str()) && cells.iter().any(|c| c.params.get(*name) != Some(*value))
+    };
+    first.params.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
 /// Where a value stands among the others. What means "no limit" stands above all.

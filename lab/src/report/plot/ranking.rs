@@ -1,7 +1,7 @@
 //! Who is how far from the baseline: a row a contender, best first. What is drawn where is [`super::ranking_svg`]'s.
 
-use super::{PlotError, SERIES_MAX, Selection, footer, held, selected, several_at_one_place};
-use crate::manifest::{Better, Metric, Workload};
+use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer, held};
+use crate::manifest::{Metric, Workload};
 use crate::report::format;
 use crate::report::model::{Cell, Report, Verdict, VerdictKind};
 use crate::report::table::{self, verdict_of};
@@ -89,12 +89,11 @@ pub fn ranking(
 ) -> Result<Ranking, PlotError> {
     let metric = workload.metric(metric)?;
     let value = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).filter(|v| *v > 0.0);
-    let mut cells = selected(report, workload, selection)?;
-    several_at_one_place(&cells)?;
+    let mut cells = at_one_place(report, workload, selection)?;
     cells.retain(|c| value(c).is_some());
     match cells.iter().filter(|c| !c.ceiling).count() {
         0 => return Err(PlotError::Empty),
-        n if n > SERIES_MAX => return Err(PlotError::TooMany(n)),
+        n if n > ROWS_MAX => return Err(PlotError::TooMany(n, ROWS_MAX)),
         _ => {}
     }
     table::sort(&mut cells, metric);
@@ -108,10 +107,6 @@ pub fn ranking(
     };
     // Of any other metric the least program is no bound.
     let ceiling = ceiling.filter(|_| metric.primary);
-    let direction = match metric.better {
-        Better::Higher => "more is better",
-        Better::Lower => "less is better",
-    };
     let axis = match baseline {
         Some(baseline) => format!("{} as a multiple of {baseline}'s", metric.label),
         None => metric.label.clone(),
@@ -119,7 +114,7 @@ pub fn ranking(
     let rows: Vec<Row> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
     let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
     Ok(Ranking {
-        title: format!("{}: {}, {direction}", report.run.title, metric.label),
+        title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
         subtitle: report.run.headline.clone(),
         metric: metric.label.clone(),
         versus: match baseline {

@@ -1,186 +1,159 @@
-//! A [`Ranking`] as SVG that follows the reader's light or dark mode. Sizes are in px at the width of a README.
+//! A [`Ranking`] drawn: a row a contender, beside each other where there is room, else its words above its marks.
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
-use serde::Serialize;
-
+use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ranking::{Kind, Ranking, Row};
 use super::scale::Scale;
 use crate::report::format;
-use crate::report::layout::{plain, wrapped};
 
-const TEMPLATE: &str = include_str!("ranking.svg.j2");
-const WIDTH: f64 = 880.0;
-const PAD: f64 = 16.0;
-const ROW: f64 = 27.0;
-const LINE: f64 = 16.0;
-/// Of a letter of a name, about.
-const LETTER: f64 = 8.0;
-/// Of a letter of small text.
-const SMALL_LETTER: f64 = 6.1;
-/// Right edge of the marks: then come value, ratio and word.
-const MARKS_END: f64 = 538.0;
-const VALUE_END: f64 = 616.0;
-const DETAIL_AT: f64 = 630.0;
-const WORD_AT: f64 = 780.0;
+/// Below this width words stand above marks.
+const BESIDE_LEAST: f64 = 640.0;
 const NAMES_LEAST: f64 = 120.0;
 const NAMES_MOST: f64 = 340.0;
+/// From the end of the marks to the end of the values, to the ratios, to the words, and to the edge.
+const VALUES: f64 = 78.0;
+const DETAILS: f64 = 92.0;
+const WORDS: f64 = 242.0;
+const REST: f64 = 342.0;
 
-#[derive(Serialize)]
-struct Text {
-    x: String,
-    y: String,
-    text: String,
+/// Where the parts of a row stand.
+struct Layout {
+    /// Of a row.
+    height: f64,
+    /// Above the first row.
+    head: f64,
+    /// Of the marks.
+    left: f64,
+    right: f64,
+    /// The marks' height in their row.
+    marks: f64,
+    pad: f64,
+    beside: bool,
 }
 
-#[derive(Serialize)]
-struct Mark {
-    x: String,
-    y: String,
-    label: String,
-    more: String,
-    value: String,
-    detail: String,
-    word: &'static str,
-    class: &'static str,
-    has_dot: bool,
-    /// Where it is beyond the axis, and an arrow that points there.
-    beyond: Option<(String, &'static str)>,
-    range: Option<Range>,
-    rule: String,
-}
-
-/// A line with an end at either side: a stroke where it ends, an arrow where it goes on.
-#[derive(Serialize)]
-struct Range {
-    x1: String,
-    x2: String,
-    left: &'static str,
-    right: &'static str,
-}
-
-#[derive(Serialize)]
-struct Picture {
-    width: String,
-    height: String,
-    title: String,
-    heads: Vec<(Text, &'static str)>,
-    subtitle: Vec<Text>,
-    ticks: Vec<Text>,
-    top: String,
-    bottom: String,
-    names: String,
-    rules_end: String,
-    value_end: String,
-    detail_at: String,
-    word_at: String,
-    one: Option<String>,
-    ceiling: Option<(Text, &'static str)>,
-    axis: Text,
-    rows: Vec<Mark>,
-    footer: Vec<Text>,
-}
-
-/// Draws it.
-///
-/// # Errors
-/// In words; the template is ours, and has all that it names.
-pub fn ranking_svg(ranking: &Ranking) -> Result<String, String> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let values = Serde(picture(ranking));
-    let text = environment.render_str(TEMPLATE, values).map_err(|e| e.to_string())?;
-    // A statement of the template leaves an empty line.
-    Ok(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
-}
-
-fn picture(ranking: &Ranking) -> Picture {
-    let names = ranking.rows.iter().map(width_of).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
-    let scale = Scale::of(ranking, PAD + names + 14.0, MARKS_END);
-    let mut y = 34.0;
-    let subtitle = lines(&ranking.subtitle, &mut y);
-    let heads_y = y + 24.0;
-    let top = heads_y + 8.0;
-    let rows: Vec<Mark> =
-        (0..).zip(&ranking.rows).map(|(i, row)| mark(row, &scale, top, f64::from(i))).collect();
-    let bottom = top + ROW * ranking.rows.len() as f64;
-    let tick = |v: f64| Text {
-        x: px(scale.x(v)),
-        y: px(bottom + 16.0),
-        text: match &ranking.unit {
-            Some(unit) => format::value(v, unit),
-            None => format!("{}x", (v * 1e6).round() / 1e6),
-        },
-    };
-    let middle = f64::midpoint(scale.left, MARKS_END);
-    let axis = Text { x: px(middle), y: px(bottom + 34.0), text: plain(&ranking.axis) };
-    let mut y = bottom + 44.0;
-    let mut footer = lines(&ranking.legend, &mut y);
-    y += 4.0;
-    footer.extend(ranking.footer.iter().flat_map(|text| lines(text, &mut y)));
-    let head = |x: f64, text: &str| Text { x: px(x), y: px(heads_y), text: plain(text) };
-    Picture {
-        width: px(WIDTH),
-        height: px(y + PAD),
-        title: plain(&ranking.title),
-        heads: vec![(head(VALUE_END, &ranking.metric), "end"), (head(DETAIL_AT, &ranking.versus), "start")],
-        subtitle,
-        ticks: scale.ticks().into_iter().map(tick).collect(),
-        top: px(top),
-        bottom: px(bottom),
-        names: px(PAD),
-        rules_end: px(WIDTH - PAD),
-        value_end: px(VALUE_END),
-        detail_at: px(DETAIL_AT),
-        word_at: px(WORD_AT),
-        one: (ranking.unit.is_none()).then(|| px(scale.x(1.0))),
-        ceiling: ranking.ceiling.map(|c| ceiling(&scale, c, heads_y)),
-        axis,
-        rows,
-        footer,
+impl Layout {
+    fn of(ranking: &Ranking, width: f64) -> Layout {
+        if width < BESIDE_LEAST {
+            let (left, right) = (8.0, width - 8.0);
+            return Layout { height: 58.0, head: 20.0, left, right, marks: 46.0, pad: 2.0, beside: false };
+        }
+        let names = ranking.rows.iter().map(width_of).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
+        let (left, right) = (16.0 + names + 14.0, width - REST);
+        Layout { height: 27.0, head: 32.0, left, right, marks: 13.5, pad: 16.0, beside: true }
     }
 }
 
-/// The line of the bound, and its name where it does not run into the heads beside it.
-fn ceiling(scale: &Scale, at: f64, y: f64) -> (Text, &'static str) {
-    let x = scale.x(at);
-    let anchor = if x > f64::midpoint(scale.left, MARKS_END) { "end" } else { "start" };
-    (Text { x: px(x), y: px(y), text: "ceiling".to_owned() }, anchor)
+/// Draws it, so wide.
+#[must_use]
+pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
+    let layout = Layout::of(ranking, width);
+    let scale = Scale::of(ranking, layout.left, layout.right);
+    let mut canvas = Canvas::default();
+    let top = layout.head;
+    let bottom = top + layout.height * ranking.rows.len() as f64;
+    axes(&mut canvas, ranking, &scale, &layout, width, bottom);
+    for (i, row) in ranking.rows.iter().enumerate() {
+        let y = top + layout.height * i as f64;
+        words(&mut canvas, row, &layout, width, y);
+        marks(&mut canvas, row, &scale, y + layout.marks);
+    }
+    let footer = [ranking.legend.clone()].into_iter().chain(ranking.footer.iter().cloned()).collect();
+    canvas.finish(width, bottom + 40.0, &ranking.title, &ranking.subtitle, footer)
 }
 
-fn mark(row: &Row, scale: &Scale, top: f64, index: f64) -> Mark {
-    let range = row.range.map(|(low, high)| {
-        let end = |end: Option<f64>, left: bool| match end {
-            Some(v) if scale.has(v) => "M0-5V5",
-            _ => arrow(left),
+/// Heads, rules, ticks, the line of the baseline and that of the bound.
+fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, width: f64, bottom: f64) {
+    let (top, pad) = (layout.head, layout.pad);
+    if layout.beside {
+        canvas.text("small end", layout.right + VALUES, top - 8.0, &ranking.metric);
+        canvas.text("small", layout.right + DETAILS, top - 8.0, &ranking.versus);
+    }
+    for i in 1..=ranking.rows.len() {
+        let y = top + layout.height * i as f64;
+        canvas.line("rule", (pad, y), (width - pad, y));
+    }
+    for tick in scale.ticks() {
+        let x = scale.x(tick);
+        upright(canvas, "grid", x, layout, ranking.rows.len());
+        let text = match &ranking.unit {
+            Some(unit) => format::value(tick, unit),
+            None => format!("{}x", (tick * 1e6).round() / 1e6),
         };
-        Range {
-            x1: px(low.map_or(scale.left, |v| scale.x(v))),
-            x2: px(high.map_or(MARKS_END, |v| scale.x(v))),
-            left: end(low, true),
-            right: end(high, false),
+        canvas.text("small middle", x, bottom + 16.0, &text);
+    }
+    let middle = f64::midpoint(layout.left, layout.right);
+    let axis = fitted(&ranking.axis, 2.0 * middle.min(width - middle), SMALL_LETTER);
+    canvas.text("small middle", middle, bottom + 34.0, &axis);
+    if ranking.unit.is_none() {
+        upright(canvas, "one", scale.x(1.0), layout, ranking.rows.len());
+    }
+    if let Some(bound) = ranking.ceiling {
+        let x = scale.x(bound);
+        upright(canvas, "ceiling", x, layout, ranking.rows.len());
+        // Its name does not run into the heads beside it.
+        let anchor = if x > f64::midpoint(layout.left, layout.right) { "end" } else { "start" };
+        canvas.text(&format!("small bound {anchor}"), x, top - 8.0, "ceiling");
+    }
+}
+
+/// A line from top to bottom; where words stand above marks, beside the marks alone.
+fn upright(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows: usize) {
+    if layout.beside {
+        return canvas.line(class, (x, layout.head), (x, layout.head + layout.height * rows as f64));
+    }
+    for i in 0..rows {
+        let y = layout.head + layout.height * i as f64 + layout.marks;
+        canvas.line(class, (x, y - 8.0), (x, y + 8.0));
+    }
+}
+
+fn words(canvas: &mut Canvas, row: &Row, layout: &Layout, width: f64, y: f64) {
+    let class = class(row.kind);
+    if layout.beside {
+        let (y, room) = (y + 18.0, layout.left - 30.0);
+        let label = fitted(&row.label, room, BOLD_LETTER);
+        let more = fitted(&row.more, room - BOLD_LETTER * label.chars().count() as f64, SMALL_LETTER);
+        let whole = more.chars().count() == row.more.chars().count();
+        canvas.label(layout.pad, y, &label, if whole { &more } else { "" });
+        canvas.text("end", layout.right + VALUES, y, &row.value);
+        canvas.text("small", layout.right + DETAILS, y, &row.detail);
+        canvas.text(class, layout.right + WORDS, y, row.word);
+        return;
+    }
+    let room = width - 12.0 - LETTER * row.value.chars().count() as f64;
+    canvas.label(layout.pad, y + 17.0, &fitted(&row.label, room, BOLD_LETTER), "");
+    canvas.text("end", width - layout.pad, y + 17.0, &row.value);
+    let detail = [row.detail.as_str(), row.word].join(" ");
+    let room = width - 12.0 - SMALL_LETTER * detail.chars().count() as f64;
+    canvas.text("small", layout.pad, y + 33.0, &fitted(&row.more, room, SMALL_LETTER));
+    canvas.text(&format!("small end {class}"), width - layout.pad, y + 33.0, detail.trim());
+}
+
+fn marks(canvas: &mut Canvas, row: &Row, scale: &Scale, y: f64) {
+    let class = class(row.kind);
+    if let Some((low, high)) = row.range {
+        let ends = [low.map_or(scale.left, |v| scale.x(v)), high.map_or(scale.right, |v| scale.x(v))];
+        canvas.line(&format!("range {class}"), (ends[0], y), (ends[1], y));
+        for ((end, x), left) in [low, high].into_iter().zip(ends).zip([true, false]) {
+            // A stroke where it ends, an arrow where it goes on.
+            let d = if end.is_some_and(|v| scale.has(v)) { "M0-5V5" } else { arrow(left) };
+            canvas.mark(&format!("range {class}"), (x, y), d);
         }
-    });
-    Mark {
-        x: px(row.at.map_or(0.0, |v| scale.x(v))),
-        y: px(top + ROW * (index + 0.5)),
-        label: plain(&row.label),
-        more: plain(&row.more),
-        value: row.value.clone(),
-        detail: row.detail.clone(),
-        word: row.word,
-        class: match row.kind {
-            Kind::Better => "better",
-            Kind::Worse => "worse",
-            Kind::Same => "same",
-            Kind::Open => "open",
-            Kind::Baseline => "base",
-            Kind::Bound => "bound",
-        },
-        has_dot: row.at.is_some_and(|v| scale.has(v)),
-        beyond: row.at.filter(|v| !scale.has(*v)).map(|v| (px(scale.x(v)), arrow(v < scale.low))),
-        range,
-        rule: px(top + ROW * (index + 1.0)),
+    }
+    match row.at {
+        Some(at) if scale.has(at) => canvas.circle(&format!("dot {class}"), (scale.x(at), y), 4.5),
+        Some(at) => canvas.mark(&format!("range {class}"), (scale.x(at), y), arrow(at < scale.low)),
+        None => {}
+    }
+}
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Better => "better",
+        Kind::Worse => "worse",
+        Kind::Same => "same",
+        Kind::Open => "open",
+        Kind::Baseline => "base",
+        Kind::Bound => "bound",
     }
 }
 
@@ -190,33 +163,5 @@ fn arrow(left: bool) -> &'static str {
 }
 
 fn width_of(row: &Row) -> f64 {
-    LETTER * row.label.chars().count() as f64 + SMALL_LETTER * (row.more.chars().count() + 1) as f64
-}
-
-/// Small text in as many lines as it needs; `y` moves on.
-fn lines(text: &str, y: &mut f64) -> Vec<Text> {
-    let columns = ((WIDTH - 2.0 * PAD) / SMALL_LETTER) as usize;
-    let line = |text: &str| {
-        *y += LINE;
-        Text { x: px(PAD), y: px(*y), text: text.to_owned() }
-    };
-    wrapped(&plain(text), columns, "", "").lines().map(line).collect()
-}
-
-/// One digit behind the point is enough, and the same on every machine.
-fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_one_digit_at_the_most() {
-        for (value, text) in [(12.0, "12"), (12.34, "12.3"), (0.04, "0")] {
-            assert_eq!(px(value), text);
-        }
-    }
+    BOLD_LETTER * row.label.chars().count() as f64 + SMALL_LETTER * (row.more.chars().count() + 1) as f64
 }

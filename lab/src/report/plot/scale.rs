@@ -1,4 +1,4 @@
-//! The axis of a ranking: logarithmic, as wide as its dots ask for, with round labels.
+//! Axes with round labels: of a ranking, logarithmic and as wide as its dots ask for; and the values of any other.
 
 use super::ranking::{Kind, Ranking};
 
@@ -12,7 +12,7 @@ pub(super) struct Scale {
     pub(super) low: f64,
     high: f64,
     pub(super) left: f64,
-    right: f64,
+    pub(super) right: f64,
 }
 
 impl Scale {
@@ -42,7 +42,7 @@ impl Scale {
     pub(super) fn ticks(&self) -> Vec<f64> {
         let steps: [(&[f64], usize); 6] =
             [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
-        let even = (self.high / self.low < 3.0).then(|| self.even_ticks());
+        let even = (self.high / self.low < 3.0).then(|| even(self.low, self.high));
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let of = |(steps, every): (&[f64], usize)| -> Vec<f64> {
             let decades = decades.clone().step_by(every);
@@ -52,20 +52,43 @@ impl Scale {
         let apart = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
         even.into_iter().chain(steps.map(of)).find(apart).unwrap_or_default()
     }
+}
 
-    /// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
-    fn even_ticks(&self) -> Vec<f64> {
-        let rough = (self.high - self.low) / 4.0;
-        let decade = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
-        let first = (self.low / step).ceil() as u32;
-        (first..first + 10).map(|i| f64::from(i) * step).filter(|v| self.has(*v)).collect()
-    }
+/// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
+pub(super) fn even(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 4.0;
+    let decade = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|s| s * decade).find(|s| *s >= rough).unwrap_or(rough);
+    let first = (low / step).ceil() as u32;
+    (first..first + 10).map(|i| f64::from(i) * step).filter(|v| (low..=high).contains(v)).collect()
+}
+
+/// Round values within a range: 1, 2 and 5 of each decade, or powers of ten where the range has many.
+pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
+    const MANY_DECADES: f64 = 4.0;
+    let steps: &[f64] = if (high / low).log10() > MANY_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    values.filter(|v| (low..=high).contains(v)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn round_values_stand_beside_any_range() {
+        for (low, high, wanted) in [
+            (11.5, 91.0, &[20.0, 50.0][..]),
+            (15.0, 40.0, &[20.0]),
+            (0.9, 11.0, &[1.0, 2.0, 5.0, 10.0]),
+            (1e3, 1e8, &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8]),
+        ] {
+            let found = decades(low, high);
+            assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
+        }
+    }
 
     #[test]
     fn labels_of_an_axis_are_round_and_apart() {

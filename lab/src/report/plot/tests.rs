@@ -4,6 +4,8 @@ use super::*;
 use crate::manifest::ParamValue;
 use crate::store::fixture::{Contender, run};
 
+const WIDTH: f64 = 880.0;
+
 fn made_up() -> (Report, Workload) {
     let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = run(
@@ -32,7 +34,7 @@ fn a_line_a_contender_and_what_has_no_limit_at_the_end() {
     let base = &plot.series[0];
     assert_eq!((base.name.as_str(), base.points.len()), ("base", 2));
     assert_eq!(base.points[0], Point { x: 0.0, y: 1000.0, range: (900.0, 1100.0), held: true });
-    let text = svg(&plot).unwrap();
+    let text = lines_svg(&plot, WIDTH).file();
     assert!(text.starts_with("<svg") && text.contains("flat out") && text.contains("rival"), "{text}");
     let texts = texts(&text);
     assert!(texts.contains(&report.host.headline()), "{texts:?}");
@@ -94,7 +96,7 @@ fn a_trial_of_nothing_does_not_stretch_the_axis_without_end() {
     plot.series.truncate(1);
     plot.series[0].points.truncate(1);
     plot.series[0].points[0].range = (0.0, 5000.0);
-    let text = svg(&plot).unwrap();
+    let text = lines_svg(&plot, WIDTH).file();
     assert!(text.contains("2.00 k") && text.contains("5.00 k"), "{text}");
 }
 
@@ -120,7 +122,7 @@ fn a_curve_is_drawn_of_the_cells_that_have_it() {
     assert_eq!(plot.series.len(), 1);
     let places: Vec<(f64, f64)> = plot.series[0].points.iter().map(|p| (p.x.round(), p.y)).collect();
     assert_eq!(places, [(0.0, 1000.0), (2.0, 5000.0), (2.0, 9000.0)]);
-    assert!(svg(&plot).unwrap().contains("99.9 %"));
+    assert!(lines_svg(&plot, WIDTH).file().contains("99.9 %"));
     let error = curves(&report, &workload, "sink.latenc", &selection).unwrap_err();
     assert!(error.to_string().contains("known: sink.latency"), "{error}");
 }
@@ -163,8 +165,8 @@ fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
     );
     assert_eq!(ranking.ceiling, Some(8.0));
     assert_eq!(ranking.rows[3].at, Some(1.0));
-    let svg = ranking_svg(&ranking).unwrap();
-    assert_eq!(svg, ranking_svg(&ranking).unwrap());
+    let svg = ranking_svg(&ranking, WIDTH).file();
+    assert_eq!(svg, ranking_svg(&ranking, WIDTH).file());
     let texts = texts(&svg);
     for part in [
         "The lab itself: counted, more is better",
@@ -181,7 +183,7 @@ fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
     ] {
         assert!(texts.contains(part), "{part}: {texts}");
     }
-    assert!(svg.contains("@media (prefers-color-scheme: dark)") && !svg.contains("<b>"), "{svg}");
+    assert!(svg.contains("@media (prefers-color-scheme:dark)") && !svg.contains("<b>"), "{svg}");
     // Marks stand between the names and the values, whatever an interval says.
     let document = roxmltree::Document::parse(&svg).unwrap();
     let number = |n: roxmltree::Node<'_, '_>, name: &str| n.attribute(name)?.parse::<f64>().ok();
@@ -201,7 +203,7 @@ fn without_a_baseline_a_ranking_is_of_values() {
     let row = &ranking.rows[0];
     assert_eq!((row.at, row.range), (Some(1000.0), Some((Some(900.0), Some(1300.0)))));
     assert_eq!(row.detail, "0.90 - 1.30 k/s");
-    let texts = texts(&ranking_svg(&ranking).unwrap());
+    let texts = texts(&ranking_svg(&ranking, WIDTH).file());
     assert!(
         texts.contains("2.00 k/s") && texts.contains("least to greatest") && !texts.contains("vs "),
         "{texts}"
@@ -232,7 +234,7 @@ fn a_bound_far_away_and_one_contender_leave_the_axis_legible() {
         ranked(&[("base", &[1000; 4]), ("rival", &[1500; 4]), ("top", &[90_000; 4])], Some("top"));
     let all = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
     assert_eq!((all.ceiling, all.rows[2].at), (None, Some(90.0)));
-    let svg = ranking_svg(&all).unwrap();
+    let svg = ranking_svg(&all, WIDTH).file();
     assert!(
         texts(&svg).contains("the ceiling lies beyond the axis") && svg.contains("d=\"M-5-4L0 0L-5 4\""),
         "{svg}"
@@ -241,6 +243,6 @@ fn a_bound_far_away_and_one_contender_leave_the_axis_legible() {
     // The baseline is not drawn, but its line is.
     let selection = Selection { only: Vec::new(), contenders: vec!["rival".to_owned()] };
     let one = ranking(&report, &workload, "throughput", &selection).unwrap();
-    let texts = texts(&ranking_svg(&one).unwrap());
+    let texts = texts(&ranking_svg(&one, WIDTH).file());
     assert!(texts.contains("\n1x\n") && texts.contains("vs base"), "{texts}");
 }

@@ -68,6 +68,10 @@ pub(crate) struct Network {
     /// Ask nodes by TCP, which few of them speak; searches stay with UDP. With `simulate`: take TCP connections too
     #[arg(long, global = true)]
     pub(crate) tcp: bool,
+
+    /// With --tcp: ask by datagrams where no connection can be made, and try one again after ten minutes
+    #[arg(long, requires = "tcp", global = true)]
+    or_udp: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -148,6 +152,12 @@ pub(crate) enum Verb {
         /// With mqtts://: certificates of who may have signed the broker's, in PEM. Without it: those whom the system trusts
         #[arg(long, value_name = "FILE")]
         mqtt_ca: Option<PathBuf>,
+        /// With mqtts://: our own certificate, where the broker asks for one, and those between it and its authority, in PEM
+        #[arg(long, value_name = "FILE", requires = "mqtt_key")]
+        mqtt_cert: Option<PathBuf>,
+        /// The key of --mqtt-cert, in PEM, not encrypted
+        #[arg(long, value_name = "FILE", requires = "mqtt_cert")]
+        mqtt_key: Option<PathBuf>,
         /// What all topics begin with
         #[arg(long, default_value = "echonet")]
         topic: String,
@@ -202,7 +212,7 @@ impl Network {
         let mut config = ControllerConfig::new([0xFF, 0xFF, 0xFE], *b"netdyno-tools");
         let mut defaults = NodeSettings::default();
         (defaults.timeout, defaults.retries, defaults.gap) = (self.timeout, self.retries, self.gap);
-        defaults.tcp = self.tcp;
+        (defaults.tcp, defaults.udp_fallback) = (self.tcp, self.or_udp);
         config.defaults = defaults;
         config
     }

@@ -82,10 +82,11 @@ fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
         Verb::Names { class } => known::run(printer, class.as_deref()),
         Verb::Watch { nodes, poll } => watch::run(&cli.network, printer, nodes, *poll),
         Verb::Simulate { file, spread } => simulate::run(&cli.network, printer, file, *spread),
-        Verb::Bridge { mqtt, mqtt_ca, topic, discovery, poll, search } => {
-            let authorities = mqtt_ca.as_deref();
+        Verb::Bridge { mqtt, mqtt_ca, mqtt_cert, mqtt_key, topic, discovery, poll, search } => {
+            let own = mqtt_cert.as_deref().zip(mqtt_key.as_deref());
+            let tls = bridge::Tls { authorities: mqtt_ca.as_deref(), own };
             let (poll, search) = (*poll, *search);
-            let settings = bridge::BridgeSettings { mqtt, authorities, topic, discovery, poll, search };
+            let settings = bridge::BridgeSettings { mqtt, tls, topic, discovery, poll, search };
             bridge::run(&cli.network, printer, &settings)
         }
     }

@@ -131,10 +131,15 @@ impl Session {
         let questions: Vec<_> = objects.iter().map(ask_map).collect();
         let maps = self.ask(&questions)?;
         let questions = objects.into_iter().zip(maps).map(|((node, eoj), answer)| {
-            let map = answer.ok().and_then(|answer| map_of(&answer, Epc::GET_MAP)).unwrap_or_default();
-            Question { node, eoj, epcs: map.into_iter().filter(|epc| !MAPS.contains(epc)).collect() }
+            let map = match answer {
+                Ok(answer) => map_of(&answer, Epc::GET_MAP).unwrap_or_default(),
+                // Of an object that is not there nothing comes either.
+                Err(AnswerError::Timeout) => Vec::new(),
+                Err(error) => return Err(Failure::At(node, error.into())),
+            };
+            Ok(Question { node, eoj, epcs: map.into_iter().filter(|epc| !MAPS.contains(epc)).collect() })
         });
-        Ok(questions.collect())
+        questions.collect()
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use netdyno_echonet_core::{Answer, Controller, Eoj, NodeAddress, Request, RequestId};
 
+use netdyno_io::DatagramBatch;
+
 use super::hub::Hub;
 use super::wait::{block, this_thread};
 use crate::engine::Engine;
@@ -55,7 +57,7 @@ impl Hub<Controller> {
             if let Some(result) = self.lock().waits.take(id, None) {
                 return result;
             }
-            if let Some(result) = self.with_lead(|buffer| self.lead(buffer, id)) {
+            if let Some(result) = self.with_lead(|batch| self.lead(batch, id)) {
                 return result;
             }
             self.parked.fetch_add(1, Ordering::SeqCst);
@@ -85,14 +87,14 @@ impl Hub<Controller> {
     }
 
     /// Receives until the answer is there.
-    fn lead(&self, buffer: &mut [u8], id: RequestId) -> Result<Answer, CallError> {
+    fn lead(&self, batch: &mut DatagramBatch, id: RequestId) -> Result<Answer, CallError> {
         loop {
             let left = self.lock().core.left(Instant::now(), WAIT);
-            let received = self.links.wait(buffer, left);
+            let received = self.links.wait(batch, left);
             let mut state = self.lock();
             let now = Instant::now();
             match received {
-                Ok(Some((bytes, source))) => state.take(&self.links, now, &buffer[..bytes], source),
+                Ok(Some(number)) => state.take(&self.links, now, number, batch),
                 Ok(None) => {}
                 Err(_) => {
                     state.waits.forget(id);

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
-use netdyno_io::{Events, Poller};
+use netdyno_io::{DatagramBatch, Events, Poller};
 
 use super::hub::Hub;
 use crate::engine::Engine;
 use crate::limits::{LAZY, STREAMS_KEY, WAIT};
-use crate::links::buffer;
 
 /// Threads that turn a hub. Dropping it ends them.
 #[derive(Debug)]
@@ -70,12 +69,12 @@ fn spawn(run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
 
 /// Receives from one socket until it is over, or the system fails.
 fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
-    let mut buffer = buffer();
+    let mut batch = DatagramBatch::default();
     let Some(socket) = hub.links.all().nth(number) else { return };
     while !hub.is_over() {
-        match socket.receive(&mut buffer) {
-            Ok(Some((bytes, address))) => hub.receive(&buffer[..bytes], hub.links.source(number, address)),
-            Ok(None) => hub.tick(),
+        match socket.receive_batch(&mut batch) {
+            Ok(0) => hub.tick(),
+            Ok(_) => hub.receive(number, &batch),
             Err(_) => break,
         }
     }
@@ -94,7 +93,7 @@ fn attend<E: Engine>(hub: &Hub<E>, poller: &Poller) {
 
 /// Receives from all sockets, unless those who wait for answers do so.
 fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
-    let (mut events, mut buffer) = (Events::default(), buffer());
+    let (mut events, mut batch) = (Events::default(), DatagramBatch::default());
     let (mut watches, mut calls) = (true, 0);
     let begun = || hub.calls.load(Ordering::Relaxed);
     while !hub.is_over() {
@@ -108,8 +107,8 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
             if ready.key == STREAMS_KEY {
                 hub.turn();
             } else if number >= hub.links.unicast.len() {
-                hub.drain(number, &mut buffer);
-            } else if hub.with_lead(|buffer| hub.drain(number, buffer)).is_none() {
+                hub.drain(number, &mut batch);
+            } else if hub.with_lead(|batch| hub.drain(number, batch)).is_none() {
                 // Who leads takes it. It would be told again and again.
                 watches = false;
                 calls = begun();

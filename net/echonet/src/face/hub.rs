@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use netdyno_echonet_core::Source;
+use netdyno_io::{DatagramBatch, SendBatch};
 
 use super::clock::Clock;
 use super::feed::{Feed, Feeds};
@@ -23,7 +23,7 @@ pub(crate) struct Hub<E: Engine> {
     pub(super) links: Links,
     state: Mutex<State<E>>,
     /// Held by who receives what is sent to us alone: whoever waits for an answer, if he can get it, else the driver.
-    lead: Mutex<Box<[u8]>>,
+    lead: Mutex<DatagramBatch>,
     /// Threads that wait for an answer while another one leads.
     pub(super) parked: AtomicUsize,
     /// Calls that were begun: while there are some, those who call receive by themselves.
@@ -38,6 +38,7 @@ pub(super) struct State<E: Engine> {
     /// Of a device, none.
     pub(super) waits: Waits,
     out: Box<[u8]>,
+    answers: SendBatch,
     feeds: Feeds<E::Event>,
     clock: Clock,
     woken: Vec<Waker>,
@@ -56,6 +57,7 @@ impl<E: Engine> Hub<E> {
             streams,
             waits: Waits::default(),
             out: buffer(),
+            answers: SendBatch::default(),
             feeds: Feeds::default(),
             clock: Clock::default(),
             woken: Vec::new(),
@@ -63,7 +65,7 @@ impl<E: Engine> Hub<E> {
         Self {
             links,
             state: Mutex::new(state),
-            lead: Mutex::new(buffer()),
+            lead: Mutex::default(),
             parked: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -93,18 +95,18 @@ impl<E: Engine> Hub<E> {
         Ok(self.lock().feeds.listen())
     }
 
-    /// Takes a datagram, answers it, and tells whom it concerns.
-    pub(super) fn receive(&self, datagram: &[u8], source: Source) {
+    /// Takes datagrams of the socket of this number, answers them, and tells whom they concern.
+    pub(super) fn receive(&self, number: usize, batch: &DatagramBatch) {
         let mut state = self.lock();
         let now = Instant::now();
-        state.take(&self.links, now, datagram, source);
+        state.take(&self.links, now, number, batch);
         state.core.pass(now);
         self.finish(state, now);
     }
 
     /// Takes what a socket has.
-    pub(crate) fn drain(&self, number: usize, buffer: &mut [u8]) {
-        self.links.drain(number, buffer, |datagram, source| self.receive(datagram, source));
+    pub(crate) fn drain(&self, number: usize, batch: &mut DatagramBatch) {
+        self.links.drain(number, batch, |batch| self.receive(number, batch));
     }
 
     /// Takes what came by connections.
@@ -137,10 +139,10 @@ impl<E: Engine> Hub<E> {
         rest
     }
 
-    /// Receives what is sent to us alone, with the buffer for it; `None`: somebody else does so.
-    pub(crate) fn with_lead<T>(&self, receive: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
+    /// Receives what is sent to us alone, with the room for it; `None`: somebody else does so.
+    pub(crate) fn with_lead<T>(&self, receive: impl FnOnce(&mut DatagramBatch) -> T) -> Option<T> {
         let result = match self.lead.try_lock() {
-            Ok(mut buffer) => receive(&mut buffer),
+            Ok(mut batch) => receive(&mut batch),
             Err(TryLockError::Poisoned(error)) => receive(&mut error.into_inner()),
             Err(TryLockError::WouldBlock) => return None,
         };
@@ -201,9 +203,9 @@ impl<E: Engine> State<E> {
         [self.core.next_deadline(), self.streams.due(now)].into_iter().flatten().min()
     }
 
-    /// Takes a datagram, and sends what it is answered with at once.
-    pub(super) fn take(&mut self, links: &Links, now: Instant, datagram: &[u8], source: Source) {
-        self.core.take(now, datagram, source, &mut self.out, |to, answer| links.send(to, answer));
+    /// Takes datagrams, and sends what they are answered with at once.
+    pub(super) fn take(&mut self, links: &Links, now: Instant, number: usize, batch: &DatagramBatch) {
+        self.core.take_all(now, links, number, batch, &mut self.out, &mut self.answers);
     }
 
     /// Sends, and puts down what is told.

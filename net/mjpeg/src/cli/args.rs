@@ -62,6 +62,10 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1400)]
     pub(crate) packet_bytes: usize,
 
+    /// RTCP goes from and to RTP's own port (RFC 5761), for a receiver behind a firewall that lets one port through; not to a group
+    #[arg(long)]
+    pub(crate) rtcp_mux: bool,
+
     /// Write the stream's description there, for ffplay, VLC, GStreamer and `receive`
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,

@@ -24,11 +24,12 @@ pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
     let mut config = SenderConfig::default();
     config.packetizer.max_packet_bytes = args.packet_bytes;
     config.multicast_hops = args.ttl;
+    config.rtcp_mux = args.rtcp_mux;
     config.interface = interface(args.interface.as_deref())?;
     let sender = Sender::open(to, &config)?;
     let fps = (args.fps > 0.0).then_some(args.fps);
     let mut description = Description::new(to);
-    (description.framerate, description.hops) = (fps, Some(args.ttl));
+    (description.framerate, description.hops, description.rtcp_mux) = (fps, Some(args.ttl), args.rtcp_mux);
     let verb = Send { args, end, description, left_out: 0 };
     verb.run(Stream::new(sender, source, fps), Status::new(json, true))
 }

@@ -38,6 +38,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 200)]
     clients: usize,
 
+    /// And of one host (an address, of IPv6 a network of 64 bits): more where many watch from behind one address
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    clients_per_host: usize,
+
     /// Bytes of a packet, its RTP header included, 300 to 65507; UDP and IP take 28 more
     #[arg(long, value_name = "BYTES", default_value_t = 1400)]
     packet_bytes: usize,
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     config.path.clone_from(&args.path);
     config.frames_per_s = args.fps;
     config.max_clients = args.clients;
+    config.max_clients_per_host = args.clients_per_host;
     config.packet_bytes = args.packet_bytes;
     let server = Server::bind(config)?;
     // Before the source: what it starts is to end with us.

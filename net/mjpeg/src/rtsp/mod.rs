@@ -18,5 +18,5 @@ mod sessions;
 mod transport;
 
 pub use message::{INTERLEAVED_HEADER_BYTES, Method, Request, Status, Unit, interleaved_header, next_unit};
-pub use sessions::{Peer, SessionEvent, SessionId, Sessions, SessionsConfig, Stream, Why};
+pub use sessions::{Peer, SessionEvent, SessionId, Sessions, SessionsConfig, Stream, Why, host_of};
 pub use transport::Delivery;

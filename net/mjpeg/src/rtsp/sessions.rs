@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use netdyno_rtp::{Sequence, Ssrc, Timestamp};
@@ -22,6 +22,8 @@ pub struct SessionsConfig {
     pub path: String,
     /// Sessions at a time, at least 1; a SETUP beyond them is answered by 503.
     pub max_sessions: usize,
+    /// And of one [host](host_of), so that nobody takes all of them.
+    pub max_sessions_per_host: usize,
     /// For how long a session lives without a sign of its client: a request that names it, or RTCP. 10 s to an hour.
     pub timeout: Duration,
     /// Our ports of RTP and RTCP, where UDP is served.
@@ -31,11 +33,12 @@ pub struct SessionsConfig {
 }
 
 impl Default for SessionsConfig {
-    /// `/stream`, 200 sessions, a minute (RFC 2326 section 12.37), no UDP.
+    /// `/stream`, 200 sessions, 20 of a host, a minute (RFC 2326 section 12.37), no UDP.
     fn default() -> Self {
         Self {
             path: "/stream".to_owned(),
             max_sessions: 200,
+            max_sessions_per_host: 20,
             timeout: Duration::from_secs(60),
             ports: None,
             server: concat!("netdyno-mjpeg/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -347,7 +350,7 @@ impl Sessions {
         let delivery = delivery.ok_or(Status::UnsupportedTransport)?;
         let id = match session {
             Some(id) => id,
-            None if self.sessions.len() >= self.config.max_sessions => return Err(Status::Unavailable.into()),
+            None if self.is_full(peer.remote.ip()) => return Err(Status::Unavailable.into()),
             None => SessionId(self.ids.next_u64()),
         };
         let session = Session { peer: *peer, delivery, is_playing: false, heard: now };
@@ -369,6 +372,13 @@ impl Sessions {
         Ok(Answer::from(Status::Ok)
             .with("Session", format_args!("{id};timeout={}", self.config.timeout.as_secs()))
             .with("Transport", format_args!("{transport};ssrc={:08X};mode=\"PLAY\"", stream.ssrc.0)))
+    }
+
+    /// Whether there is no room for one more session of this address.
+    fn is_full(&self, remote: IpAddr) -> bool {
+        let its =
+            || self.sessions.values().filter(|session| host_of(session.peer.remote.ip()) == host_of(remote));
+        self.sessions.len() >= self.config.max_sessions || its().count() >= self.config.max_sessions_per_host
     }
 
     fn play(&mut self, id: Option<SessionId>, stream: &Stream, target: &Target) -> Result<Answer, Answer> {
@@ -396,6 +406,14 @@ impl Sessions {
     fn named(&mut self, id: Option<SessionId>) -> Result<(SessionId, &mut Session), Status> {
         let id = id.ok_or(Status::SessionNotFound)?;
         Ok((id, self.sessions.get_mut(&id).ok_or(Status::SessionNotFound)?))
+    }
+}
+
+/// Whose an address is, as far as it tells: of IPv6 the network's 64 bits, as a host chooses the rest by itself (RFC 4291 section 2.5.4).
+pub fn host_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
     }
 }
 

@@ -1,14 +1,15 @@
 //! The connections: what they ask, and whether they take what they are sent.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use netdyno_io::tcp::{Event, Key};
 
 use super::Left;
-use super::limits::{ANSWER_BYTES, SILENCE};
+use super::limits::{ANSWER_BYTES, SILENCE, SPARE_CONNECTIONS_PER_HOST};
 use super::network::{Network, Told};
 use super::player::Way;
-use crate::rtsp::{Peer, Unit, next_unit};
+use crate::rtsp::{Peer, Unit, host_of, next_unit};
 
 /// A connection of RTSP.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub(super) struct Connection {
 impl Network {
     pub(super) fn handle_event(&mut self, now: Instant, event: Event, told: Told<'_>) {
         match event {
+            Event::Accepted(key, remote) if self.has_enough_of(remote) => self.reactor.close(key, false),
             Event::Accepted(key, remote) => {
                 let local = self.reactor.connection_address(key).unwrap_or(self.address);
                 let connection = Connection {
@@ -55,6 +57,13 @@ impl Network {
             Event::Closed(key, _) => self.forget(now, key, told),
             Event::Connected(_) | Event::Woken => {}
         }
+    }
+
+    /// Whether the host has as many connections as one may. One pass over all of them.
+    fn has_enough_of(&self, remote: SocketAddr) -> bool {
+        let host = host_of(remote.ip());
+        let its = self.connections.values().filter(|connection| host_of(connection.peer.remote.ip()) == host);
+        its.count() >= self.config.max_clients_per_host.saturating_add(SPARE_CONNECTIONS_PER_HOST)
     }
 
     fn forget(&mut self, now: Instant, key: Key, told: Told<'_>) {

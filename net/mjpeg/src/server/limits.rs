@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Connections beyond those of as many clients as are served: for who only asks, or is on the way in or out.
 pub(super) const SPARE_CONNECTIONS: usize = 64;
 
+/// The same of one host.
+pub(super) const SPARE_CONNECTIONS_PER_HOST: usize = 8;
+
 /// Bytes that a connection may have sent and we have not dealt with: a unit, and what came together with its end.
 pub(super) const INPUT_BYTES: usize = 2 * crate::rtsp::limits::MAX_UNIT_BYTES;
 

@@ -69,6 +69,9 @@ pub struct ServerConfig {
     pub frames_per_s: f64,
     /// Clients at a time, 1 to 10,000; a SETUP beyond them is answered by 503.
     pub max_clients: usize,
+    /// And of one [host](crate::rtsp::host_of), 1 or more, so that nobody takes the place of all: a SETUP beyond them is answered by 503, and
+    /// connections beyond them and a few are closed.
+    pub max_clients_per_host: usize,
     /// Bytes of a packet, RTP header included: 300 to 65,507.
     pub packet_bytes: usize,
     /// For how long a session by UDP lives without a sign of its client, RTCP or a request.
@@ -78,13 +81,14 @@ pub struct ServerConfig {
 }
 
 impl Default for ServerConfig {
-    /// `rtsp://127.0.0.1:8554/stream`, 30 frames/s, 200 clients, packets of 1,400 bytes, a minute, 5 s.
+    /// `rtsp://127.0.0.1:8554/stream`, 30 frames/s, 200 clients, 20 of a host, packets of 1,400 bytes, a minute, 5 s.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8554)),
             path: "/stream".to_owned(),
             frames_per_s: 30.0,
             max_clients: 200,
+            max_clients_per_host: 20,
             packet_bytes: 1_400,
             session_timeout: Duration::from_secs(60),
             stall: Duration::from_secs(5),
@@ -241,6 +245,9 @@ impl Server {
         if !(1..=10_000).contains(&config.max_clients) {
             return Err(ServerError::Setting("a number of clients out of range; 1 to 10000"));
         }
+        if config.max_clients_per_host == 0 {
+            return Err(ServerError::Setting("a number of clients of one host out of range; 1 or more"));
+        }
         let mut packets = PacketizerConfig::default();
         packets.max_packet_bytes = config.packet_bytes;
         let (ssrc, first) = (Ssrc(u32::from_ne_bytes(random()?)), Sequence(u16::from_ne_bytes(random()?)));
@@ -290,6 +297,7 @@ impl Server {
         let sessions = SessionsConfig {
             path: self.config.path.clone(),
             max_sessions: self.config.max_clients,
+            max_sessions_per_host: self.config.max_clients_per_host,
             timeout: self.config.session_timeout,
             ports: Some((self.sockets.rtp.local_address().port(), self.sockets.rtcp.local_address().port())),
             ..SessionsConfig::default()

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netdyno_io::ReceiveBatch;
 use netdyno_io::tcp::TcpReactor;
+use netdyno_io::{ReceiveBatch, wait_exactly};
 use netdyno_mjpeg_core::CLOCK_RATE_HZ;
 use netdyno_rtp::{MediaClock, Timestamp};
 use rand_chacha::ChaCha20Rng;
@@ -80,6 +80,7 @@ impl Network {
 
     /// Serves, until the source or somebody ends it.
     pub(super) fn run(&mut self, told: Told<'_>) -> Result<Figures, ServerError> {
+        wait_exactly();
         self.feeder.order(Vec::new());
         if let Some(fed) = self.feeder.first() {
             self.take(Instant::now(), fed, told)?;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use netdyno_mjpeg::core::{Depacketizer, DepacketizerConfig, Event, Jpeg};
 use netdyno_mjpeg::rtp::rtcp::{Compound, CompoundWriter, RtcpPacket, Rule};
 use netdyno_mjpeg::rtp::{Packet, Ssrc};
+use rustix::net::{AddressFamily, SocketType};
 
 /// Only guards against hanging.
 const GUARD: Duration = Duration::from_secs(60);
@@ -56,7 +57,18 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(server: SocketAddr) -> Self {
-        let stream = TcpStream::connect(server).unwrap();
+        Self::new(TcpStream::connect(server).unwrap(), server)
+    }
+
+    /// By another address of this machine.
+    pub(crate) fn connect_from(address: [u8; 4], server: SocketAddr) -> Self {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddr::from((address, 0))).unwrap();
+        rustix::net::connect(&socket, &server).unwrap();
+        Self::new(socket.into(), server)
+    }
+
+    fn new(stream: TcpStream, server: SocketAddr) -> Self {
         stream.set_read_timeout(Some(GUARD)).unwrap();
         stream.set_write_timeout(Some(GUARD)).unwrap();
         Self {
@@ -84,6 +96,11 @@ impl Client {
         let request = format!("{method} {base}{path} RTSP/1.0\r\nCSeq: {cseq}\r\n{session}{headers}\r\n");
         self.write(request.as_bytes()).unwrap();
         self.answer()
+    }
+
+    /// Whether the server has taken the connection, and answers.
+    pub(crate) fn is_heard(&mut self) -> bool {
+        self.write(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n").is_ok() && self.unit().is_some()
     }
 
     pub(crate) fn answer(&mut self) -> Answer {

@@ -46,6 +46,7 @@ fn two_hundred_clients_of_whom_some_stall() {
     let served = serve(clip, usize::MAX, Timing::OnDemand, |config| {
         config.frames_per_s = 10.0;
         config.stall = Duration::from_secs(1);
+        config.max_clients_per_host = CLIENTS;
     });
     let stalled = watch(served.address, &served.clip, FRAMES);
     let (mut ended, mut given_up) = (0, 0);
@@ -76,6 +77,7 @@ fn cost_of_two_hundred_clients() {
     let program = std::env::var("NETDYNO_MJPEG").unwrap_or(built);
     let mut command = Command::new(program);
     command.arg("serve").arg(file).args(["--loop", "--fps", "10", "--listen", "127.0.0.1:0"]);
+    command.args(["--clients-per-host", &CLIENTS.to_string()]);
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();

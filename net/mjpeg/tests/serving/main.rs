@@ -374,6 +374,24 @@ fn there_is_room_for_so_many() {
     served.stop();
 }
 
+/// Connections without a session, kept open by asking again and again, are bounded as well.
+#[test]
+fn one_host_has_so_many_connections() {
+    let served = serve_clip(|config| config.max_clients_per_host = 1);
+    let mut kept: Vec<_> = (0..9).map(|_| Client::connect(served.address)).collect();
+    assert!(kept.iter_mut().all(Client::is_heard));
+    assert!(!Client::connect(served.address).is_heard(), "one too many");
+    let mut other = Client::connect_from([127, 0, 0, 2], served.address);
+    other.play_tcp();
+    served.clip.see(&mut other, 3);
+    kept.pop();
+    let begin = Instant::now();
+    while !Client::connect(served.address).is_heard() {
+        assert!(begin.elapsed() < GUARD);
+    }
+    served.stop();
+}
+
 #[test]
 fn ipv6_is_served_as_well() {
     let listen = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 0));
@@ -403,6 +421,7 @@ fn settings_that_cannot_work_are_told() {
         (&|config| config.frames_per_s = 0.0, "rate"),
         (&|config| config.frames_per_s = f64::NAN, "rate"),
         (&|config| config.max_clients = 0, "clients"),
+        (&|config| config.max_clients_per_host = 0, "one host"),
         (&|config| config.packet_bytes = 100, "packets"),
         (&|config| config.listen = SocketAddr::from(([192, 0, 2, 1], 0)), "192.0.2.1"),
     ] {

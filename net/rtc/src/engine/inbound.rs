@@ -5,6 +5,7 @@ use std::io;
 use netdyno_io::Received;
 use netdyno_rtc_core::{Event, PeerState};
 
+use super::ports::Port;
 use super::routes::Path;
 use super::stun::{self, Stun};
 use super::{Connection, ConnectionId, Engine, Handler};
@@ -16,6 +17,15 @@ const COST_PER_TURN: usize = 24;
 /// at once are done before the last have begun.
 const SETUP_COST: usize = 12;
 
+/// How datagrams came to this engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By a socket of its own.
+    Straight,
+    /// By another reactor at the port, which found them to be for this one: they are handed on no further.
+    ByAnother,
+}
+
 impl Engine {
     /// A port may have something to receive.
     pub(super) fn queue_port(&mut self, index: u32) {
@@ -25,9 +35,10 @@ impl Engine {
         }
     }
 
-    /// Takes what has come, one batch of each port after the other, as far as one turn goes.
+    /// Takes what has come, one batch of each port after the other, as far as one turn goes; what others at the port have handed over
+    /// is half of it at the most.
     pub(super) fn receive_queued(&mut self) -> io::Result<()> {
-        let mut cost = 0;
+        let mut cost = self.open_mail(COST_PER_TURN / 2);
         while cost < COST_PER_TURN
             && let Some(index) = self.readable.pop_front()
         {
@@ -45,13 +56,13 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(socket) = self.ports.get(port).map(|port| &port.socket) else { return Ok((0, false)) };
+        let Some(Port { socket, stands_for, .. }) = self.ports.get(port) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let mut cost = 0;
+        let (port, mut cost) = (*stands_for, 0);
         for received in batch.iter() {
-            cost += self.dispatch(port, received);
+            cost += self.dispatch(port, received, Way::Straight);
         }
         let may_have_more = batch.is_full();
         self.batch = Some(batch);
@@ -59,19 +70,30 @@ impl Engine {
     }
 
     /// Gives datagrams of one sender to their connection; tells what that cost.
-    fn dispatch(&mut self, port: u32, received: Received<'_>) -> usize {
+    pub(super) fn dispatch(&mut self, port: u32, received: Received<'_>, way: Way) -> usize {
         let path = (port, received.remote);
-        let stun = stun::is_stun(received.datagrams);
-        if !stun && let Some(index) = self.routes.by_path(path) {
-            return self.hand_over(index, received);
+        if !stun::is_stun(received.datagrams) {
+            if let Some(index) = self.routes.by_path(path) {
+                if way == Way::ByAnother {
+                    self.steer(index, received.local, received.remote);
+                }
+                return self.hand_over(index, received);
+            }
+            if way == Way::Straight && self.pass_on(path, &received) {
+                return 1;
+            }
         }
         // A stranger's datagrams are looked at one by one: a check among them makes him known.
         let Received { local, remote, datagrams, segment_bytes } = received;
         let mut cost = 0;
         for datagram in datagrams.chunks_mut(segment_bytes) {
-            if let Some(index) = self.connection_for(path, datagram) {
-                let segment_bytes = datagram.len();
-                cost += self.hand_over(index, Received { local, remote, datagrams: datagram, segment_bytes });
+            let (segment_bytes, is_stun) = (datagram.len(), stun::is_stun(datagram));
+            let owner = self.connection_for(path, datagram);
+            let received = Received { local, remote, datagrams: datagram, segment_bytes };
+            if let Some(index) = owner {
+                cost += self.hand_over(index, received);
+            } else if is_stun && way == Way::Straight {
+                cost += usize::from(self.pass_on(path, &received));
             }
         }
         cost
@@ -103,7 +125,10 @@ impl Engine {
         if is_proven || !self.is_taken(index, path) {
             let before = self.routes.other_owner(index, path).filter(|_| answered.is_some());
             let slot = self.slots.get_mut(index as usize)?;
-            self.routes.add_path(index, &mut slot.trail, path);
+            let elsewhere = self.routes.add_path(index, &mut slot.trail, path);
+            if let (Some(reactor), Some(seat)) = (elsewhere, self.routes.seat()) {
+                seat.tell_taken(reactor, path.1, answered.is_some());
+            }
             if let Some(slot) = before.and_then(|before| self.slots.get_mut(before as usize)) {
                 slot.peer.handle_path_taken(self.now, path.1);
             }
@@ -115,7 +140,8 @@ impl Engine {
     /// Whether the path leads to another connection, which is not over.
     fn is_taken(&self, index: u32, path: Path) -> bool {
         let owner = self.routes.other_owner(index, path);
-        owner.and_then(|owner| self.slots.get(owner as usize)).is_some_and(|owner| !owner.is_ending())
+        self.routes.other_reactor(path).is_some()
+            || owner.and_then(|owner| self.slots.get(owner as usize)).is_some_and(|owner| !owner.is_ending())
     }
 
     /// Gives datagrams to a connection; tells what that cost.
@@ -123,6 +149,7 @@ impl Engine {
         let Some(slot) = self.slots.get_mut(index as usize) else { return 0 };
         let Received { local, remote, datagrams, segment_bytes } = received;
         let cost = if slot.peer.state() == PeerState::Connecting { SETUP_COST } else { 1 };
+        self.awaits_more |= slot.is_quick(self.settings.setup_spin);
         slot.peer.handle_datagrams(self.now, local, remote, datagrams, segment_bytes);
         self.touch(index);
         cost

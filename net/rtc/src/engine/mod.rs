@@ -7,7 +7,10 @@ mod ports;
 mod queue;
 mod routes;
 mod slot;
+mod steering;
 mod stun;
+#[cfg(test)]
+mod support;
 mod timers;
 
 use std::collections::VecDeque;
@@ -22,10 +25,12 @@ use slab::Slab;
 
 pub use connection::Connection;
 pub use slot::ConnectionId;
+pub(crate) use stun::TransactionId;
 
 use crate::error::Error;
 use crate::rehearsal;
 use crate::settings::Settings;
+use crate::switch::{Mail, Seat};
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
 use routes::Routes;
@@ -70,6 +75,12 @@ pub(crate) struct Engine {
     touched: Vec<u32>,
     /// Ports that may have something to receive, each once.
     readable: VecDeque<u32>,
+    /// From other reactors at the port.
+    mail: VecDeque<Mail>,
+    /// What came in this turn is likely to be followed by more at once.
+    awaits_more: bool,
+    /// Sockets of our own for single peers at the port.
+    steered: usize,
     /// Absent only while what it holds is dealt out.
     batch: Option<ReceiveBatch>,
     arena: Arena,
@@ -77,7 +88,13 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn bind(address: SocketAddr, settings: Settings, poller: Arc<Poller>) -> Result<Self, Error> {
+    /// `seat`: its place among the reactors that share the port, if they do.
+    pub(crate) fn bind(
+        address: SocketAddr,
+        settings: Settings,
+        poller: Arc<Poller>,
+        seat: Option<Seat>,
+    ) -> Result<Self, Error> {
         let other = settings.addresses.iter().find(|&&offered| offered != address.ip());
         if let Some(&other) = other.filter(|_| !address.ip().is_unspecified()) {
             return Err(Error::Address(other));
@@ -85,7 +102,7 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let ports = Ports::bind(address, settings.socket.clone(), poller)
+        let ports = Ports::bind(address, settings.socket.clone(), poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
@@ -95,11 +112,14 @@ impl Engine {
             ports,
             slots: Slab::new(),
             generation: 0,
-            routes: Routes::default(),
+            routes: Routes::new(seat),
             timers: Timers::default(),
             dirty: SendQueue::default(),
             touched: Vec::new(),
             readable: VecDeque::new(),
+            mail: VecDeque::new(),
+            awaits_more: false,
+            steered: 0,
             batch,
             arena: Arena::default(),
             now: Instant::now(),
@@ -108,7 +128,7 @@ impl Engine {
 
     /// The address of the port that connections share.
     pub(crate) fn local_address(&self) -> SocketAddr {
-        self.ports.shared().socket.local_address()
+        self.ports.bound()
     }
 
     /// Connections that exist.
@@ -190,6 +210,8 @@ impl Engine {
         self.flush()?;
         // Sending brings events too: a buffer has fallen low.
         self.deliver(handler);
+        let awaited = std::mem::take(&mut self.awaits_more);
+        self.ports.expect_within(if awaited { self.settings.setup_spin } else { Duration::ZERO });
         Ok(self.rest())
     }
 
@@ -217,7 +239,10 @@ impl Engine {
 
     /// Whether there is something to do without waiting.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.dirty.is_empty() || !self.touched.is_empty() || !self.readable.is_empty()
+        !self.dirty.is_empty()
+            || !self.touched.is_empty()
+            || !self.readable.is_empty()
+            || !self.mail.is_empty()
     }
 
     /// Ends all connections, and tells the peers if there is room to.
@@ -234,6 +259,12 @@ impl Engine {
             // An endpoint that goes has nobody to tell of an error.
             let _ = self.send_queued(1);
         }
+    }
+
+    /// Is not there any more for who sends something, nor for the others at its port.
+    pub(crate) fn leave(&mut self) {
+        self.ports.close();
+        self.routes.leave();
     }
 
     /// When a turn is due; a time past if at once.

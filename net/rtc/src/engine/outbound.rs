@@ -1,9 +1,11 @@
 //! From a connection to a socket.
 
 use std::io;
+use std::time::Instant;
 
 use super::slot::SHARE_DATAGRAMS;
 use super::{Engine, stun};
+use crate::limits::SETUP_BATCHES;
 
 /// What a send from a connection came to.
 enum Sent {
@@ -49,6 +51,9 @@ impl Engine {
             self.routes.add_check(index, &mut slot.trail, id, transmit.remote);
         }
         self.ports.send(slot.port, transmit, datagrams)?;
+        if slot.batches < SETUP_BATCHES {
+            slot.sent_at = Some(Instant::now());
+        }
         Ok(Sent::Some)
     }
 
@@ -82,5 +87,6 @@ impl Engine {
         self.routes.remove(index, &slot.trail);
         self.timers.disarm(index);
         self.ports.close_own(slot.port);
+        self.unsteer(slot.steered);
     }
 }

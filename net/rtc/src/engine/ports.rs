@@ -3,15 +3,20 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use netdyno_io::{Poller, SocketOptions, UdpSocket};
 use netdyno_rtc_core::Transmit;
 use slab::Slab;
 
+use crate::switch::Seat;
+
 /// One socket.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) socket: UdpSocket,
+    /// What comes here came for this one: itself, or the shared one if the socket is one for a single peer.
+    pub(crate) stands_for: u32,
     /// Datagrams that did not fit into the socket's buffer.
     backlog: Option<(Transmit, Vec<u8>)>,
     /// Connections that wait for that.
@@ -38,24 +43,51 @@ pub(crate) struct Ports {
 
 impl Ports {
     /// Binds the shared socket.
-    pub(crate) fn bind(address: SocketAddr, options: SocketOptions, poller: Arc<Poller>) -> io::Result<Self> {
-        let mut ports = Self { slab: Slab::new(), poller, options, bound: address };
-        ports.open(address)?;
-        ports.bound = ports.shared().socket.local_address();
+    pub(crate) fn bind(
+        address: SocketAddr,
+        options: SocketOptions,
+        poller: Arc<Poller>,
+        seat: Option<&Seat>,
+    ) -> io::Result<Self> {
+        let socket = match seat {
+            Some(seat) => seat.bind(address, &options)?,
+            None => UdpSocket::bind(address, &options)?,
+        };
+        let bound = socket.local_address();
+        let mut ports = Self { slab: Slab::new(), poller, options, bound };
+        ports.add(socket, None)?;
         Ok(ports)
     }
 
-    /// The socket that connections share.
-    pub(crate) fn shared(&self) -> &Port {
-        &self.slab[0]
+    /// Where the socket is, or was, that connections share.
+    pub(crate) fn bound(&self) -> SocketAddr {
+        self.bound
     }
 
     /// Opens one more, beside the shared one, on a port that the kernel chooses.
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
-        self.open(SocketAddr::new(self.bound.ip(), 0))
+        let socket = UdpSocket::bind(SocketAddr::new(self.bound.ip(), 0), &self.options)?;
+        self.add(socket, None)
     }
 
-    /// Closes one that a connection had for itself.
+    /// Opens one for what a peer sends to the shared one.
+    pub(crate) fn open_for_peer(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<u32> {
+        let socket = UdpSocket::for_peer(local, remote, &self.options)?;
+        self.add(socket, Some(0))
+    }
+
+    /// Closes all.
+    pub(crate) fn close(&mut self) {
+        // The kernel forgets a closed socket by itself.
+        self.slab.clear();
+    }
+
+    /// Something is likely to come within so long.
+    pub(crate) fn expect_within(&self, time: Duration) {
+        self.poller.expect_within(time);
+    }
+
+    /// Closes one that a connection has for itself.
     pub(crate) fn close_own(&mut self, index: u32) {
         if index != 0
             && let Some(port) = self.slab.try_remove(index as usize)
@@ -101,12 +133,12 @@ impl Ports {
         Ok(port.map(|port| std::mem::take(&mut port.stalled)).unwrap_or_default())
     }
 
-    fn open(&mut self, address: SocketAddr) -> io::Result<u32> {
-        let socket = UdpSocket::bind(address, &self.options)?;
+    fn add(&mut self, socket: UdpSocket, stands_for: Option<u32>) -> io::Result<u32> {
         let entry = self.slab.vacant_entry();
         let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.poller.add(&socket, index)?;
-        entry.insert(Port { socket, backlog: None, stalled: Vec::new(), readable: false });
+        let stands_for = stands_for.unwrap_or(index);
+        entry.insert(Port { socket, stands_for, backlog: None, stalled: Vec::new(), readable: false });
         Ok(index)
     }
 }
@@ -141,9 +173,9 @@ mod tests {
     #[test]
     fn what_found_no_room_goes_first_once_there_is() {
         let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
-        let mut ports = Ports::bind(address, SocketOptions::default(), poller.clone()).unwrap();
+        let mut ports = Ports::bind(address, SocketOptions::default(), poller.clone(), None).unwrap();
         let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();
-        let (local, remote) = (ports.shared().socket.local_address(), receiver.local_address());
+        let (local, remote) = (ports.bound(), receiver.local_address());
         // As a send would leave it that found room for none of three datagrams.
         let transmit = Transmit { local, remote, length: 2500, segment_bytes: 1000 };
         let port = ports.get_mut(0).unwrap();
@@ -154,8 +186,8 @@ mod tests {
         poller.wait(&mut events, None).unwrap();
         assert!(events.iter().all(|ready| ready.key == 0 && ready.writable));
         assert_eq!(ports.resume(0).unwrap(), [3, 5]);
-        assert!(!ports.shared().is_blocked() && ports.resume(0).unwrap().is_empty());
-        poller.wait(&mut events, Some(std::time::Duration::ZERO)).unwrap();
+        assert!(!ports.get(0).unwrap().is_blocked() && ports.resume(0).unwrap().is_empty());
+        poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
         assert!(events.is_empty(), "room is of no interest any more");
         receiver.receive(&mut batch).unwrap();
         assert_eq!(batch.iter().map(|received| received.datagrams.len()).sum::<usize>(), 2500);

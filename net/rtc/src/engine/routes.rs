@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use super::stun::TransactionId;
 use crate::limits::{ADDRESSES_PER_CONNECTION, CHECKS_PER_CONNECTION, UFRAGS_PER_CONNECTION};
+use crate::switch::{Key, Seat};
 
 /// A port of ours and an address of a peer.
 pub(crate) type Path = (u32, SocketAddr);
@@ -18,6 +19,8 @@ pub(crate) struct Routes {
     checks: HashMap<TransactionId, (u32, SocketAddr)>,
     /// The path asked for last: a connection seldom sends one datagram alone.
     last: Option<(Path, u32)>,
+    /// Where other reactors at the port learn of what leads here.
+    seat: Option<Seat>,
 }
 
 /// What leads to one connection, to be forgotten with it.
@@ -29,6 +32,20 @@ pub(crate) struct Trail {
 }
 
 impl Routes {
+    pub(crate) fn new(seat: Option<Seat>) -> Self {
+        Self { seat, ..Self::default() }
+    }
+
+    /// What connects us with others at the port, if there are any.
+    pub(crate) fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
+    /// Others at the port find nothing here any more.
+    pub(crate) fn leave(&mut self) {
+        self.seat = None;
+    }
+
     /// The connection that a proven path leads to.
     pub(crate) fn by_path(&mut self, path: Path) -> Option<u32> {
         if let Some((last, index)) = self.last
@@ -54,6 +71,7 @@ impl Routes {
     /// The check was answered: another answer does not count.
     pub(crate) fn remove_check(&mut self, id: &TransactionId) {
         self.checks.remove(id);
+        self.take_back(&Key::Check(*id));
     }
 
     /// The connection that a path leads to, if it is another one.
@@ -61,10 +79,15 @@ impl Routes {
         self.paths.get(&path).copied().filter(|&owner| owner != index)
     }
 
-    /// The path leads to this connection.
-    pub(crate) fn add_path(&mut self, index: u32, trail: &mut Trail, path: Path) {
+    /// The other reactor that a path leads to.
+    pub(crate) fn other_reactor(&self, path: Path) -> Option<u32> {
+        self.seat.as_ref()?.other_owner(&shared_key(&path)?)
+    }
+
+    /// The path leads to this connection. Gives the other reactor that it led to.
+    pub(crate) fn add_path(&mut self, index: u32, trail: &mut Trail, path: Path) -> Option<u32> {
         if trail.paths.back() == Some(&path) && self.paths.get(&path) == Some(&index) {
-            return;
+            return None;
         }
         self.last = None;
         trail.paths.retain(|known| *known != path);
@@ -73,8 +96,16 @@ impl Routes {
         if trail.paths.len() > ADDRESSES_PER_CONNECTION
             && let Some(oldest) = trail.paths.pop_front()
         {
-            remove_own(&mut self.paths, &oldest, index);
+            self.remove_own_path(index, &oldest);
         }
+        self.seat.as_ref()?.claim(shared_key(&path)?)
+    }
+
+    /// The path leads to another reactor.
+    pub(crate) fn remove_path(&mut self, index: u32, trail: &mut Trail, path: Path) {
+        self.last = None;
+        trail.paths.retain(|known| *known != path);
+        self.remove_own_path(index, &path);
     }
 
     /// The user name fragments in force; no others lead to this connection from now on.
@@ -88,10 +119,11 @@ impl Routes {
         if ufrags.clone().eq(trail.ufrags.iter().map(String::as_str)) {
             return;
         }
-        trail.ufrags.drain(..).for_each(|ufrag| remove_own(&mut self.ufrags, &ufrag, index));
+        trail.ufrags.drain(..).for_each(|ufrag| self.remove_own_ufrag(index, ufrag));
         for ufrag in ufrags {
             trail.ufrags.push(ufrag.to_owned());
             self.ufrags.insert(ufrag.to_owned(), index);
+            self.tell(Key::Ufrag(ufrag.to_owned()));
         }
     }
 
@@ -100,6 +132,7 @@ impl Routes {
         if self.checks.insert(id, (index, remote)).is_some_and(|(owner, _)| owner == index) {
             return; // Sent again.
         }
+        self.tell(Key::Check(id));
         trail.checks.push_back(id);
         if trail.checks.len() > CHECKS_PER_CONNECTION
             && let Some(oldest) = trail.checks.pop_front()
@@ -111,23 +144,53 @@ impl Routes {
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, index: u32, trail: &Trail) {
         self.last = None;
-        trail.paths.iter().for_each(|path| remove_own(&mut self.paths, path, index));
-        trail.ufrags.iter().for_each(|ufrag| remove_own(&mut self.ufrags, ufrag, index));
+        trail.paths.iter().for_each(|path| self.remove_own_path(index, path));
+        trail.ufrags.iter().for_each(|ufrag| self.remove_own_ufrag(index, ufrag.clone()));
         trail.checks.iter().for_each(|id| self.remove_own_check(index, id));
     }
 
     fn remove_own_check(&mut self, index: u32, id: &TransactionId) {
         if self.checks.get(id).is_some_and(|&(owner, _)| owner == index) {
-            self.checks.remove(id);
+            self.remove_check(id);
+        }
+    }
+
+    fn remove_own_path(&mut self, index: u32, path: &Path) {
+        if remove_own(&mut self.paths, path, index)
+            && let Some(key) = shared_key(path)
+        {
+            self.take_back(&key);
+        }
+    }
+
+    fn remove_own_ufrag(&mut self, index: u32, ufrag: String) {
+        if remove_own(&mut self.ufrags, &ufrag, index) {
+            self.take_back(&Key::Ufrag(ufrag));
+        }
+    }
+
+    fn tell(&self, key: Key) {
+        if let Some(seat) = &self.seat {
+            seat.claim(key);
+        }
+    }
+
+    fn take_back(&self, key: &Key) {
+        if let Some(seat) = &self.seat {
+            seat.release(key);
         }
     }
 }
 
-/// Removes an entry unless it leads elsewhere by now.
-fn remove_own<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K, index: u32) {
-    if map.get(key) == Some(&index) {
-        map.remove(key);
-    }
+/// Under what other reactors at the port know a path; none if it is not one to that port.
+fn shared_key(&(port, remote): &Path) -> Option<Key> {
+    (port == 0).then_some(Key::Path(remote))
+}
+
+/// Removes an entry unless it leads elsewhere by now; tells whether it did.
+fn remove_own<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K, index: u32) -> bool {
+    let is_own = map.get(key) == Some(&index);
+    is_own && map.remove(key).is_some()
 }
 
 #[cfg(test)]

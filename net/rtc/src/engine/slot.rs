@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use netdyno_rtc_core::{Event, PeerConnection};
 
 use super::routes::Trail;
+use crate::limits::SETUP_BATCHES;
 
 /// Names a connection of an endpoint, for as long as the connection lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +45,14 @@ pub(crate) struct Slot {
     /// Ends that wait for messages of before to be taken. No more than there are channels: what the peer says of others
     /// waits in the association, behind the first message that is not taken.
     pub(crate) held: VecDeque<Event>,
+    /// Batches that have come, of the first [`SETUP_BATCHES`](crate::limits::SETUP_BATCHES).
+    pub(crate) batches: u8,
+    /// When it sent last, of the time until then.
+    pub(crate) sent_at: Option<Instant>,
+    /// The socket of our own for what its peer sends, and to whom that is connected (`steering.rs`).
+    pub(crate) steered: Option<(u32, SocketAddr)>,
+    /// Batches that others at the port have handed over since.
+    pub(crate) handed_over: u32,
     /// What leads here.
     pub(crate) trail: Trail,
     /// The application knows that it is over.
@@ -61,14 +72,54 @@ impl Slot {
             touched: false,
             reading: true,
             held: VecDeque::new(),
+            batches: 0,
+            sent_at: None,
+            steered: None,
+            handed_over: 0,
             trail: Trail::default(),
             told: false,
             over: false,
         }
     }
 
+    /// A batch has come: whether it is one of a set-up, and followed what was sent before within so long, so that the next will too.
+    pub(crate) fn is_quick(&mut self, within: Duration) -> bool {
+        if self.batches >= SETUP_BATCHES {
+            return false;
+        }
+        self.batches += 1;
+        self.sent_at.take().is_some_and(|sent_at| sent_at.elapsed() <= within)
+    }
+
     /// Whether nothing comes or goes any more, though the application may not know.
     pub(crate) fn is_ending(&self) -> bool {
         self.peer.is_over()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use netdyno_rtc_core::{Certificate, Config};
+
+    use super::*;
+
+    #[test]
+    fn only_the_first_batches_that_answer_at_once_are_followed_by_more() {
+        let config = Arc::new(Config::new(Arc::new(Certificate::generate().unwrap())));
+        let peer = PeerConnection::new(config, [7; 32], Instant::now()).unwrap();
+        let (mut slot, long, never) = (Slot::new(peer, 1, 0), Duration::from_secs(3600), Duration::ZERO);
+        assert!(!slot.is_quick(long), "nothing was sent");
+        let mut followed = 0;
+        for _ in 0..2 * SETUP_BATCHES {
+            slot.sent_at = Some(Instant::now());
+            followed += u8::from(slot.is_quick(long));
+            assert!(slot.batches == SETUP_BATCHES || !slot.is_quick(long), "one answer to each");
+        }
+        assert_eq!((slot.batches, followed), (SETUP_BATCHES, SETUP_BATCHES / 2));
+        slot.batches = 0;
+        slot.sent_at = Some(Instant::now() - Duration::from_millis(1));
+        assert!(!slot.is_quick(never), "it took longer");
     }
 }

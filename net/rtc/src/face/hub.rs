@@ -13,9 +13,7 @@ use super::peers::Peers;
 use crate::engine::{ConnectionId, Engine, Port};
 use crate::error::Error;
 use crate::settings::Settings;
-
-/// Ends the driver's wait.
-pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
+use crate::switch::{Kick, Seat};
 
 /// What the lock guards.
 #[derive(Debug)]
@@ -48,8 +46,12 @@ impl Hub {
         settings: Settings,
         poller: Arc<Poller>,
         kick: Kick,
+        seat: Option<Seat>,
     ) -> Result<Self, Error> {
-        let engine = Engine::bind(address, settings, poller)?;
+        if let Some(seat) = &seat {
+            seat.set_kick(kick.clone());
+        }
+        let engine = Engine::bind(address, settings, poller, seat)?;
         let state =
             State { engine, peers: Peers::default(), wakes_at: None, driver_is_awake: false, is_over: false };
         Ok(Self { state: Mutex::new(state), kick })
@@ -84,6 +86,8 @@ impl Hub {
             if !self.state.is_poisoned() {
                 state.engine.close();
             }
+            // Nobody reads its socket any more, to which the kernel may still bring what is for others at the port.
+            state.engine.leave();
             state.peers.end_all();
         }
         finish(state);

@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 use crate::error::Error;
 use crate::face::{EndOnDrop, Hub};
 use crate::settings::Settings;
+use crate::switch::Seat;
 
 /// A hub and the task that turns it. Dropping it ends both.
 #[derive(Debug)]
@@ -22,13 +23,13 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let poller = Arc::new(Poller::new()?);
         let notify = Arc::new(Notify::new());
-        let kick = notify.clone();
-        let hub =
-            Arc::new(Hub::bind(address, settings, poller.clone(), Box::new(move || kick.notify_one()))?);
+        let notified = notify.clone();
+        let kick = Arc::new(move || notified.notify_one());
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
         let poller = AsyncPoller::new(poller)?;
         let turned = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {

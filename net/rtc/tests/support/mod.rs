@@ -151,6 +151,8 @@ pub fn tuned() -> Settings {
     settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
     settings.sends_per_turn = number("SENDS_PER_TURN", settings.sends_per_turn);
     settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
+    let setup_spin = number("SETUP_SPIN_US", settings.setup_spin.as_micros() as usize);
+    settings.setup_spin = Duration::from_micros(setup_spin as u64);
     settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
     let mut peer = (*settings.peer).clone();
     peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);

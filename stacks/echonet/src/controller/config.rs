@@ -24,6 +24,10 @@ pub struct NodeSettings {
     /// Whether it is asked by TCP, which few nodes speak (Part 2, section 1.2): the first request connects, and those that
     /// follow use the same connection.
     pub tcp: bool,
+    /// Where `tcp` is set: whether the node is asked by datagrams once no connection to it can be made, for
+    /// [`TCP_AGAIN`](crate::TCP_AGAIN); then a connection is tried again. The specification leaves this open (Part 2,
+    /// section 1.2). A connection that ends is another matter: a further one is tried first.
+    pub udp_fallback: bool,
 }
 
 impl Default for NodeSettings {
@@ -35,6 +39,7 @@ impl Default for NodeSettings {
             parallel: 1,
             max_get_properties: u8::MAX,
             tcp: false,
+            udp_fallback: false,
         }
     }
 }

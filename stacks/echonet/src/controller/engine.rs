@@ -2,6 +2,7 @@
 
 mod questions;
 mod tcp;
+mod unsent;
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -26,6 +27,7 @@ use crate::limits::SPARE_JOBS;
 use crate::tid::Tid;
 
 pub use tcp::Connect;
+use unsent::Launched;
 
 /// Finds nodes, asks them, hears them; one for all nodes of a network.
 ///
@@ -57,6 +59,8 @@ pub struct Controller {
     /// Requests whose answers were not polled.
     requests: usize,
     in_flight: usize,
+    /// The request that the last message is of.
+    launched: Option<Launched>,
     stats: ControllerStats,
 }
 
@@ -78,6 +82,7 @@ impl Controller {
             serial: 0,
             requests: 0,
             in_flight: 0,
+            launched: None,
             stats: ControllerStats::default(),
             config,
         })
@@ -250,6 +255,7 @@ impl Controller {
     /// [`max_datagram_bytes`](crate::ControllerLimits::max_datagram_bytes), and with TCP for
     /// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX).
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
+        self.launched = None;
         if let Some(transmit) = self.own.poll_transmit(now, out) {
             return Some(transmit);
         }
@@ -273,6 +279,11 @@ impl Controller {
         let event = self.events.poll();
         self.requests -= usize::from(matches!(event, Some(ControllerEvent::Answer { .. })));
         event
+    }
+
+    /// Whether [`poll_event`](Self::poll_event) has something to tell.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
@@ -301,13 +312,18 @@ impl Controller {
             self.connects.push_back(slot);
             return None;
         }
+        // What was taken since it was to go by TCP may be too long for a datagram.
+        let room = if peer.is_asked_by_tcp() { out.len() } else { self.config.limits.max_datagram_bytes };
+        let room = room.min(out.len());
+        let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, &mut out[..room]);
         let to = peer.destination();
-        let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, out);
         self.in_flight += usize::from(launch.begun);
         self.in_flight -= usize::from(launch.ended);
         if launch.bytes.is_some() {
             self.stats.sent += 1;
             self.stats.retried += u64::from(launch.again);
+            let over = launch.over.as_ref().map(|(job, _)| job.id);
+            self.launched = Some(Launched { slot, tid: launch.tid, over });
         }
         if let Some((job, result)) = launch.over {
             self.finish(now, slot, job, result);

@@ -49,6 +49,8 @@ pub struct ControllerStats {
     pub answered: u64,
     /// Requests that ended without an answer.
     pub timeouts: u64,
+    /// Messages that the system would not send, searches and those of our own node among them.
+    pub unsent: u64,
     /// Answers that nobody awaits: late, twice, or never asked for.
     pub unexpected: u64,
     /// Notifications that came twice.

@@ -25,6 +25,15 @@ impl Events {
         self.events.push_back(ControllerEvent::Answer { id, node, result });
     }
 
+    /// The answer that was told last, if it is this request's, is another one.
+    pub(super) fn amend(&mut self, request: RequestId, error: AnswerError) {
+        if let Some(ControllerEvent::Answer { id, result, .. }) = self.events.back_mut()
+            && *id == request
+        {
+            *result = Err(error);
+        }
+    }
+
     pub(super) fn tell(&mut self, event: impl FnOnce() -> ControllerEvent) {
         if self.others < self.max_others {
             self.others += 1;
@@ -32,6 +41,10 @@ impl Events {
         } else {
             self.dropped += 1;
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 
     pub(super) fn poll(&mut self) -> Option<ControllerEvent> {

@@ -13,7 +13,7 @@ use crate::eoj::Eoj;
 use crate::esv::Esv;
 use crate::frame::Frame;
 use crate::hash::hash;
-use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS};
+use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS, TCP_AGAIN};
 use crate::tid::Tid;
 
 /// A request under way.
@@ -53,6 +53,8 @@ enum Link {
     /// The caller was asked.
     Connecting,
     Up(ConnectionId),
+    /// None could be made: datagrams are sent instead, and a connection is not tried before this moment.
+    Instead(Instant),
 }
 
 /// What could be sent to a node.
@@ -78,6 +80,7 @@ pub(super) struct Launch {
     pub(super) begun: bool,
     /// One that was is no more.
     pub(super) ended: bool,
+    pub(super) tid: Tid,
     /// What is sent was sent before.
     pub(super) again: bool,
     /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
@@ -138,7 +141,7 @@ impl Peer {
     }
 
     pub(super) fn is_asked_by_tcp(&self) -> bool {
-        self.settings.tcp
+        self.settings.tcp && !matches!(self.link, Link::Instead(_))
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -199,8 +202,9 @@ impl Peer {
             return Launch { bytes: written.ok(), ended: true, over, ..Launch::default() };
         }
         let (sent_to, due, again) = (self.destination(), now + self.settings.timeout, flight.was_sent);
+        let tid = flight.tid;
         self.fly(Flight { again: false, was_sent: true, sent_to, due, ..flight });
-        Launch { bytes: written.ok(), again, ..Launch::default() }
+        Launch { bytes: written.ok(), tid, again, ..Launch::default() }
     }
 
     fn fly(&mut self, flight: Flight) {
@@ -212,6 +216,9 @@ impl Peer {
     /// The next request that waits, its next part cut to what the node takes.
     fn launch_next(&mut self, now: Instant, tid: &mut Tid, seoj: Eoj, out: &mut [u8]) -> Launch {
         let Some(mut job) = self.queue.pop_front() else { return Launch::default() };
+        if matches!(self.link, Link::Instead(until) if until <= now) {
+            self.link = Link::Down;
+        }
         job.limit(usize::from(self.settings.max_get_properties).min(self.learned_limit));
         let mut new = tid.next();
         while self.flights.iter().any(|flight| flight.tid == new) {
@@ -223,19 +230,19 @@ impl Peer {
         *tid = new;
         let to = self.destination();
         if job.esv == Esv::SetI && to.is_some() {
-            return Launch { bytes: Some(bytes), over: Some((job, Ok(()))), ..Launch::default() };
+            return Launch { bytes: Some(bytes), tid: new, over: Some((job, Ok(()))), ..Launch::default() };
         }
         let (retries, due) = (self.settings.retries, now + self.settings.timeout);
         let was_sent = to.is_some();
         let due = if was_sent { due } else { now };
         self.fly(Flight { job, tid: new, retries, sent_to: to, due, again: !was_sent, was_sent });
-        Launch { bytes: was_sent.then_some(bytes), begun: true, ..Launch::default() }
+        Launch { bytes: was_sent.then_some(bytes), tid: new, begun: true, ..Launch::default() }
     }
 
     /// Where requests go now; `None`: there is no connection.
     pub(super) fn destination(&self) -> Option<Destination> {
         match self.link {
-            _ if !self.settings.tcp => Some(Destination::Node(self.address)),
+            _ if !self.is_asked_by_tcp() => Some(Destination::Node(self.address)),
             Link::Up(connection) => Some(Destination::Connection(connection)),
             _ => None,
         }
@@ -269,6 +276,11 @@ impl Peer {
             return false;
         }
         self.link = Link::Down;
+        if connection.is_none() && self.settings.tcp && self.settings.udp_fallback {
+            // What waited for it goes as it is.
+            self.link = Link::Instead(now + TCP_AGAIN);
+            return true;
+        }
         let is_lost = |flight: &&mut Flight| match connection {
             Some(connection) => flight.sent_to == Some(Destination::Connection(connection)),
             None => flight.again,
@@ -286,6 +298,12 @@ impl Peer {
     /// Takes out a request that was lost with its connection, and is not sent again.
     pub(super) fn unreachable(&mut self) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
+        Some(self.flights.remove(at)?.job)
+    }
+
+    /// Takes out a request under way that could not be sent.
+    pub(super) fn unsent(&mut self, tid: Tid) -> Option<Box<Job>> {
+        let at = self.flights.iter().position(|flight| flight.tid == tid)?;
         Some(self.flights.remove(at)?.job)
     }
 

@@ -1,5 +1,7 @@
 //! What can be asked of a node, and what comes back.
 
+use std::io::ErrorKind;
+
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 use crate::frame::{PropertiesIter, Property};
@@ -116,6 +118,11 @@ pub enum AnswerError {
     /// The node did not answer in time, retries included. What is written may have been done.
     #[error("the node did not answer in time: is it on, and the timeout long enough?")]
     Timeout,
+    /// The system would not send it: there is no way to the node, or it is forbidden.
+    #[error(
+        "the request could not be sent ({0}): is this machine on the node's network, and does the controller speak its IP version?"
+    )]
+    Unsent(ErrorKind),
     /// No TCP connection to the node could be made in time, or it ended before the answer came, as often as that was tried.
     /// What is written may have been done.
     #[error("no TCP connection to the node, or it ended without an answer: is it on, and does it speak TCP?")]
@@ -123,7 +130,8 @@ pub enum AnswerError {
     /// The application cancelled it, or forgot the node.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer that it is sent from.
-    #[error("the answer is longer than max_answer_bytes, or the request than the buffer to send it from")]
+    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer that it is sent from, or than
+    /// `max_datagram_bytes` where it was to go by TCP and there is none.
+    #[error("the answer is longer than max_answer_bytes, or the request than what it can be sent in")]
     TooLong,
 }

@@ -1,6 +1,8 @@
 //! Requests, their answers, and when they are sent.
 
-use netdyno_echonet_core::{Eoj, Epc, NodeSettings, Property, Request, RequestError};
+use std::io::ErrorKind;
+
+use netdyno_echonet_core::{Destination, Eoj, Epc, NodeSettings, Property, Request, RequestError};
 
 use crate::bench::{Bench, MS, shown_all};
 use crate::common::{LIGHT, address, hex, to_hex, unicast};
@@ -186,4 +188,31 @@ fn nodes_take_turns_where_only_so_many_requests_are_under_way() {
     }
     assert_eq!(served, [7, 5, 8, 7, 7]);
     assert!(bench.sent().is_empty());
+}
+
+#[test]
+fn what_cannot_be_sent_ends_with_the_cause() {
+    let unreachable = |bench: &mut Bench| {
+        let sent = bench.controller.poll_transmit(bench.now, &mut bench.out);
+        bench.controller.handle_unsent(bench.now, ErrorKind::NetworkUnreachable);
+        sent.is_some()
+    };
+    let mut bench = Bench::new(|config| config.lost_after = 2);
+    let write = [Property { epc: Epc(0x80), edt: &[0x31] }];
+    for node in [8, 9, 9] {
+        bench.get(node, &[0x80]);
+    }
+    bench.controller.request(bench.now, address(9), LIGHT, Request::SetOnly(&write)).unwrap();
+    // One that is sent stays.
+    let first = bench.controller.poll_transmit(bench.now, &mut bench.out).unwrap();
+    assert_eq!(first.to, Destination::Node(address(8)));
+    while unreachable(&mut bench) {}
+    let told = shown_all(&mut bench);
+    let unsent = "9 Unsent(NetworkUnreachable)";
+    assert_eq!(told, [unsent, "lost 9", unsent, unsent]);
+    assert_eq!((bench.controller.stats().unsent, bench.controller.stats().timeouts), (4, 0));
+    assert_eq!(bench.controller.next_deadline(), Some(bench.now + 3000 * MS));
+    // A search is nobody's request.
+    bench.controller.search(bench.now);
+    assert!(unreachable(&mut bench) && bench.events().is_empty());
 }

@@ -186,6 +186,59 @@ fn what_is_lost_with_a_connection_is_sent_by_another_one() {
 }
 
 #[test]
+fn who_cannot_be_connected_to_may_be_asked_by_datagrams() {
+    let fallback = |config: &mut ControllerConfig| config.defaults.udp_fallback = true;
+    script(
+        "all that waits, and what follows, for ten minutes",
+        fallback,
+        &[
+            ("get", "connect 9"),
+            ("get", ""),
+            ("refused", "9"),
+            ("wait 3000", "9 again"),
+            ("answer udp", "9, found 9, 9 80=30 |  | "),
+            ("answer udp", NEXT),
+            ("set-only", "9, 9  |  | "),
+            ("wait 596999", ""),
+            ("get", "9"),
+            ("answer udp", NEXT),
+            ("wait 1", ""),
+            ("get", "connect 9"),
+            ("up 1", "tcp1"),
+            ("answer tcp1", NEXT),
+        ],
+    );
+    script(
+        "after a connection that ended, and another that could not be made",
+        fallback,
+        &[
+            ("get", "connect 9"),
+            ("up 1", "tcp1"),
+            ("down 1", "connect 9"),
+            ("refused", "9 again"),
+            ("answer udp", FIRST),
+        ],
+    );
+    script(
+        "not one that was lost with a connection once too often",
+        |config| (config.defaults.udp_fallback, config.defaults.retries) = (true, 0),
+        &[("get", "connect 9"), ("up 1", "tcp1"), ("down 1", "9 Unreachable")],
+    );
+    // What no datagram carries.
+    let mut bench = Bench::new(|config| (config.defaults.tcp, config.defaults.udp_fallback) = (true, true));
+    let values = [Property { epc: Epc(0xF0), edt: &[7; 255] }; 9];
+    let ask =
+        |bench: &mut Bench| bench.controller.request(bench.now, address(9), LIGHT, Request::Set(&values));
+    ask(&mut bench).unwrap();
+    bench.out = vec![0; MESSAGE_BYTES_MAX];
+    assert!(bench.sent().is_empty() && bench.controller.poll_connect().is_some());
+    bench.controller.handle_disconnected(bench.now, address(9), None);
+    assert!(bench.sent().is_empty());
+    assert_eq!(shown_all(&mut bench), ["9 TooLong"]);
+    assert_eq!(ask(&mut bench), Err(RequestError::TooLong));
+}
+
+#[test]
 fn nothing_is_sent_again_on_a_connection_that_lives() {
     script(
         "a silent node",

@@ -61,17 +61,18 @@ fn find_end(file: &[u8], start: usize, interval: u16) -> Result<(usize, u32), Jp
 /// Where the first 0xFF is that is no data: data's have a zero behind them, one in some 300 bytes. A block is one test, which compilers
 /// make vector instructions of; a step for each 0xFF took most of the time of a walk.
 pub(super) fn find_marker(data: &[u8]) -> Option<usize> {
-    let is_marker = |byte: u8, next: u8| (byte == 0xff) & (next != 0);
+    // What is behind an 0xFF, and 0 behind another byte: other than 0 only at a marker.
+    let code = |byte: u8, next: u8| if byte == 0xff { next } else { 0 };
     let mut at = 0;
     while let Some(block) = data.get(at..).and_then(|rest| rest.first_chunk::<{ BLOCK + 1 }>()) {
         let pairs = block.iter().zip(&block[1..]);
-        if pairs.fold(false, |is_any, (byte, next)| is_any | is_marker(*byte, *next)) {
+        if pairs.fold(0, |any, (byte, next)| any | code(*byte, *next)) != 0 {
             break;
         }
         at += BLOCK;
     }
     // What the data end with may be the begin of a marker.
-    (at..data.len()).find(|&at| is_marker(data[at], data.get(at + 1).copied().unwrap_or(1)))
+    (at..data.len()).find(|&at| code(data[at], data.get(at + 1).copied().unwrap_or(1)) != 0)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod mqtt;
 mod tls;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::core::{Answer, ControllerEvent, Eoj, Epc, NodeAddress, Property, Request, RequestId};
@@ -19,12 +18,13 @@ use super::{Failure, names};
 use discovery::{Thing, availability_topic, bridge_topic, state_topic};
 use home::{Known, Nodes};
 use mqtt::{Address, Broker, FromBroker};
+pub(crate) use tls::Tls;
 
 /// What was typed.
 #[derive(Debug)]
 pub(crate) struct BridgeSettings<'a> {
     pub(crate) mqtt: &'a str,
-    pub(crate) authorities: Option<&'a Path>,
+    pub(crate) tls: Tls<'a>,
     pub(crate) topic: &'a str,
     pub(crate) discovery: &'a str,
     pub(crate) poll: Duration,
@@ -48,7 +48,7 @@ pub(crate) fn run(
     let session = Session::until_ended(&network.settings(), network.controller())?;
     let waker = session.controller.waker();
     let will = (&*bridge_topic(settings.topic), "offline");
-    let broker = Broker::connect(&address, settings.authorities, will, waker)?;
+    let broker = Broker::connect(&address, settings.tls, will, waker)?;
     let mut bridge = Bridge {
         session,
         broker,

@@ -1,6 +1,5 @@
 //! The broker's side: one thread, and a queue in each direction.
 
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use rumqttc::{
     QoS, Transport,
 };
 
-use super::tls;
+use super::tls::{self, Tls};
 use crate::cli::Failure;
 
 /// Messages that may wait for the broker; states are published anew once it is back.
@@ -94,16 +93,16 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    /// Begins to connect. `will` is published retained, with this topic, when we are gone. `authorities` is the file of those who may
-    /// have signed the broker's certificate.
+    /// Begins to connect. `will` is published retained, with this topic, when we are gone.
     pub(super) fn connect(
         address: &Address,
-        authorities: Option<&Path>,
+        tls: Tls<'_>,
         will: (&str, &str),
         waker: Waker,
     ) -> Result<Self, Failure> {
-        if authorities.is_some() && !address.tls {
-            return Err(Failure::told("--mqtt-ca: it is for TLS: write mqtts:// in --mqtt, or leave it out"));
+        if let Some(option) = tls.option().filter(|_| !address.tls) {
+            let text = format!("{option}: it is for TLS: write mqtts:// in --mqtt, or leave it out");
+            return Err(Failure::told(text));
         }
         let id = format!("netdyno-echonet-{}", std::process::id());
         let mut options = MqttOptions::new(id, &address.host, address.port);
@@ -113,7 +112,7 @@ impl Broker {
             options.set_credentials(user, password);
         }
         if address.tls {
-            options.set_transport(Transport::tls_with_config(tls::config(authorities)?.into()));
+            options.set_transport(Transport::tls_with_config(tls.config()?.into()));
         }
         let (client, connection) = Client::new(options, OUTBOX);
         let (tell, inbox) = sync_channel(INBOX);

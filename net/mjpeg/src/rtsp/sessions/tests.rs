@@ -9,6 +9,8 @@ use super::*;
 
 const UDP: &str = "Transport: RTP/AVP;unicast;client_port=5000-5001";
 const TCP: &str = "Transport: RTP/AVP/TCP;unicast;interleaved=0-1";
+/// Sessions of one host.
+const HOST_SESSIONS: usize = 4;
 const MEDIUM_URI: &str = "rtsp://h/stream/video";
 
 /// A server, a clock, and clients that call it.
@@ -22,7 +24,12 @@ struct Bench {
 impl Bench {
     fn new(max_sessions: usize) -> Self {
         let ports = Some((6000, 6001));
-        let config = SessionsConfig { max_sessions, ports, ..SessionsConfig::default() };
+        let config = SessionsConfig {
+            max_sessions,
+            max_sessions_per_host: HOST_SESSIONS,
+            ports,
+            ..SessionsConfig::default()
+        };
         let stream = Stream {
             ssrc: Ssrc(0xabcd),
             next: Sequence(77),
@@ -33,8 +40,10 @@ impl Bench {
         Self { sessions: Sessions::new(config, [7; 32]), now: Instant::now(), stream, cseq: 0 }
     }
 
+    /// A hundred connections are of one host.
     fn peer(connection: u64) -> Peer {
-        let remote = SocketAddr::from(([192, 0, 2, 7], 40_000 + connection as u16));
+        let remote =
+            SocketAddr::from(([192, 0, 2, 7 + (connection / 100) as u8], 40_000 + connection as u16));
         Peer { connection, remote, local: SocketAddr::from(([192, 0, 2, 1], 8554)) }
     }
 
@@ -176,6 +185,31 @@ fn what_cannot_be_is_told_by_its_status() {
     assert_eq!(code(&bench.ask(1, &setup, UDP)), 503);
     bench.stream.dimensions = None;
     assert_eq!(header(&bench.ask(1, "DESCRIBE rtsp://h/stream", ""), "Retry-After"), "1");
+}
+
+#[test]
+fn one_host_does_not_take_all_sessions() {
+    let mut bench = Bench::new(2 * HOST_SESSIONS);
+    let setup = format!("SETUP {MEDIUM_URI}");
+    let sessions: Vec<_> =
+        (0..HOST_SESSIONS as u64).map(|connection| bench.set_up(connection, UDP)).collect();
+    assert_eq!(code(&bench.ask(50, &setup, UDP)), 503);
+    assert_eq!(code(&bench.ask(0, &setup, TCP)), 503);
+    // What it has it may change; another one has room.
+    assert_eq!(code(&bench.ask(0, &setup, &format!("{}\r\n{TCP}", sessions[0]))), 200);
+    bench.set_up(100, UDP);
+    assert_eq!(code(&bench.ask(1, "TEARDOWN rtsp://h/stream", &sessions[1])), 200);
+    bench.set_up(50, UDP);
+    assert_eq!(code(&bench.ask(51, &setup, UDP)), 503);
+}
+
+#[test]
+fn a_host_is_an_address_or_a_network_of_ipv6() {
+    let host = |text: &str| host_of(text.parse().unwrap());
+    assert_eq!(host("2001:db8:1:2::7"), host("2001:db8:1:2:ffff::"));
+    assert_ne!(host("2001:db8:1:2::7"), host("2001:db8:1:3::7"));
+    assert_eq!(host("::ffff:192.0.2.7"), host("192.0.2.7"));
+    assert_ne!(host("192.0.2.7"), host("192.0.2.8"));
 }
 
 #[test]

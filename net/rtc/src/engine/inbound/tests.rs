@@ -1,82 +1,12 @@
 //! Engines over the loopback interface, each turned by hand.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use netdyno_io::{Events, Poller};
 use netdyno_rtc_core::{Message, Transmit};
 
 use super::*;
 use crate::engine::Port;
-use crate::settings::Settings;
-
-struct Ignore;
-
-impl Handler for Ignore {
-    fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
-    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
-}
-
-struct Side {
-    engine: Engine,
-    poller: Arc<Poller>,
-    events: Events,
-}
-
-impl Side {
-    fn new(settings: Settings) -> Self {
-        let poller = Arc::new(Poller::new().unwrap());
-        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone()).unwrap();
-        Self { engine, poller, events: Events::default() }
-    }
-
-    fn turn(&mut self) -> Option<Duration> {
-        self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
-        self.engine.turn(&self.events, &mut Ignore).unwrap()
-    }
-
-    fn address(&self) -> SocketAddr {
-        self.engine.local_address()
-    }
-
-    fn state(&mut self, id: ConnectionId) -> PeerState {
-        self.engine.connection(id).unwrap().state()
-    }
-}
-
-fn settings() -> Settings {
-    Settings::new().unwrap()
-}
-
-/// A connection that has been signaled, between the shared ports of both; nothing was sent yet.
-fn signal(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
-    let (here, there) = (client.engine.add(Port::Shared).unwrap(), server.engine.add(Port::Shared).unwrap());
-    let mut connection = client.engine.connection(here).unwrap();
-    connection.create_channel("test", Default::default()).unwrap();
-    let offer = connection.create_offer(false).unwrap();
-    let answer = server.engine.connection(there).unwrap().accept_offer(&offer).unwrap();
-    client.engine.connection(here).unwrap().accept_answer(&answer).unwrap();
-    (here, there)
-}
-
-fn connect(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
-    let (here, there) = signal(client, server);
-    until(|| {
-        client.turn();
-        server.turn();
-        client.state(here) == PeerState::Connected && server.state(there) == PeerState::Connected
-    });
-    (here, there)
-}
-
-fn until(mut is_so: impl FnMut() -> bool) {
-    // A guard against hanging.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "nothing came of it in time");
-    }
-}
+use crate::engine::support::{Side, connect, settings, signal, until};
 
 #[test]
 fn a_request_takes_no_path_from_a_connection_that_lives() {
@@ -143,14 +73,14 @@ fn a_full_socket_is_waited_for_once() {
         client.engine.touch(here.index);
         client.turn();
     }
-    assert_eq!(client.engine.ports.shared().stalled, [here.index]);
+    assert_eq!(client.engine.ports.get(0).unwrap().stalled, [here.index]);
     // The farewell waits too, and no core burns meanwhile.
     client.engine.connection(here).unwrap().close();
     until(|| client.turn() != Some(Duration::ZERO));
-    assert_eq!(client.engine.ports.shared().stalled, [here.index]);
+    assert_eq!(client.engine.ports.get(0).unwrap().stalled, [here.index]);
     assert_eq!(client.engine.len(), 1);
 
-    client.poller.set_writable(&client.engine.ports.shared().socket, 0, true).unwrap();
+    client.poller.set_writable(&client.engine.ports.get(0).unwrap().socket, 0, true).unwrap();
     until(|| {
         client.turn();
         server.turn();

@@ -44,7 +44,8 @@ impl Controller {
 
     /// A connection is over, whoever ended it, or (`None`) could not be made. Requests that were sent by it, or waited for it, wait
     /// for another one as often as [`NodeSettings::retries`](crate::NodeSettings::retries) says; then they end as
-    /// [`AnswerError::Unreachable`]. Then ask [`poll_transmit`](Self::poll_transmit).
+    /// [`AnswerError::Unreachable`]. With [`NodeSettings::udp_fallback`](crate::NodeSettings::udp_fallback) those that wait are sent as
+    /// datagrams where none could be made. Then ask [`poll_transmit`](Self::poll_transmit).
     pub fn handle_disconnected(&mut self, now: Instant, node: NodeAddress, connection: Option<ConnectionId>) {
         let Some(slot) = self.peers.find(node) else { return };
         if self.peers.get_mut(slot).is_some_and(|peer| peer.disconnected(now, connection)) {
@@ -58,7 +59,7 @@ impl Controller {
         }
     }
 
-    /// Whether a node is asked by TCP: [`NodeSettings::tcp`](crate::NodeSettings::tcp).
+    /// Whether a node is asked by TCP: [`NodeSettings::tcp`](crate::NodeSettings::tcp), unless it is asked by datagrams instead for now.
     pub fn is_asked_by_tcp(&self, node: NodeAddress) -> bool {
         let known = self.peers.find(node).and_then(|slot| self.peers.get(slot));
         known.map_or(self.config.defaults.tcp, |peer| peer.is_asked_by_tcp())

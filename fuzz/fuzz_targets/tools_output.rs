@@ -1,0 +1,29 @@
+//! What perf and strace print, with names that a contender chose: limits hold, samples are neither lost nor made, and the picture stays
+//! a picture.
+#![no_main]
+
+use std::collections::BTreeMap;
+
+use libfuzzer_sys::fuzz_target;
+use netdyno_lab::explain::flame::{Stacks, svg};
+use netdyno_lab::explain::parse::{FRAMES_MAX, NAME_CHARS_MAX, STACKS_MAX, folded, perf_trace, strace};
+use netdyno_lab::explain::profile::Places;
+
+fuzz_target!(|text: &str| {
+    let stacks = folded(text);
+    assert!(stacks.len() <= STACKS_MAX + 1);
+    for stack in stacks.keys() {
+        assert!(stack.split(';').count() <= FRAMES_MAX);
+        // The kernel's mark comes on top.
+        assert!(stack.split(';').all(|name| name.chars().count() <= NAME_CHARS_MAX + 4));
+    }
+    let places = Places::of(&stacks);
+    assert_eq!(places.samples, stacks.values().sum::<u64>());
+    assert_eq!(places.places.values().sum::<u64>(), places.samples);
+    let none = BTreeMap::new();
+    let all = [Stacks { role: "role", sides: [&stacks, &none], cpu_ns: [1000.0, 1000.0] }];
+    let picture = svg("title", ["a", "b"], "msg", &all);
+    assert!(!picture.contains("<script") && picture.ends_with("</svg>\n"));
+    let (calls, _) = perf_trace(text);
+    assert!(calls.len() <= 1000 && strace(text).len() <= 1000);
+});

@@ -1,0 +1,353 @@
+//! The ratio of two sides, from a stored run.
+//!
+//! Does: find each side's cell; pair what was measured at the same time (sessions of a duel, else blocks) and give the ratio with
+//! an interval that is valid whenever the run stopped. Does not: correct for the number of claims; each interval stands for itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::article::Side;
+use crate::duels::Duels;
+use crate::generator;
+use crate::lines::CodeLines;
+use crate::load;
+use crate::manifest::{Metric, Params, Workload};
+use crate::metrics;
+use crate::stats::{Interval, Unit, confidence_sequence};
+use crate::store::{CellRecord, CellStatus, Outcome, Run, TrialRecord};
+use crate::verdicts::{baseline_among, groups};
+
+/// What a metric that is no metric of the workload begins with: lines of code.
+pub const CODE: &str = "code.";
+
+/// A ratio and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Measured {
+    /// The first side by the second.
+    pub ratio: f64,
+    /// Lower end of its interval; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
+    /// The first side's figure.
+    pub a: Option<f64>,
+    /// The second's.
+    pub b: Option<f64>,
+    /// Their unit.
+    pub unit: String,
+    /// `12 sessions`, `3 blocks`, `counted`.
+    pub of: String,
+    /// What the reader should know: a rate that was not held, a generator that was the limit.
+    pub notes: Vec<String>,
+}
+
+/// What identifies a cell, planned or stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Contender of each role.
+    pub contenders: &'a BTreeMap<String, String>,
+    /// The roles that are not compared.
+    pub partners: &'a BTreeSet<String>,
+    /// Parameters.
+    pub params: &'a Params,
+    /// It is a bound, or somebody a second time.
+    pub is_aside: bool,
+}
+
+impl Side {
+    /// Whether this is one of its cells.
+    #[must_use]
+    pub fn is(&self, cell: Seen<'_>) -> bool {
+        let who = match &self.contender {
+            Some(name) => cell.contenders.iter().all(|(role, n)| n == name || cell.partners.contains(role)),
+            None => self.roles.iter().all(|(role, name)| cell.contenders.get(role) == Some(name)),
+        };
+        let at = self.at.iter().all(|(name, value)| match (cell.params.get(name), value.number()) {
+            (Some(given), Some(number)) => given.number() == Some(number),
+            (given, _) => given == Some(value),
+        });
+        who && at && !cell.is_aside
+    }
+
+    /// `one at rate=100`, `load > server`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let who = match (&self.contender, self.figure) {
+            (Some(name), _) => name.clone(),
+            (None, Some(_)) => "the published figure".to_owned(),
+            (None, None) => self.roles.values().map(String::as_str).collect::<Vec<_>>().join(" > "),
+        };
+        let at: Vec<String> = self.at.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if at.is_empty() { who } else { format!("{who} at {}", at.join(" ")) }
+    }
+}
+
+/// The ratio of two sides of a run.
+///
+/// # Errors
+/// In words: why there is none.
+pub(super) fn measured(
+    run: &Run,
+    workload: &Workload,
+    metric: &str,
+    a: &Side,
+    b: &Side,
+) -> Result<Measured, String> {
+    let cell_a = cell_of(run, a)?;
+    let cell_b = if b.figure.is_some() { None } else { Some(cell_of(run, b)?) };
+    if let Some(part) = metric.strip_prefix(CODE) {
+        let lines = |cell: usize, side: &Side| lines_of(&run.cells[cell], side, part);
+        let first = lines(cell_a, a)?;
+        let second = cell_b.map_or(Ok(b.figure.unwrap_or(f64::NAN)), |cell| lines(cell, b))?;
+        return Ok(Measured {
+            ratio: first / second,
+            low: Some(first / second),
+            high: Some(first / second),
+            a: Some(first),
+            b: Some(second),
+            unit: "lines".to_owned(),
+            of: "counted".to_owned(),
+            notes: Vec::new(),
+        });
+    }
+    let metric = workload.metric(metric).map_err(|e| e.to_string())?;
+    let duels = Duels::of(run, workload);
+    let pair = Pair { run, duels: &duels, metric, alpha: run.header.settings.alpha };
+    let (interval, unit, count) = match cell_b {
+        Some(cell_b) => pair.ratio(cell_a, cell_b)?,
+        None => pair.to_figure(cell_a, b.figure.unwrap_or(f64::NAN))?,
+    };
+    let value = |cell: usize| metrics::of_cell(metric, &run.cells[cell].params, &duels.counted(cell)).value;
+    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
+    let notes =
+        both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
+    Ok(Measured {
+        ratio: interval.estimate.exp(),
+        low: bounded(interval.low),
+        high: bounded(interval.high),
+        a: value(cell_a),
+        b: cell_b.map_or(b.figure, value),
+        unit: metric.unit.clone(),
+        of: format!("{count} {}", unit.noun(count)),
+        notes: notes.collect(),
+    })
+}
+
+/// The cell of a side, if it was measured.
+fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
+    let found = run.cells.iter().position(|cell| {
+        let CellRecord { contenders, partners, params, .. } = cell;
+        side.is(Seen { contenders, partners, params, is_aside: cell.ceiling || cell.again })
+    });
+    let index = found.ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
+    let cell = &run.cells[index];
+    let first_line = || cell.reason.lines().next().unwrap_or_default().to_owned();
+    match cell.status {
+        CellStatus::Ok => Ok(index),
+        CellStatus::Planned => Err(format!("{} was not measured before the run ended", side.label())),
+        CellStatus::Failed => Err(format!("{} failed: {}", side.label(), first_line())),
+        CellStatus::Skipped => Err(format!("{} cannot run here: {}", side.label(), first_line())),
+    }
+}
+
+/// What makes the figures of a cell another's: it did not hold its rate, or the generator was the limit.
+fn limit(workload: &Workload, run: &Run, duels: &Duels<'_>, cell: usize, side: &Side) -> Option<String> {
+    let trials = duels.counted(cell);
+    let load = load::of_cell(workload, &run.cells[cell].params, &trials);
+    if load.as_ref().is_some_and(load::Load::is_missed) {
+        return Some(format!("{} did not hold its rate", side.label()));
+    }
+    generator::limit(workload, load.as_ref(), &trials).map(|why| format!("{}: {why}", side.label()))
+}
+
+fn lines_of(cell: &CellRecord, side: &Side, part: &str) -> Result<f64, String> {
+    let name = side.contender.as_ref().or_else(|| side.roles.values().next());
+    let build = name.and_then(|name| cell.builds.get(name));
+    let lines: &CodeLines = &build.ok_or_else(|| format!("{}: no build is recorded", side.label()))?.lines;
+    let counted = lines.parts().into_iter().find(|(name, _)| *name == part).map(|(_, count)| count);
+    let counted = counted.ok_or_else(|| format!("lines of code have no part \"{part}\""))?;
+    let why = || format!("{}: lines not counted: {}", side.label(), counted.source);
+    counted.lines.filter(|lines| *lines > 0).map(|lines| lines as f64).ok_or_else(why)
+}
+
+/// What pairs are made of.
+struct Pair<'a> {
+    run: &'a Run,
+    duels: &'a Duels<'a>,
+    metric: &'a Metric,
+    alpha: f64,
+}
+
+type Compared = (Interval, Unit, usize);
+
+impl Pair<'_> {
+    /// By duels where they were held between the two, or of each with the baseline; else by blocks.
+    fn ratio(&self, a: usize, b: usize) -> Result<Compared, String> {
+        let cells = &self.run.cells;
+        let group = groups(self.run).into_iter().find(|(_, members)| members.contains(&a));
+        let baseline = group.and_then(|(_, members)| baseline_among(self.run, &members));
+        let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());
+        if !(in_turns(a) || in_turns(b)) {
+            return self.by_blocks(a, b);
+        }
+        let Some(baseline) = baseline.filter(|_| cells[a].params == cells[b].params) else {
+            let why = "duels compare at one set of parameters alone: add --blocks to the method";
+            return Err(why.to_owned());
+        };
+        let to_baseline = |cell: usize, alpha: f64| {
+            let logs = self.duels.log_ratios(self.metric, cell, baseline).unwrap_or_default();
+            self.interval(&logs, Unit::Session, alpha).map(|interval| (interval, logs.len()))
+        };
+        match (a == baseline, b == baseline) {
+            (_, true) => to_baseline(a, self.alpha).map(|(i, n)| (i, Unit::Session, n)),
+            (true, false) => to_baseline(b, self.alpha).map(|(i, n)| (turned(i), Unit::Session, n)),
+            (false, false) => {
+                // Both hold together at this level; what lies between them is no wider than their ends.
+                let ((a, n), (b, m)) = (to_baseline(a, self.alpha / 2.0)?, to_baseline(b, self.alpha / 2.0)?);
+                let b = turned(b);
+                let sum =
+                    Interval { estimate: a.estimate + b.estimate, low: a.low + b.low, high: a.high + b.high };
+                Ok((sum, Unit::Session, n.min(m)))
+            }
+        }
+    }
+
+    fn by_blocks(&self, a: usize, b: usize) -> Result<Compared, String> {
+        let of = |cell: usize| -> BTreeMap<u32, f64> {
+            self.values(cell).map(|(t, value)| (t.block, value)).collect()
+        };
+        let base = of(b);
+        let logs: Vec<f64> =
+            of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect();
+        Ok((self.interval(&logs, Unit::Block, self.alpha)?, Unit::Block, logs.len()))
+    }
+
+    /// A figure is not paired with anything: the machine's drift is in it.
+    fn to_figure(&self, cell: usize, figure: f64) -> Result<Compared, String> {
+        let in_turns = self.duels.counted(cell).iter().any(|t| t.turns.is_some());
+        let unit = if in_turns { Unit::Session } else { Unit::Block };
+        let logs: Vec<f64> = self.values(cell).map(|(_, value)| (value / figure).ln()).collect();
+        Ok((self.interval(&logs, unit, self.alpha)?, unit, logs.len()))
+    }
+
+    fn values(&self, cell: usize) -> impl Iterator<Item = (&TrialRecord, f64)> {
+        let good = self.duels.counted(cell).into_iter().filter(|t| t.outcome == Outcome::Ok);
+        let params = &self.run.cells[cell].params;
+        good.filter_map(move |t| Some((t, metrics::of_trial(self.metric, params, t).value?)))
+    }
+
+    /// Unbounded, as long as there is one value.
+    fn interval(&self, logs: &[f64], unit: Unit, alpha: f64) -> Result<Interval, String> {
+        let label = &self.metric.label;
+        match logs {
+            [] => Err(format!("{label}: nothing was measured of both at the same time")),
+            _ if logs.iter().any(|log| !log.is_finite()) => {
+                Err(format!("{label}: a figure is 0, which has no ratio"))
+            }
+            [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
+            _ => confidence_sequence(logs, unit, alpha).ok_or_else(|| format!("{label}: no interval")),
+        }
+    }
+}
+
+/// Of b / a, where it was of a / b.
+fn turned(interval: Interval) -> Interval {
+    Interval { estimate: -interval.estimate, low: -interval.high, high: -interval.low }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::ParamValue;
+    use crate::store::fixture::{self, Contender};
+
+    fn named(name: &str) -> Side {
+        Side { contender: Some(name.to_owned()), ..Side::default() }
+    }
+
+    fn run(rates: &[(&'static str, CellStatus, &'static [u64])]) -> Run {
+        let one = |(name, status, rates): &(&'static str, CellStatus, &'static [u64])| Contender {
+            name,
+            status: *status,
+            rates,
+            sink_cpu_percent: 50,
+        };
+        fixture::run(&rates.iter().map(one).collect::<Vec<_>>(), None)
+    }
+
+    fn check(run: &Run, a: &Side, b: &Side) -> Result<Measured, String> {
+        let workload = crate::dummy::workload();
+        let metric = workload.primary().unwrap().name.clone();
+        measured(run, &workload, &metric, a, b)
+    }
+
+    #[test]
+    fn sides_are_paired_by_block() {
+        // The machine halves its speed from block to block; neither is the run's baseline.
+        let run = run(&[
+            ("base", CellStatus::Ok, &[1, 1, 1]),
+            ("one", CellStatus::Ok, &[8000, 4000, 2000]),
+            ("two", CellStatus::Ok, &[4000, 2000, 1000]),
+        ]);
+        let ratio = check(&run, &named("one"), &named("two")).unwrap();
+        assert!((ratio.ratio - 2.0).abs() < 1e-9, "{ratio:?}");
+        assert!(ratio.low.unwrap() > 1.9 && ratio.high.unwrap() < 2.1, "{ratio:?}");
+        assert_eq!((ratio.of.as_str(), ratio.a, ratio.b), ("3 blocks", Some(4000.0), Some(2000.0)));
+        let turned = check(&run, &named("two"), &named("one")).unwrap();
+        assert!((turned.ratio * ratio.ratio - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_figure_may_be_a_side() {
+        let run = run(&[("one", CellStatus::Ok, &[2000, 2100, 1900])]);
+        let figure = Side { figure: Some(1000.0), ..Side::default() };
+        let ratio = check(&run, &named("one"), &figure).unwrap();
+        assert!(ratio.low.unwrap() > 1.0 && ratio.ratio < 2.1 && ratio.b == Some(1000.0), "{ratio:?}");
+    }
+
+    #[test]
+    fn why_there_is_none_is_told() {
+        let run = run(&[
+            ("one", CellStatus::Ok, &[2000; 3]),
+            ("ill", CellStatus::Failed, &[1]),
+            ("absent", CellStatus::Skipped, &[]),
+            ("idle", CellStatus::Ok, &[0; 3]),
+        ]);
+        let at = |value| Side {
+            at: [("rate".to_owned(), ParamValue::Integer(value))].into_iter().collect(),
+            ..named("one")
+        };
+        for (side, part) in [
+            (named("ill"), "ill failed: the sink"),
+            (named("absent"), "absent cannot run here"),
+            (named("nobody"), "nobody is not in run"),
+            (named("idle"), "nothing was measured of both"),
+            (at(7), "one at rate=7 is not in run"),
+        ] {
+            let error = check(&run, &named("one"), &side).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_values_have_no_bounds() {
+        let run = run(&[("one", CellStatus::Ok, &[2000; 2]), ("two", CellStatus::Ok, &[1000; 2])]);
+        let ratio = check(&run, &named("one"), &named("two")).unwrap();
+        assert_eq!((ratio.low, ratio.high), (None, None));
+    }
+
+    #[test]
+    fn sides_across_parameters_share_a_block() {
+        let mut run = run(&[("one", CellStatus::Ok, &[2000; 3]), ("one", CellStatus::Ok, &[1000; 3])]);
+        let rate = |value| ParamValue::Integer(value);
+        for (cell, value) in [(0, 1), (1, 2)] {
+            run.cells[cell].params.0.insert("rate".to_owned(), rate(value));
+        }
+        let side =
+            |value| Side { at: [("rate".to_owned(), rate(value))].into_iter().collect(), ..named("one") };
+        assert!((check(&run, &side(1), &side(2)).unwrap().ratio - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a profile says: where a role's CPU time goes, by what the kernel was asked for and by function. Pure functions.
+
+use std::collections::BTreeMap;
+
+use super::parse::KERNEL;
+
+/// Where CPU time goes. Each sample is in exactly one place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The program's own code, and its libraries'.
+    User,
+    /// A system call, by name.
+    Call(String),
+    /// Getting memory at the first touch.
+    Fault,
+    /// Interrupts: the network's work for others, timers.
+    Interrupt,
+    /// The kernel, on whose behalf does not show.
+    Kernel,
+}
+
+impl Place {
+    /// In words.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Place::User => "own code",
+            Place::Call(name) => name,
+            Place::Fault => "page faults",
+            Place::Interrupt => "interrupts",
+            Place::Kernel => "rest of the kernel",
+        }
+    }
+}
+
+/// Where a stack is, and the function that it is in.
+#[must_use]
+pub fn place(stack: &str) -> (Place, &str) {
+    let function = stack.rsplit(';').next().unwrap_or(stack);
+    // A system call stands above what it lets the kernel do, an interrupt below what it breaks into.
+    for frame in stack.split(';') {
+        let Some(name) = frame.strip_suffix(KERNEL) else { continue };
+        if let Some(call) = call(name) {
+            return (Place::Call(call.to_owned()), function);
+        }
+        if name.contains("page_fault") || name == "do_user_addr_fault" {
+            return (Place::Fault, function);
+        }
+        if [
+            "sysvec",
+            "asm_common_interrupt",
+            "common_interrupt",
+            "__irq",
+            "irq_exit",
+            "do_softirq",
+            "el0_irq",
+            "el1_irq",
+        ]
+        .iter()
+        .any(|part| name.contains(part))
+        {
+            return (Place::Interrupt, function);
+        }
+    }
+    if function.ends_with(KERNEL) { (Place::Kernel, function) } else { (Place::User, function) }
+}
+
+/// The system call that a function of the kernel is the entry of: `__x64_sys_sendto`, `__arm64_sys_recvfrom`.
+fn call(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("__")?;
+    let (machine, call) = rest.split_once("_sys_")?;
+    ["x64", "ia32", "arm64", "riscv", "s390x", "se", "do"].contains(&machine).then_some(call)
+}
+
+/// Samples by place, and by function of the program's own code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// All samples.
+    pub samples: u64,
+    /// By place.
+    pub places: BTreeMap<Place, u64>,
+    /// Of the program's own code, by the innermost function.
+    pub functions: BTreeMap<String, u64>,
+}
+
+impl Places {
+    /// Those of a profile.
+    #[must_use]
+    pub fn of(stacks: &BTreeMap<String, u64>) -> Places {
+        let mut all = Places::default();
+        for (stack, count) in stacks {
+            let (place, function) = place(stack);
+            if place == Place::User {
+                *all.functions.entry(function.to_owned()).or_default() += count;
+            }
+            *all.places.entry(place).or_default() += count;
+            all.samples += count;
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_in_one_place() {
+        for (stack, place, function) in [
+            ("main;run;checksum", Place::User, "checksum"),
+            (
+                "main;__libc_sendto;entry_SYSCALL_64_[k];__x64_sys_sendto_[k];udp_sendmsg_[k];asm_sysvec_timer_[k]",
+                Place::Call("sendto".to_owned()),
+                "asm_sysvec_timer_[k]",
+            ),
+            ("main;asm_exc_page_fault_[k];do_user_addr_fault_[k]", Place::Fault, "do_user_addr_fault_[k]"),
+            ("main;asm_sysvec_apic_timer_[k];irq_exit_[k]", Place::Interrupt, "irq_exit_[k]"),
+            ("main;entry_SYSCALL_64_[k]", Place::Kernel, "entry_SYSCALL_64_[k]"),
+            ("main;my__x64_sys_fake", Place::User, "my__x64_sys_fake"),
+            ("", Place::User, ""),
+        ] {
+            assert_eq!(super::place(stack), (place, function), "{stack}");
+        }
+    }
+
+    #[test]
+    fn places_add_up() {
+        let stacks = [("a;f", 3), ("b;f", 2), ("a;__x64_sys_read_[k]", 5)].map(|(s, n)| (s.to_owned(), n));
+        let places = Places::of(&stacks.into());
+        assert_eq!((places.samples, places.functions["f"]), (10, 5));
+        assert_eq!(places.places.values().sum::<u64>(), 10);
+        assert_eq!(places.places[&Place::Call("read".to_owned())], 5);
+    }
+}

@@ -1,0 +1,128 @@
+//! The difference in a few sentences.
+
+use super::figures::SYSTEM_CALLS;
+use super::model::{CallDifference, Cause, Explanation};
+use super::rank::WAITING;
+use crate::report::value;
+
+/// Causes that are named.
+const NAMED: usize = 4;
+/// A cause is worth a sentence from this share of the greatest one, or of the whole, whichever is more.
+const WORTH: f64 = 0.1;
+/// A share of the whole is told up to here: where parts cancel out, each is more than the whole.
+const SHARE_MOST: f64 = 1.2;
+/// Counts that differ by less than this factor are alike ...
+const ALIKE: f64 = 1.2;
+/// ... and those that differ by less than this, by the unit of work, are few.
+const FEW: f64 = 0.1;
+/// Counts that are named beside the causes.
+const COUNTS_NAMED: usize = 4;
+
+/// What there is to say: the whole, its greatest parts, and counts that differ.
+pub(super) fn sentences(e: &Explanation) -> Vec<String> {
+    let mut all = Vec::new();
+    match e.difference_ns {
+        None => all.push("Time was not measured on both sides: there is nothing to break down.".to_owned()),
+        Some(ns) => {
+            let more = if ns >= 0.0 { "more" } else { "less" };
+            let doubt = if is_sure(e) { "" } else { ", which the run is not sure of" };
+            all.push(format!(
+                "{} takes {} {more} a {} than {}{doubt}.",
+                e.b,
+                value(ns.abs(), "ns"),
+                e.unit,
+                e.a
+            ));
+            let parts: Vec<String> = named(e, ns).map(|cause| part(e, cause)).collect();
+            match parts.is_empty() {
+                true => all.push("No single part of it is beyond what chance may show.".to_owned()),
+                false => all.extend(parts),
+            }
+        }
+    }
+    all.extend(counts(e));
+    all
+}
+
+/// The run's interval does not hold 1.
+fn is_sure(e: &Explanation) -> bool {
+    e.primary.ratio.as_ref().is_some_and(|r| r.low > 1.0 || r.high.is_some_and(|high| high < 1.0))
+}
+
+/// The greatest causes that are more than chance, whichever way they go: some cancel each other out.
+fn named(e: &Explanation, whole_ns: f64) -> impl Iterator<Item = &Cause> {
+    let on_path = || e.causes.iter().filter(|cause| cause.share.is_some());
+    let greatest = on_path().map(|cause| cause.difference_ns().abs()).fold(whole_ns.abs(), f64::max);
+    let worth = move |cause: &&Cause| cause.is_sure() && cause.difference_ns().abs() >= WORTH * greatest;
+    on_path().filter(worth).take(NAMED)
+}
+
+fn part(e: &Explanation, cause: &Cause) -> String {
+    let ns = cause.difference_ns();
+    let sign = if ns < 0.0 { "-" } else { "+" };
+    let share = cause.share.filter(|share| is_sure(e) && (0.0..=SHARE_MOST).contains(share));
+    let share = share.map_or(String::new(), |share| format!(", {:.0} % of it", 100.0 * share));
+    let mut text = format!("{sign}{}{share}: {}", value(ns.abs(), "ns"), place(cause));
+    let more: Vec<String> = cause.calls.iter().take(2).map(|call| called(e, cause, call)).collect();
+    if !more.is_empty() {
+        text.push_str(&format!(", {}", more.join(", ")));
+    }
+    if let Some(function) = cause.functions.first() {
+        let names: Vec<&str> = cause.functions.iter().take(3).map(|f| f.name.as_str()).collect();
+        let sign = if function.b_ns < function.a_ns { "less" } else { "more" };
+        text.push_str(&format!(", {sign} in {}", names.join(", ")));
+    }
+    text.push('.');
+    text
+}
+
+fn place(cause: &Cause) -> String {
+    match &cause.role {
+        None => "time in which no role works (waking up, timers, the wire)".to_owned(),
+        Some(role) if cause.name == WAITING => format!("the {role} waits"),
+        Some(role) => format!("{} of the {role}", cause.name),
+    }
+}
+
+/// How often a call is made on both sides; of waiting, in which one it is spent.
+fn called(e: &Explanation, cause: &Cause, call: &CallDifference) -> String {
+    let name = if call.name == cause.name { String::new() } else { format!("{} ", call.name) };
+    let inside = if cause.name == WAITING {
+        let ns = call.b_inside_ns - call.a_inside_ns;
+        format!(" and {} {} inside", value(ns.abs(), "ns"), if ns < 0.0 { "less" } else { "more" })
+    } else {
+        String::new()
+    };
+    let count = match (call.a, call.b) {
+        (a, b) if a < 0.005 => format!("{b:.2} calls a {}, {} makes none", e.unit, e.a),
+        (a, b) if b < 0.005 => format!("no calls, {} makes {a:.2} a {}", e.a, e.unit),
+        (a, b) if (b / a).max(a / b) < 1.05 => format!("{b:.2} calls a {} in both", e.unit),
+        (a, b) => format!("{b:.2} calls a {} instead of {a:.2}", e.unit),
+    };
+    format!("{name}{count}{inside}")
+}
+
+/// Counts that differ most, in a sentence.
+fn counts(e: &Explanation) -> Option<String> {
+    let differs = |unit: &str, a: f64, b: f64| {
+        let few = if unit == "B" { 1.0 } else { FEW };
+        let factor = (a.max(b) / a.min(b).max(f64::MIN_POSITIVE)).min(1e9);
+        ((b - a).abs() >= few && factor >= ALIKE).then_some(factor)
+    };
+    let mut rows: Vec<(f64, String)> = e
+        .rows
+        .iter()
+        // Each call stands for itself.
+        .filter(|row| row.unit != "ns" && row.name != SYSTEM_CALLS)
+        .filter_map(|row| {
+            let (a, b) = (row.a?, row.b?);
+            let whose = row.role.as_ref().map_or(String::new(), |role| format!(" of the {role}"));
+            let text =
+                format!("{}{whose} {} to {}", row.name.trim(), value(a, &row.unit), value(b, &row.unit));
+            Some((differs(&row.unit, a, b)?, text))
+        })
+        .collect();
+    rows.sort_by(|x, y| y.0.total_cmp(&x.0));
+    let texts: Vec<String> = rows.into_iter().take(COUNTS_NAMED).map(|(_, text)| text).collect();
+    (!texts.is_empty()).then(|| format!("Counts that differ, a {}: {}.", e.unit, texts.join("; ")))
+}

@@ -1,0 +1,20 @@
+// Puts what the server sends of a run in place of what is shown of it, and leaves folded what the reader folded.
+"use strict";
+const place = document.getElementById("state");
+const lost = document.getElementById("lost");
+const events = new EventSource(place.dataset.events);
+events.addEventListener("state", (event) => {
+  const open = [...place.querySelectorAll("details[open][id]")].map((fold) => fold.id);
+  place.innerHTML = event.data;
+  for (const id of open) {
+    document.getElementById(id)?.setAttribute("open", "");
+  }
+  lost.textContent = "";
+});
+events.addEventListener("over", () => {
+  events.close();
+  location.reload();
+});
+events.onerror = () => {
+  lost.textContent = "The server does not answer: this is how far it was known.";
+};

@@ -1,0 +1,157 @@
+//! A ratio as it goes on, run after run or block after block: a dot and its interval each, the level of each stretch, and where it
+//! changed.
+
+use super::canvas::{Canvas, Picture};
+use crate::report::format;
+
+/// A dot. Unbounded ends are none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dot {
+    /// Its place, from 0.
+    pub at: usize,
+    /// The ratio.
+    pub ratio: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// A change of the level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The place of the first dot after it.
+    pub at: usize,
+    /// For the better.
+    pub better: bool,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Course {
+    /// What it is of, in a line.
+    pub title: String,
+    /// How many places there are, with and without a dot.
+    pub places: usize,
+    /// The dots, in order of their places.
+    pub dots: Vec<Dot>,
+    /// Levels: from place, to place, ratio.
+    pub levels: Vec<(usize, usize, f64)>,
+    /// Changes.
+    pub marks: Vec<Mark>,
+}
+
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 132.0;
+const LEFT: f64 = 46.0;
+const RIGHT: f64 = WIDTH - 12.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = HEIGHT - 12.0;
+/// Intervals reach out of the picture where they would squeeze the dots: beyond this factor from the outermost dot.
+const REACH_MOST: f64 = 1.5;
+/// The picture spans at least this factor: noise of a part in a thousand is not blown up.
+const SPAN_LEAST: f64 = 1.1;
+
+/// Draws it, to be put into a page.
+#[must_use]
+pub fn course_svg(course: &Course) -> Picture {
+    let mut canvas = Canvas::default();
+    let axis = Axis::of(course);
+    for value in [axis.high, (axis.low * axis.high).sqrt(), axis.low] {
+        let y = axis.y(value);
+        canvas.line("grid", (LEFT, y), (RIGHT, y));
+        canvas.text("small tiny end", LEFT - 6.0, y + 4.0, &format::ratio(value));
+    }
+    if axis.low < 1.0 && 1.0 < axis.high {
+        canvas.line("one", (LEFT, axis.y(1.0)), (RIGHT, axis.y(1.0)));
+    }
+    for mark in &course.marks {
+        // Between the last dot before it and the first after it.
+        let x = axis.x(mark.at as f64 - 0.5);
+        let class = if mark.better { "range better" } else { "range worse" };
+        canvas.line(class, (x, TOP - 6.0), (x, BOTTOM + 6.0));
+    }
+    for (from, to, ratio) in &course.levels {
+        let y = axis.y(*ratio);
+        canvas.line("range bound", (axis.x(*from as f64 - 0.35), y), (axis.x(*to as f64 + 0.35), y));
+    }
+    for dot in &course.dots {
+        let x = axis.x(dot.at as f64);
+        if dot.low.is_some() || dot.high.is_some() {
+            let end = |end: Option<f64>, at: f64| end.map_or(at, |v| axis.y(v));
+            canvas.line("whisker", (x, end(dot.low, BOTTOM)), (x, end(dot.high, TOP)));
+        }
+        canvas.circle("dot base", (x, axis.y(dot.ratio)), axis.radius);
+    }
+    canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
+}
+
+struct Axis {
+    low: f64,
+    high: f64,
+    places: f64,
+    radius: f64,
+}
+
+impl Axis {
+    fn of(course: &Course) -> Axis {
+        let ratios = || course.dots.iter().map(|d| d.ratio).filter(|r| *r > 0.0 && r.is_finite());
+        let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(f64::MIN_POSITIVE, f64::max));
+        let (least, most) = if least <= most { (least, most) } else { (1.0, 1.0) };
+        let ends = |end: fn(&Dot) -> Option<f64>| course.dots.iter().filter_map(end);
+        let low = ends(|d| d.low).fold(least, f64::min).max(least / REACH_MOST);
+        let high = ends(|d| d.high).fold(most, f64::max).min(most * REACH_MOST);
+        let wider = (SPAN_LEAST / (high / low)).max(1.0).sqrt();
+        let places = course.places.max(1) as f64;
+        Axis { low: low / wider, high: high * wider, places, radius: (90.0 / places).clamp(1.5, 3.5) }
+    }
+
+    fn x(&self, place: f64) -> f64 {
+        LEFT + (RIGHT - LEFT) * (place + 0.5) / self.places
+    }
+
+    fn y(&self, ratio: f64) -> f64 {
+        let share = (ratio / self.low).ln() / (self.high / self.low).ln();
+        BOTTOM - (BOTTOM - TOP) * share.clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(svg: &str) -> Vec<f64> {
+        let document = roxmltree::Document::parse(svg).unwrap();
+        let values = document.descendants().flat_map(|n| n.attributes().collect::<Vec<_>>());
+        let places = values.filter(|a| ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy"].contains(&a.name()));
+        places.map(|a| a.value().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn everything_stays_inside_and_odd_values_make_no_odd_picture() {
+        let dot = |at, ratio, low, high| Dot { at, ratio, low, high };
+        for (places, dots) in [
+            (0, vec![]),
+            (1, vec![dot(0, 1.0, None, None)]),
+            (3, vec![dot(0, 1.0, Some(0.9), Some(1.1)), dot(2, 2.0, Some(1e-9), None)]),
+            (2, vec![dot(0, 0.0, None, Some(1.0)), dot(1, f64::INFINITY, None, None)]),
+            (200, (0..200).map(|at| dot(at, 1.0 + at as f64 * 1e-6, None, None)).collect()),
+        ] {
+            let marks = vec![Mark { at: places / 2, better: true }];
+            let levels = vec![(0, places.max(1) - 1, 1.0)];
+            let title = "</svg><script>\"&".to_owned();
+            let svg = course_svg(&Course { title, places, dots, levels, marks }).inline();
+            let inside = |v: &f64| v.is_finite() && (-1.0..=WIDTH + 1.0).contains(v);
+            assert!(numbers(&svg).iter().all(inside), "{svg}");
+            assert!(!svg.contains("<script"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn a_greater_ratio_stands_higher() {
+        let dots = [2.0, 1.0].map(|ratio| Dot { at: 0, ratio, low: None, high: None }).to_vec();
+        let axis = Axis::of(&Course { places: 1, dots, ..Course::default() });
+        assert!(axis.y(2.0) < axis.y(1.0));
+        assert!((axis.y(1.0) - BOTTOM).abs() < 1e-9 && (axis.y(2.0) - TOP).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,192 @@
+//! Who may read: the names that the server answers to, and the token. Decides, and does no I/O but for reading a token.
+//!
+//! A page on the internet can point its own name at this machine (DNS rebinding) and read what we answer, unless we look at the
+//! name: an address or `localhost` cannot be such a name, and others have to be said. Beyond loopback nobody reads without the
+//! token, as `Authorization: Bearer` or, after the form was filled in, as a cookie that holds a hash of it. Tokens are compared by
+//! their hashes, in constant time, and never logged. HTTP is not encrypted: over networks that are not trusted there is
+//! `ssh -L`, which docs say.
+
+use std::fmt::Write;
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::limits;
+
+/// What a reader has to know.
+#[derive(Clone)]
+pub struct Token {
+    hash: [u8; 32],
+    cookie: String,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+impl Token {
+    /// Of a text without the spaces around it.
+    ///
+    /// # Errors
+    /// In words: it is too short or too long, or has something else than visible ASCII in it.
+    pub fn new(text: &str) -> Result<Token, String> {
+        let text = text.trim();
+        if !limits::TOKEN_BYTES.contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_graphic()) {
+            let (least, most) = (limits::TOKEN_BYTES.start(), limits::TOKEN_BYTES.end());
+            return Err(format!(
+                "a token is {least} to {most} letters, digits and signs of ASCII, without spaces"
+            ));
+        }
+        let cookie = hex(&Sha256::new().chain_update("netdyno cookie ").chain_update(text).finalize());
+        Ok(Token { hash: Sha256::digest(text).into(), cookie })
+    }
+
+    /// Of a file.
+    ///
+    /// # Errors
+    /// In words: the file cannot be read, or holds no token.
+    pub fn of_file(path: &Path) -> Result<Token, String> {
+        let told = |e: &dyn std::fmt::Display| {
+            format!("{}: {e}; `head -c 16 /dev/urandom | xxd -p` makes one", path.display())
+        };
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|e| told(&e))?;
+        let most = *limits::TOKEN_BYTES.end() as u64 + 2;
+        file.take(most).read_to_string(&mut text).map_err(|e| told(&e))?;
+        Token::new(&text).map_err(|e| told(&e))
+    }
+
+    /// A new one, and its text.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn generate() -> std::io::Result<(Token, String)> {
+        let mut bytes = [0; 16];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let text = hex(&bytes);
+        Ok((Token::new(&text).expect("32 digits are a token"), text))
+    }
+
+    /// Whether this text is the token.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        let hash: [u8; 32] = Sha256::digest(text.trim()).into();
+        hash.ct_eq(&self.hash).into()
+    }
+
+    /// The value of the cookie of those who knew it.
+    #[must_use]
+    pub fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// Whether the heads of a request have it: `Authorization`, or the cookie of this name.
+    #[must_use]
+    pub fn is_in(&self, authorization: Option<&str>, cookies: Option<&str>, name: &str) -> bool {
+        let bearer = authorization.and_then(|a| {
+            let (scheme, token) = a.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token)
+        });
+        let mut cookies = cookies.unwrap_or_default().split(';').filter_map(|c| c.trim().split_once('='));
+        bearer.is_some_and(|text| self.is(text))
+            || cookies.any(|(n, value)| n == name && value.as_bytes().ct_eq(self.cookie.as_bytes()).into())
+    }
+}
+
+/// Whether the server answers to the name in a `Host`: an address, `localhost`, or one of `names`.
+#[must_use]
+pub(super) fn is_our_name(host: &str, names: &[String]) -> bool {
+    let name = if let Some(rest) = host.strip_prefix('[') {
+        match rest.split_once(']') {
+            Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
+            _ => return false,
+        }
+    } else {
+        host.rsplit_once(':').map_or(host, |(name, _)| name)
+    };
+    name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_others_can_point_here_are_refused() {
+        let names = ["lab.example".to_owned()];
+        for (host, is_ours) in [
+            ("localhost", true),
+            ("LOCALHOST:8080", true),
+            ("127.0.0.1:8080", true),
+            ("[::1]:8080", true),
+            ("[::1]", true),
+            ("192.0.2.7", true),
+            ("Lab.Example:80", true),
+            ("rebound.example:8080", false),
+            ("localhost.rebound.example", false),
+            ("127.0.0.1.rebound.example", false),
+            ("lab.example.", false),
+            ("[::1]x", false),
+            ("[::1", false),
+            ("", false),
+            (":80", false),
+        ] {
+            assert_eq!(is_our_name(host, &names), is_ours, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_in_a_head_or_in_a_cookie() {
+        let text = "0123456789abcdef";
+        let token = Token::new(&format!("{text}\n")).unwrap();
+        let cookie = format!("other=1; netdyno-1={}", token.cookie());
+        for (authorization, cookies, known) in [
+            (Some(format!("Bearer {text}")), None, true),
+            (Some(format!("bearer {text}")), None, true),
+            (Some(text.to_owned()), None, false),
+            (Some("Bearer 0123456789abcdeF".to_owned()), None, false),
+            (Some("Bearer ".to_owned()), None, false),
+            (None, Some(cookie.clone()), true),
+            (None, Some(cookie.replace("-1", "-2")), false),
+            (None, Some(format!("netdyno-1={text}")), false),
+            (None, Some("netdyno-1=".to_owned()), false),
+            (None, None, false),
+        ] {
+            let found = token.is_in(authorization.as_deref(), cookies.as_deref(), "netdyno-1");
+            assert_eq!(found, known, "{authorization:?} {cookies:?}");
+        }
+        assert!(!format!("{token:?}").contains(text));
+        assert!(!token.cookie().contains(text));
+    }
+
+    #[test]
+    fn a_weak_or_odd_token_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        for content in ["", "short", "with spaces in it all", "Umläute-sind-keine", &"x".repeat(300)] {
+            std::fs::write(&file, content).unwrap();
+            let error = Token::of_file(&file).unwrap_err();
+            assert!(error.contains("16 to 256") && error.contains("/dev/urandom"), "{error}");
+        }
+        assert!(Token::of_file(&folder.path().join("none")).unwrap_err().contains("none"));
+        std::fs::write(&file, "  0123456789abcdef\n").unwrap();
+        assert!(Token::of_file(&file).unwrap().is("0123456789abcdef"));
+        let [(a, text), (b, _)] = [Token::generate().unwrap(), Token::generate().unwrap()];
+        assert!(a.is(&text) && !b.is(&text) && text.len() == 32);
+    }
+}

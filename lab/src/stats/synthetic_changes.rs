@@ -1,0 +1,96 @@
+//! The stated rates of change points, on synthetic histories that are looked at after every run, up to 100 of them.
+//!
+//! Each test prints its seed and what it measured (`cargo test stats::synthetic_changes -- --nocapture`).
+
+use super::changes::{Change, changes};
+use super::synthetic::{Noise, Source, rate};
+
+const RUNS: usize = 100;
+const ALPHA: f64 = 0.05;
+/// As of verdicts: ln 1.02.
+const MARGIN: f64 = 0.0198;
+
+/// A history of log ratios with this deviation; from `at` on, `step` is added.
+fn history(source: &mut Source, noise: Noise, deviation: f64, at: usize, step: f64) -> Vec<f64> {
+    let value = |i: usize, source: &mut Source| {
+        0.7 + deviation * source.draw(noise) + if i < at { 0.0 } else { step }
+    };
+    (0..RUNS).map(|i| value(i, source)).collect()
+}
+
+/// Whether anything is found: what was sure once stays so, so that the last look is all looks.
+fn is_alarmed(values: &[f64]) -> bool {
+    !changes(values, ALPHA, 0.0).is_empty()
+}
+
+#[test]
+fn a_history_without_a_change_has_none_as_often_as_stated() {
+    let mut source = Source::seeded(41);
+    let mut alarmed =
+        |what, noise| rate(what, 2_000, || is_alarmed(&history(&mut source, noise, 0.03, RUNS, 0.0)));
+    assert!(alarmed("gaussian", Noise::Gaussian) <= ALPHA);
+    assert!(alarmed("uniform", Noise::Uniform) <= ALPHA);
+}
+
+/// Not a promise but its limit: the figures in docs/METHOD.md.
+#[test]
+fn outside_the_model_the_rate_is_not_kept() {
+    let mut source = Source::seeded(42);
+    let to_one_side = rate("long tail to one side", 1_000, || {
+        is_alarmed(&history(&mut source, Noise::Exponential, 0.03, RUNS, 0.0))
+    });
+    // Every third run was a short one, with three times the deviation.
+    let mixed = rate("runs of unlike precision", 1_000, || {
+        let draw = |i: usize, source: &mut Source| {
+            source.draw(Noise::Gaussian) * if i.is_multiple_of(3) { 0.09 } else { 0.03 }
+        };
+        is_alarmed(&(0..RUNS).map(|i| draw(i, &mut source)).collect::<Vec<_>>())
+    });
+    let correlated = rate("neighbours correlated by 0.3", 1_000, || {
+        let mut last = source.draw(Noise::Gaussian);
+        let mut next = || {
+            last = 0.3 * last + (1.0f64 - 0.09).sqrt() * source.draw(Noise::Gaussian);
+            0.03 * last
+        };
+        is_alarmed(&(0..RUNS).map(|_| next()).collect::<Vec<_>>())
+    });
+    assert!(to_one_side <= 0.20 && mixed <= 0.20 && correlated <= 0.20, "{to_one_side} {mixed} {correlated}");
+}
+
+/// Ten per cent under three per cent of noise, after 10 and after 60 runs.
+#[test]
+fn a_step_of_ten_percent_is_found_where_it_is() {
+    let mut source = Source::seeded(43);
+    for at in [10, 60] {
+        let mut delays = Vec::new();
+        let mut alone = 0;
+        let found = rate("found within two runs of its place", 1_000, || {
+            let values = history(&mut source, Noise::Gaussian, 0.03, at, 1.1f64.ln());
+            let found = changes(&values, ALPHA, MARGIN);
+            alone += u32::from(found.len() == 1);
+            let near = |c: &&Change| c.at.abs_diff(at) <= 2;
+            let hit = found.iter().find(near);
+            delays.extend(hit.map(|c| c.sure_after.saturating_sub(at) as u64));
+            hit.is_some_and(|c| c.step.low <= 1.1f64.ln() && 1.1f64.ln() <= c.step.high)
+        });
+        let [median, most] = [0.5, 0.9].map(|q| super::quantile(&delays, q));
+        println!("a change after {at}: sure after {median:?} runs more, p90 {most:?}; alone {alone} of 1000");
+        assert!(found >= 0.95 && alone >= 950);
+        assert!(most <= Some(12));
+    }
+}
+
+/// Twelve contenders, each with its ratio to the baseline: the level is divided among them, as for verdicts.
+#[test]
+fn twelve_histories_together_keep_the_rate() {
+    let mut source = Source::seeded(44);
+    let any = rate("any of twelve", 400, || {
+        let baseline = history(&mut source, Noise::Gaussian, 0.02, RUNS, 0.0);
+        (0..12).any(|_| {
+            let own = history(&mut source, Noise::Gaussian, 0.02, RUNS, 0.0);
+            let ratios: Vec<f64> = own.iter().zip(&baseline).map(|(a, b)| a - b).collect();
+            !changes(&ratios, ALPHA / 12.0, 0.0).is_empty()
+        })
+    });
+    assert!(any <= ALPHA);
+}

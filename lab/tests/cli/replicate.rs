@@ -1,0 +1,156 @@
+//! `replicate`: claims of dummies, measured, judged again from the store, and written into a document.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Seen};
+
+/// Two dummies are alike in memory, whatever the machine.
+const CLAIMS: &str = r#"
+id = "X"
+title = "One or two"
+about = "memory of one and two"
+[methods.article]
+about = "all cores shared"
+run = "dummy one two --placement shared --max-blocks 3"
+seconds = 30
+[methods.fair]
+about = "a core each"
+run = "dummy one two --max-blocks 3"
+seconds = 30
+[[claims]]
+id = "same"
+statement = "one needs what two needs"
+metric = "peak_rss"
+a = { contender = "one" }
+b = { contender = "two" }
+published = { ratio = 1.0 }
+claim = { is = "about", within = 20.0 }
+[[claims]]
+id = "tenfold"
+statement = "one needs a thousand times as much"
+metric = "peak_rss"
+a = { contender = "one" }
+b = { contender = "two" }
+published = { a = 1000, b = 1, unit = "MB" }
+claim = { is = "about", within = 5.0 }
+[[claims]]
+id = "unseen"
+statement = "two is prettier"
+untested = "nobody measures that"
+"#;
+
+fn bench() -> Bench {
+    let bench = Bench::new(&[("one", None), ("two", None)]);
+    bench.write("claims/x.toml", CLAIMS);
+    bench
+}
+
+fn verdicts(seen: &Seen) -> Vec<(String, String)> {
+    let replication: Value = serde_json::from_str(&seen.stdout).unwrap_or_else(|e| panic!("{e}: {seen:?}"));
+    let claims = replication["articles"][0]["claims"].as_array().unwrap().clone();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    claims.iter().map(|c| (text(&c["id"]), text(&c["verdict"]))).collect()
+}
+
+#[test]
+fn claims_are_measured_judged_again_and_written_down() {
+    let bench = bench();
+    let seen = bench.netdyno(&["replicate", "X", "--budget", "60s", "--format", "json"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let expected = [("X.same", "holds"), ("X.tenfold", "does_not_hold"), ("X.unseen", "not_tested")];
+    let expected = expected.map(|(id, verdict)| (id.to_owned(), verdict.to_owned()));
+    assert_eq!(verdicts(&seen), expected);
+    assert!(seen.stderr.contains("run 1 of 2, X article: at most 30 s"), "{seen:?}");
+    let (_, runs) = seen.stderr.split_once("netdyno replicate X --from ").unwrap();
+    let runs: Vec<&str> = runs.split_whitespace().collect();
+    assert_eq!(runs.len(), 2);
+
+    let (document, picture) = (bench.path("study.md"), bench.path("study.svg"));
+    bench.write("study.md", "# A study\n<!-- claims:begin -->\n<!-- claims:end -->\nThe end.\n");
+    let mut again = vec!["replicate", "X", "--format", "json", "--into", document.to_str().unwrap()];
+    again.extend(["--picture", picture.to_str().unwrap(), "--from"]);
+    again.extend(&runs);
+    let again = bench.netdyno(&again);
+    assert_eq!((again.code, verdicts(&again)), (0, expected.to_vec()), "{again:?}");
+    assert_eq!(again.stdout, seen.stdout, "the same runs say the same");
+    let text = std::fs::read_to_string(&document).unwrap();
+    assert!(text.contains("one needs what two needs") && text.ends_with("The end.\n"), "{text}");
+    assert!(text.contains("![Published and measured ratios of X](study.svg)"), "{text}");
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("X.tenfold"));
+
+    let one = bench.netdyno(&["replicate", "X.same", "--from", runs[1]]);
+    assert_eq!(one.code, 3, "{one:?}");
+    assert!(one.stdout.contains("no run of the method"), "{one:?}");
+    let foreign = bench.netdyno(&["run", "dummy", "one", "--max-blocks", "1", "--format", "json"]);
+    let report: Value = serde_json::from_str(&foreign.stdout).unwrap();
+    let misfit = bench.netdyno(&["replicate", "X", "--from", report["run"]["id"].as_str().unwrap()]);
+    assert_eq!(misfit.code, 2, "{misfit:?}");
+    assert!(misfit.stderr.contains("is of no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
+}
+
+#[test]
+fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
+    let bench = bench();
+    let env = "about = \"a core each\"\nenv = { CARGO_PROFILE_RELEASE_OPT_LEVEL = \"3\" }";
+    bench.write("claims/x.toml", &CLAIMS.replace("about = \"a core each\"", env));
+    let list = bench.netdyno(&["replicate", "--list"]);
+    assert_eq!(list.code, 0, "{list:?}");
+    for part in
+        ["X.same", "CARGO_PROFILE_RELEASE_OPT_LEVEL=3 netdyno run dummy one two", "nobody measures that"]
+    {
+        assert!(list.stdout.contains(part), "{part}: {list:?}");
+    }
+    let file = bench.path("claims/x.toml").display().to_string();
+    for (arguments, part) in [
+        (&["replicate", "Y"][..], "unknown article \"Y\""),
+        (&["replicate", "X.smae"], "did you mean \"same\"?"),
+        (&["replicate", "nowhere.toml"], "nowhere.toml: cannot be read"),
+        (&["replicate", "X", "--from", "1999"], "1999"),
+        (&["replicate", "X", "--from", "1999", "--budget", "1m"], "cannot be used with"),
+    ] {
+        let seen = bench.netdyno(arguments);
+        assert!(seen.code == 2 && seen.stderr.contains(part), "{arguments:?}: {seen:?}");
+    }
+    for (from, to, part) in [
+        (
+            "dummy one two --max",
+            "dummy one tow --max",
+            "methods.fair.run: unknown contender \"tow\"; did you mean \"two\"?",
+        ),
+        ("dummy one two --max", "dummy one two --budget 3s --max", "--budget is said by `seconds`"),
+        ("dummy one two --max", "dummy one two --mxa", "methods.fair.run"),
+        (
+            "b = { contender = \"two\" }",
+            "b = { contender = \"tow\" }",
+            "claims[0].b: tow is none of the cells of the method article (did you mean two?)",
+        ),
+        ("metric = \"peak_rss\"", "metric = \"peak_rsss\"", "claims[0].metric: unknown metric \"peak_rsss\""),
+    ] {
+        bench.write("claims/x.toml", &CLAIMS.replacen(from, to, 1));
+        let seen = bench.netdyno(&["replicate", &file]);
+        assert!(seen.code == 2 && seen.stderr.contains(part), "{to}: {seen:?}");
+    }
+}
+
+/// SIGTERM to us alone ends the run, too, and what is there is judged.
+#[test]
+fn an_interrupted_one_leaves_nothing_running() {
+    let bench = bench();
+    bench.write("claims/x.toml", &CLAIMS.replace("--max-blocks 3", "--max-blocks 9 --set seconds=60"));
+    let mut command = bench.command(&["replicate", "X"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let has_begun = || bench.netdyno(&["history"]).stdout.contains("dummy");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !has_begun() {
+        assert!(Instant::now() < deadline, "it never began");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    assert!(bench.netdyno(&["history"]).stdout.contains("interrupted"));
+}

@@ -1,0 +1,341 @@
+//! `netdyno serve` over real HTTP on loopback, and `netdyno site`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Duration;
+
+use crate::bench::{Bench, Seen};
+
+/// For what may take long on a busy machine: it only guards against hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that ends with the test.
+pub(crate) struct Served {
+    process: Child,
+    stdout: BufReader<ChildStdout>,
+    /// `127.0.0.1:4711`.
+    pub(crate) address: String,
+}
+
+impl Served {
+    pub(crate) fn start(bench: &Bench, more: &[&str]) -> Served {
+        Served::listening(bench, "127.0.0.1:0", more)
+    }
+
+    fn listening(bench: &Bench, address: &str, more: &[&str]) -> Served {
+        let arguments = [&["serve", "--listen", address], more].concat();
+        let mut process =
+            bench.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut served = Served { process, stdout, address: String::new() };
+        let line = served.line();
+        served.address = line
+            .strip_prefix("http://")
+            .and_then(|l| l.strip_suffix('/'))
+            .unwrap()
+            .replace("0.0.0.0", "127.0.0.1");
+        served
+    }
+
+    /// What it prints next.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends a request with these heads beside `Host`, and a body.
+    fn ask(&self, line: &str, heads: &str, body: &str) -> Answer {
+        let mut stream = self.connect();
+        let (length, host) = (body.len(), &self.address);
+        let host = if heads.contains("Host:") { String::new() } else { format!("Host: {host}\r\n") };
+        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {length}\r\n") };
+        // It may answer, and close, before all of it was sent.
+        let _ = write!(stream, "{line} HTTP/1.1\r\n{host}{heads}{length}\r\n{body}");
+        Answer::of(stream)
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), "", "")
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    fn end(mut self) -> Seen {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.process.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        let code = self.process.wait().unwrap().code().unwrap_or(-1);
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        self.process.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Seen { code, stdout, stderr }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    heads: Vec<String>,
+    body: String,
+}
+
+impl Answer {
+    fn of(mut stream: TcpStream) -> Answer {
+        let mut all = Vec::new();
+        // A reset after the answer is none of ours.
+        let _ = stream.read_to_end(&mut all);
+        let all = String::from_utf8(all).unwrap();
+        let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|l| l.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
+        Answer { status, heads: lines.map(str::to_owned).collect(), body: body.to_owned() }
+    }
+
+    fn head(&self, name: &str) -> Option<&str> {
+        self.heads.iter().find_map(|line| {
+            let (n, value) = line.split_once(':')?;
+            n.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+}
+
+fn with_a_run() -> (Bench, String) {
+    let bench = Bench::new(&[("one", None), ("two", None)]);
+    let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "3", "--set", "seconds=0.1"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
+    (bench, id)
+}
+
+#[test]
+fn pages_are_there_for_those_who_ask_for_this_machine() {
+    let (bench, id) = with_a_run();
+    bench.write("docs/studies/one.md", "# What one costs\n\ntext\n");
+    let served = Served::start(&bench, &["--name", "lab.example"]);
+    for (path, part) in [
+        ("/", "What was measured here"),
+        ("/index.html", "What one costs"),
+        ("/runs-1.html", id.as_str()),
+        (&format!("/runs/{id}.html"), id.as_str()),
+        ("/history/dummy.html", "over time"),
+        ("/studies/one.html", "<p>text</p>"),
+    ] {
+        let answer = served.get(path);
+        assert!(answer.status == 200 && answer.body.contains(part), "{path}: {answer:?}");
+        assert_eq!(answer.head("content-type"), Some("text/html; charset=utf-8"));
+        let policy = answer.head("content-security-policy").unwrap();
+        assert!(
+            policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+        assert!(answer.body.contains("http-equiv=\"Content-Security-Policy\""));
+        for (name, value) in [("x-content-type-options", "nosniff"), ("cache-control", "no-store")] {
+            assert_eq!(answer.head(name), Some(value), "{path}");
+        }
+    }
+    let only_head = served.ask("HEAD /", "", "");
+    assert!(only_head.status == 200 && only_head.body.is_empty(), "{only_head:?}");
+    assert_eq!(served.get("/live.js").head("content-type"), Some("text/javascript; charset=utf-8"));
+    for (line, heads, status) in [
+        ("GET /none.html", "", 404),
+        ("GET /runs/none.html", "", 404),
+        ("GET /runs/../../../etc/passwd", "", 404),
+        ("GET /runs/..%2f..%2fx.html", "", 404),
+        ("GET /studies/../one.md", "", 404),
+        ("POST /", "", 405),
+        ("POST /login", "", 404),
+        ("DELETE /index.html", "", 405),
+        ("GET /", "Host: localhost\r\n", 200),
+        ("GET /", "Host: LAB.example:99\r\n", 200),
+        ("GET /", "Host: rebound.example\r\n", 421),
+        ("GET /", "Host: 127.0.0.1.rebound.example:80\r\n", 421),
+        ("GET /", "Host: localhost\r\nHost: rebound.example\r\n", 421),
+        ("GET /", "Host:\r\n", 421),
+    ] {
+        let answer = served.ask(line, heads, "");
+        assert_eq!(answer.status, status, "{line} {heads}: {answer:?}");
+        assert!(status == 200 || !answer.body.contains(&id), "{answer:?}");
+    }
+    let seen = served.end();
+    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+}
+
+#[test]
+fn beyond_loopback_nobody_reads_without_the_token() {
+    let (bench, id) = with_a_run();
+    let mut served = Served::listening(&bench, "0.0.0.0:0", &[]);
+    let token = served.line().strip_prefix("token: ").unwrap().to_owned();
+    assert!(token.len() == 32 && served.line().contains("ssh -L"));
+    let run = format!("/runs/{id}.html");
+    let paths = [
+        "/",
+        &run,
+        "/live.js",
+        &format!("/runs/{id}/events"),
+        "/history/dummy.html",
+        "/none.html",
+        &format!("/?token={token}"),
+    ];
+    for path in paths {
+        for heads in ["", "Authorization: Bearer wrong\r\n", "Cookie: netdyno=1; x\r\n"] {
+            let answer = served.ask(&format!("GET {path}"), heads, "");
+            assert_eq!(
+                (answer.status, answer.body.contains(&id)),
+                (401, false),
+                "{path} {heads}: {answer:?}"
+            );
+            assert!(answer.body.contains("type=\"password\""), "{answer:?}");
+        }
+    }
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    assert_eq!(served.ask(&format!("GET {run}"), &bearer, "").status, 200);
+    assert_eq!(served.ask("GET /", &format!("{bearer}Host: rebound.example\r\n"), "").status, 421);
+
+    for body in ["", "token=", "token=wrong", "other=x", &format!("x{token}"), &"x".repeat(1 << 20)] {
+        let answer = served.ask("POST /login", "", body);
+        assert!([401, 0].contains(&answer.status) && answer.head("set-cookie").is_none(), "{answer:?}");
+    }
+    let known = served.ask("POST /login", "", &format!("token={token}\r\n"));
+    assert_eq!((known.status, known.head("location")), (303, Some("/")), "{known:?}");
+    let cookie = known.head("set-cookie").unwrap();
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && !cookie.contains(&token),
+        "{cookie}"
+    );
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    assert_eq!(served.ask(&format!("GET {run}"), &cookie, "").status, 200);
+    let seen = served.end();
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert!(!seen.stdout.contains(&token) && !seen.stderr.contains(&token), "printed once: {seen:?}");
+
+    bench.write("token", "a-token-of-ones-own\n");
+    let file = bench.path("token").display().to_string();
+    let served = Served::start(&bench, &["--token-file", &file]);
+    assert_eq!(served.get("/").status, 401, "on loopback, too, where there is a file");
+    assert_eq!(served.ask("GET /", "Authorization: Bearer a-token-of-ones-own\r\n", "").status, 200);
+    bench.write("token", "short");
+    let seen = bench.netdyno(&["serve", "--listen", "127.0.0.1:0", "--token-file", &file]);
+    assert!(seen.code == 2 && seen.stderr.contains("16 to 256"), "{seen:?}");
+}
+
+#[test]
+fn requests_without_end_and_without_sense_are_ended() {
+    let bench = Bench::new(&[]);
+    let served = Served::start(&bench, &[]);
+    let mut long = served.connect();
+    let _ = long.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(1 << 20)).as_bytes());
+    let answer = Answer::of(long);
+    assert!([0, 400, 431].contains(&answer.status), "{answer:?}");
+    let mut many = served.connect();
+    let _ = many.write_all(format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1000)).as_bytes());
+    let answer = Answer::of(many);
+    assert!([0, 400, 431].contains(&answer.status), "{answer:?}");
+    let mut noise = served.connect();
+    noise.write_all(b"\x16\x03\x01\x00\xff\r\n\r\n").unwrap();
+    let answer = Answer::of(noise);
+    assert!([0, 400].contains(&answer.status), "{answer:?}");
+    // Whoever says nothing is let go.
+    let silent = served.connect();
+    assert_eq!(Answer::of(silent).status, 0);
+    assert_eq!(served.get("/").status, 200);
+    // So many at once, and not one more, but a place that becomes free is taken.
+    let mut idle: Vec<TcpStream> = (0..64).map(|_| served.connect()).collect();
+    idle.truncate(32);
+    assert_eq!(served.get("/").status, 200);
+}
+
+#[test]
+fn so_many_follow_and_no_more() {
+    let bench = Bench::new(&[("one", None)]);
+    bench.add_held("held");
+    let mut run = bench.command(&["run", "dummy", "--max-blocks", "9", "--time-limits", "10"]);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    bench.wait_for_trials(1);
+    let served = Served::start(&bench, &[]);
+    let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
+    let follow = || {
+        let mut stream = served.connect();
+        write!(stream, "GET /runs/{id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let status = lines.next().unwrap();
+        (status, lines)
+    };
+    let mut followers: Vec<_> = (0..16).map(|_| follow()).collect();
+    for (status, lines) in &mut followers {
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        assert!(lines.any(|line| line == "event: state"));
+        assert!(lines.any(|line| line.contains("Without figures") || line.contains("So far")));
+    }
+    assert_eq!(follow().0, "HTTP/1.1 503 Service Unavailable");
+    followers.truncate(8);
+    // That they are gone is known when the next event cannot be sent.
+    bench.release();
+    while follow().0 != "HTTP/1.1 200 OK" {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    let (_, last) = followers.last_mut().unwrap();
+    assert!(last.any(|line| line == "event: over"), "the run has ended");
+    // Who comes too late is told so at once.
+    assert!(follow().1.any(|line| line == "event: over"));
+    assert_eq!(served.end().code, 0);
+}
+
+#[test]
+fn what_is_in_the_way_is_named() {
+    let bench = Bench::new(&[]);
+    let served = Served::start(&bench, &[]);
+    let taken = bench.netdyno(&["serve", "--listen", &served.address]);
+    assert!(
+        taken.code == 2 && taken.stderr.contains(&served.address) && taken.stderr.contains("--listen"),
+        "{taken:?}"
+    );
+    for address in ["localhost", "127.0.0.1", "x:1"] {
+        let seen = bench.netdyno(&["serve", "--listen", address]);
+        assert!(seen.code == 2 && seen.stderr.contains("ADDRESS:PORT"), "{seen:?}");
+    }
+    drop(served);
+    let store = rusqlite::Connection::open(bench.path("store/runs.db")).unwrap();
+    store.pragma_update(None, "user_version", 99).unwrap();
+    drop(store);
+    let folder = bench.path("site").display().to_string();
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["site", &folder], &["history"]] {
+        let seen = bench.netdyno(arguments);
+        assert!(
+            seen.code == 2 && seen.stderr.contains("format 99") && seen.stderr.contains("NETDYNO_STORE"),
+            "{seen:?}"
+        );
+    }
+}
+
+#[test]
+fn a_site_is_written_and_written_again() {
+    let (bench, id) = with_a_run();
+    bench.write("docs/studies/one.md", "# What one costs\n\ntext\n");
+    let folder = bench.path("public").display().to_string();
+    let seen = bench.netdyno(&["site", &folder]);
+    assert!(seen.code == 0 && seen.stdout.contains("index.html: 5 pages, 5 written, 0 removed"), "{seen:?}");
+    let index = std::fs::read_to_string(bench.path("public/index.html")).unwrap();
+    assert!(
+        index.contains(&format!("href=\"runs&#x2f;{id}.html\"")) && index.contains("What one costs"),
+        "{index}"
+    );
+    let seen = bench.netdyno(&["site", &folder]);
+    assert!(seen.stdout.contains("5 pages, 0 written, 0 removed"), "{seen:?}");
+    std::fs::write(bench.path("public/index.html"), "mine").unwrap();
+    let seen = bench.netdyno(&["site", &folder]);
+    assert!(seen.code == 2 && seen.stderr.contains("not as netdyno site left it"), "{seen:?}");
+}

@@ -1,0 +1,109 @@
+//! Datagrams that the kernel brought to the wrong one of several reactors at a port: they are handed over, and what comes so often
+//! gets a socket of its own, connected to its sender, which the kernel prefers to all others.
+
+use std::net::SocketAddr;
+
+use netdyno_io::Received;
+
+use super::Engine;
+use super::inbound::Way;
+use super::routes::Path;
+use super::stun::{self, Stun};
+use crate::limits::STEERED_AFTER;
+use crate::switch::{Key, Mail};
+
+impl Engine {
+    /// Hands datagrams to the reactor that they are for; false if there is none that knows them.
+    pub(super) fn pass_on(&self, path: Path, received: &Received<'_>) -> bool {
+        let Some(seat) = self.routes.seat().filter(|_| path.0 == 0) else { return false };
+        let key = if stun::is_stun(received.datagrams) {
+            match stun::read(received.datagrams) {
+                Some(Stun::Request { ufrag }) => Key::Ufrag(ufrag.to_owned()),
+                Some(Stun::Response(id)) => Key::Check(id),
+                Some(Stun::Anonymous) => Key::Path(path.1),
+                None => return false,
+            }
+        } else {
+            Key::Path(path.1)
+        };
+        let Some(owner) = seat.other_owner(&key) else { return false };
+        seat.hand_over(owner, received);
+        true
+    }
+
+    /// Takes what others have handed over, as long as it costs less than `limit`; tells what it cost.
+    pub(super) fn open_mail(&mut self, limit: usize) -> usize {
+        let mut cost = 0;
+        while cost < limit {
+            if self.mail.is_empty()
+                && let Some(seat) = self.routes.seat()
+            {
+                self.mail = seat.collect();
+            }
+            cost += match self.mail.pop_front() {
+                Some(Mail::Datagrams { local, remote, segment_bytes, mut bytes }) => {
+                    let received = Received { local, remote, datagrams: &mut bytes, segment_bytes };
+                    self.dispatch(0, received, Way::ByAnother).max(1)
+                }
+                Some(Mail::PathTaken { remote, answered }) => {
+                    self.lose_path((0, remote), answered);
+                    1
+                }
+                None => break,
+            };
+        }
+        cost
+    }
+
+    /// Another reactor's connection has taken a path.
+    fn lose_path(&mut self, path: Path, answered: bool) {
+        // It may be ours again since.
+        if self.routes.other_reactor(path).is_none() {
+            return;
+        }
+        let Some(index) = self.routes.by_path(path) else { return };
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        self.routes.remove_path(index, &mut slot.trail, path);
+        let steered = slot.steered.take_if(|(_, remote)| *remote == path.1);
+        if answered {
+            slot.peer.handle_path_taken(self.now, path.1);
+        }
+        self.unsteer(steered);
+        self.touch(index);
+    }
+
+    /// A batch for a connection was handed over: when there have been so many, it gets a socket for what its peer sends.
+    pub(super) fn steer(&mut self, index: u32, local: SocketAddr, remote: SocketAddr) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        slot.handed_over = slot.handed_over.saturating_add(1);
+        // What was handed over before there was a socket may come behind.
+        if slot.handed_over < STEERED_AFTER || slot.steered.is_some_and(|(_, to)| to == remote) {
+            return;
+        }
+        slot.handed_over = 0;
+        let before = slot.steered.take();
+        self.unsteer(before);
+        let reactors = self.routes.seat().map_or(1, |seat| seat.count());
+        if self.steered >= self.settings.steering_sockets / reactors {
+            return;
+        }
+        // Without one things go on as they are, and after as many batches it is tried again.
+        if let Ok(port) = self.ports.open_for_peer(local, remote)
+            && let Some(slot) = self.slots.get_mut(index as usize)
+        {
+            slot.steered = Some((port, remote));
+            self.steered += 1;
+        }
+    }
+
+    /// Closes such a socket.
+    pub(super) fn unsteer(&mut self, steered: Option<(u32, SocketAddr)>) {
+        if let Some((port, _)) = steered {
+            self.ports.close_own(port);
+            self.steered -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

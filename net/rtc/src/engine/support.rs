@@ -1,0 +1,87 @@
+//! Engines over the loopback interface, each turned by hand: for the tests of this folder.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use netdyno_io::{Events, Poller};
+use netdyno_rtc_core::{Event, Message, PeerState};
+
+use super::{Connection, ConnectionId, Engine, Handler, Port};
+use crate::settings::Settings;
+use crate::switch::Seat;
+
+pub(super) struct Ignore;
+
+impl Handler for Ignore {
+    fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
+    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+}
+
+pub(super) struct Side {
+    pub(super) engine: Engine,
+    pub(super) poller: Arc<Poller>,
+    pub(super) events: Events,
+}
+
+impl Side {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self::at(settings, None)
+    }
+
+    pub(super) fn at(settings: Settings, seat: Option<Seat>) -> Self {
+        let poller = Arc::new(Poller::new().unwrap());
+        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), seat).unwrap();
+        Self { engine, poller, events: Events::default() }
+    }
+
+    pub(super) fn turn(&mut self) -> Option<Duration> {
+        self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
+        self.engine.turn(&self.events, &mut Ignore).unwrap()
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.engine.local_address()
+    }
+
+    pub(super) fn state(&mut self, id: ConnectionId) -> PeerState {
+        self.engine.connection(id).unwrap().state()
+    }
+}
+
+pub(super) fn settings() -> Settings {
+    Settings::new().unwrap()
+}
+
+/// A connection that has been signaled, between the shared ports of both; nothing was sent yet.
+pub(super) fn signal(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
+    signal_from(Port::Shared, client, server)
+}
+
+pub(super) fn signal_from(port: Port, client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
+    let (here, there) = (client.engine.add(port).unwrap(), server.engine.add(Port::Shared).unwrap());
+    let mut connection = client.engine.connection(here).unwrap();
+    connection.create_channel("test", Default::default()).unwrap();
+    let offer = connection.create_offer(false).unwrap();
+    let answer = server.engine.connection(there).unwrap().accept_offer(&offer).unwrap();
+    client.engine.connection(here).unwrap().accept_answer(&answer).unwrap();
+    (here, there)
+}
+
+pub(super) fn connect(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
+    let (here, there) = signal(client, server);
+    until(|| {
+        client.turn();
+        server.turn();
+        client.state(here) == PeerState::Connected && server.state(there) == PeerState::Connected
+    });
+    (here, there)
+}
+
+pub(super) fn until(mut is_so: impl FnMut() -> bool) {
+    // A guard against hanging.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "nothing came of it in time");
+    }
+}

@@ -1,0 +1,254 @@
+//! Several reactors at one port: whose connection is where, and what came for another's.
+//!
+//! The kernel deals what comes out to the sockets of the port by a hash of both addresses, with a secret of its own: nobody can say beforehand
+//! where a peer's datagrams will come, and where they come changes with the peer's address. So each reactor says here what leads to
+//! its connections, and hands what is for another one over to it. It is asked here only what it does not know itself.
+//!
+//! Does not look into datagrams (`engine/stun.rs` does), and does not move connections: what is sent often to the wrong reactor gets a socket
+//! of its own at the right one (`engine/steering.rs`).
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use netdyno_io::{Received, SocketOptions, UdpSocket};
+
+use crate::engine::TransactionId;
+use crate::limits::{HANDED_OVER_BYTES, HANDED_OVER_OVERHEAD_BYTES};
+
+/// What leads to a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    /// The peer's address.
+    Path(SocketAddr),
+    /// A user name fragment of ours.
+    Ufrag(String),
+    /// A check of ours whose answer is awaited.
+    Check(TransactionId),
+}
+
+/// What one reactor has for another.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// Datagrams of one sender, as in [`Received`].
+    Datagrams { local: SocketAddr, remote: SocketAddr, segment_bytes: usize, bytes: Vec<u8> },
+    /// The path is another reactor's now; `answered`: the peer has proven it.
+    PathTaken { remote: SocketAddr, answered: bool },
+}
+
+/// Ends a reactor's wait.
+pub(crate) type Kick = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Debug, Default)]
+struct Switch {
+    /// Where all are, once the first has bound it.
+    address: OnceLock<SocketAddr>,
+    /// Which reactor has what. Of each connection as much as its trail in the engine has, which is bounded.
+    owners: RwLock<HashMap<Key, u32>>,
+    inboxes: Box<[Inbox]>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    mail: Mutex<Waiting>,
+    kick: OnceLock<Kick>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    list: VecDeque<Mail>,
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("mail", &self.mail).finish_non_exhaustive()
+    }
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One reactor's place at the port. Once it is dropped, nothing leads there any more.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    switch: Arc<Switch>,
+    number: u32,
+}
+
+impl Seat {
+    /// Places for so many reactors.
+    pub(crate) fn row(count: usize) -> Vec<Self> {
+        let inboxes = (0..count).map(|_| Inbox::default()).collect();
+        let switch = Arc::new(Switch { inboxes, ..Switch::default() });
+        (0..).take(count).map(|number| Self { switch: switch.clone(), number }).collect()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.switch.inboxes.len()
+    }
+
+    /// Binds the port: the first as if it were alone, so that a port that another program shares is refused; the others beside it.
+    pub(crate) fn bind(&self, address: SocketAddr, options: &SocketOptions) -> io::Result<UdpSocket> {
+        if let Some(&address) = self.switch.address.get() {
+            let mut options = options.clone();
+            options.reuse_port = true;
+            return UdpSocket::bind(address, &options);
+        }
+        let socket = UdpSocket::bind(address, options)?;
+        socket.share_port()?;
+        // Nobody else has: they are bound one after the other.
+        let _ = self.switch.address.set(socket.local_address());
+        Ok(socket)
+    }
+
+    /// How to wake this reactor when there is mail for it.
+    pub(crate) fn set_kick(&self, kick: Kick) {
+        // It has one driver, which says so once.
+        let _ = self.own_inbox().kick.set(kick);
+    }
+
+    /// From now on this leads here. Gives whom it led to before, if that is another.
+    pub(crate) fn claim(&self, key: Key) -> Option<u32> {
+        let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
+        owners.insert(key, self.number).filter(|&before| before != self.number)
+    }
+
+    /// This does not lead here any more; if it leads elsewhere, it goes on doing so.
+    pub(crate) fn release(&self, key: &Key) {
+        let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
+        if owners.get(key) == Some(&self.number) {
+            owners.remove(key);
+        }
+    }
+
+    /// The other reactor that this leads to.
+    pub(crate) fn other_owner(&self, key: &Key) -> Option<u32> {
+        let owners = self.switch.owners.read().unwrap_or_else(PoisonError::into_inner);
+        owners.get(key).copied().filter(|&owner| owner != self.number)
+    }
+
+    /// Hands datagrams over, by a copy. Where too much waits already they are lost, as at a socket whose buffer is full.
+    pub(crate) fn hand_over(&self, to: u32, received: &Received<'_>) {
+        let Received { local, remote, segment_bytes, ref datagrams } = *received;
+        self.send(to, datagrams.len() + HANDED_OVER_OVERHEAD_BYTES, || Mail::Datagrams {
+            local,
+            remote,
+            segment_bytes,
+            bytes: datagrams.to_vec(),
+        });
+    }
+
+    /// Tells another that a path of its is ours now. It finds room always: there is one of it for each claim of the other's.
+    pub(crate) fn tell_taken(&self, to: u32, remote: SocketAddr, answered: bool) {
+        self.send(to, 0, || Mail::PathTaken { remote, answered });
+    }
+
+    /// All that has come.
+    pub(crate) fn collect(&self) -> VecDeque<Mail> {
+        let mut mail = self.own_inbox().lock();
+        mail.bytes = 0;
+        std::mem::take(&mut mail.list)
+    }
+
+    fn own_inbox(&self) -> &Inbox {
+        &self.switch.inboxes[self.number as usize]
+    }
+
+    fn send(&self, to: u32, charge: usize, make: impl FnOnce() -> Mail) {
+        let Some(inbox) = self.switch.inboxes.get(to as usize) else { return };
+        let mut mail = inbox.lock();
+        if mail.is_closed || (charge > 0 && mail.bytes + charge > HANDED_OVER_BYTES) {
+            return;
+        }
+        mail.bytes += charge;
+        let is_first = mail.list.is_empty();
+        mail.list.push_back(make());
+        drop(mail);
+        // Who has not looked since the first has been woken by that.
+        if is_first && let Some(kick) = inbox.kick.get() {
+            kick();
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|_, owner| *owner != self.number);
+        drop(owners);
+        *self.own_inbox().lock() = Waiting { is_closed: true, ..Waiting::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], port))
+    }
+
+    #[test]
+    fn what_leads_to_whom_is_known_to_all_until_he_leaves() {
+        let mut row = Seat::row(3);
+        let (path, ufrag, check) = (Key::Path(address(7)), Key::Ufrag("seven".into()), Key::Check([7; 12]));
+        for key in [&path, &ufrag, &check] {
+            assert_eq!(row[0].claim(key.clone()), None);
+            assert_eq!([0, 1, 2].map(|seat: usize| row[seat].other_owner(key)), [None, Some(0), Some(0)]);
+        }
+        assert_eq!(row[0].claim(path.clone()), None, "its own");
+        assert_eq!(row[2].claim(path.clone()), Some(0));
+        row[0].release(&path);
+        assert_eq!(row[1].other_owner(&path), Some(2), "it is not the first's any more");
+        row.remove(0);
+        assert_eq!([&path, &ufrag, &check].map(|key| row[0].other_owner(key)), [Some(2), None, None]);
+        row[1].release(&path);
+        assert!(row[0].switch.owners.read().unwrap().is_empty());
+    }
+
+    #[test]
+    fn mail_is_bounded_wakes_once_and_ends_with_its_reader() {
+        let mut row = Seat::row(2);
+        let kicks = Arc::new(AtomicUsize::new(0));
+        let counted = kicks.clone();
+        row[1].set_kick(Arc::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }));
+        let (fits, mut bytes) = (HANDED_OVER_BYTES / (60_000 + HANDED_OVER_OVERHEAD_BYTES), vec![7; 60_000]);
+        for round in 1..3 {
+            for _ in 0..fits + 9 {
+                let (local, remote, datagrams) = (address(1), address(2), &mut bytes[..]);
+                row[0].hand_over(1, &Received { local, remote, datagrams, segment_bytes: 1200 });
+            }
+            row[0].tell_taken(1, address(2), true);
+            let mail = row[1].collect();
+            assert_eq!((mail.len(), kicks.load(Ordering::Relaxed)), (fits + 1, round));
+            assert!(matches!(mail.back(), Some(Mail::PathTaken { answered: true, .. })));
+            assert!(row[1].collect().is_empty());
+        }
+        row.remove(1);
+        row[0].tell_taken(1, address(2), true);
+        assert!(row[0].switch.inboxes[1].lock().list.is_empty());
+    }
+
+    #[test]
+    fn a_port_that_another_program_shares_is_refused() {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (ours, theirs) = (Seat::row(2), Seat::row(2));
+        let first = ours[0].bind(any, &SocketOptions::default()).unwrap();
+        let second = ours[1].bind(any, &SocketOptions::default()).unwrap();
+        assert_eq!(first.local_address(), second.local_address());
+        let refused = theirs[0].bind(first.local_address(), &SocketOptions::default()).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+    }
+}
