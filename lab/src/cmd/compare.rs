@@ -10,7 +10,7 @@ use super::{
     print, render,
 };
 use crate::build::{BuildError, Builder};
-use crate::cli::{CompareArgs, Format, parse_fail_on};
+use crate::cli::{CompareArgs, Format, ReportFormat, parse_fail_on};
 use crate::comparison::{self, Comparison};
 use crate::manifest::Catalog;
 use crate::report;
@@ -69,7 +69,7 @@ fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
     let (from, to) = (load(from)?, load(to)?);
     let comparison = comparison::across(&from, &to, gate.limit)?;
     let details = match args.format {
-        Format::Markdown => [render(&from, Format::Markdown)?.1, render(&to, Format::Markdown)?.1].join("\n"),
+        Format::Markdown => [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n"),
         Format::Table | Format::Json => String::new(),
     };
     show(&comparison, args.format, &details)?;
@@ -115,7 +115,7 @@ fn duel(
     };
     let (id, ended) = engine.start(&resolved)?;
     let run = store.load(&id)?;
-    let (report, details) = render(&run, Format::Markdown)?;
+    let (report, details) = render(&run, ReportFormat::Markdown)?;
     keep_printed(&mut store, &report)?;
     let metrics = run.header.parsed_workload()?.metrics;
     let comparison = comparison::within(&report, &metrics, (&from, &to), gate.limit);

@@ -141,8 +141,7 @@ impl Looker<'_> {
         let _awake = settings.awake.then(Awake::hold).transpose().map_err(|e| e.to_string())?;
         let scratch = Scratch::new(self.builder.cache())?;
         for kind in ProbeKind::ALL {
-            for side in 0..2 {
-                let cell = self.pair.cells[side];
+            for (side, cell) in self.pair.cells.into_iter().enumerate() {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
                 if !again && self.pair.workload.roles.iter().all(known) {
                     continue;

@@ -49,7 +49,7 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
         );
     }
     // Before minutes of measuring, not after.
-    let document = args.into.as_deref().map(|file| Document::read(file)).transpose()?;
+    let document = args.into.as_deref().map(Document::read).transpose()?;
     let cancel = cancel_on_signal()?;
     let found = if args.from.is_empty() {
         runs::measured(&asked, args.budget, &cancel)?

@@ -15,7 +15,7 @@ fn made_up(number: u32, ratio: f64, version: &str) -> Run {
     let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = run(&[of("base", &base), of("rival", &rival), of("bound", &bound)], Some("bound"));
     run.header.id = format!("20260101-{number:06}-0007");
-    run.header.started_at = run.header.started_at + jiff::Span::new().seconds(i64::from(number));
+    run.header.started_at += jiff::Span::new().seconds(i64::from(number));
     let lines = crate::lines::CodeLines::not_measured("made up");
     let record = crate::store::BuildRecord {
         key: format!("{version}00000000"),

@@ -137,7 +137,7 @@ impl Following {
             blocks += stride;
         }
         if self.rounds.len() > ROUNDS_MAX {
-            let mut is_kept = self.rounds.len() % 2 == 0;
+            let mut is_kept = self.rounds.len().is_multiple_of(2);
             self.rounds.retain(|_| {
                 is_kept = !is_kept;
                 is_kept

@@ -274,7 +274,7 @@ fn how_long_lists_of_a_thousand_runs_take() {
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
     for i in 0..1000 {
         run.header.id = format!("20260101-{i:06}-0007");
-        run.header.started_at = run.header.started_at + jiff::Span::new().seconds(1);
+        run.header.started_at += jiff::Span::new().seconds(1);
         write(&mut store, &run);
         store
             .keep_digest(

@@ -25,10 +25,10 @@ pub(crate) use layout::blocks;
 pub use layout::{columns, grid, plain, wrapped};
 pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};
-pub(crate) use table::sentence;
 pub use model::{
     Cell, CurvePoint, Effect, Effects, MetricValue, Report, RunInfo, SCHEMA_VERSION, Verdict, VerdictKind,
 };
+pub(crate) use table::sentence;
 pub use terminal::terminal;
 
 /// The JSON Schema of a report.

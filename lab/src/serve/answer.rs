@@ -1,6 +1,6 @@
 //! From a request to its answer.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -161,7 +161,7 @@ impl Answering {
     }
 }
 
-fn page(store: &PathBuf, studies: Option<&Studies>, address: &Address) -> Result<Option<String>, PageError> {
+fn page(store: &Path, studies: Option<&Studies>, address: &Address) -> Result<Option<String>, PageError> {
     let store = Store::open(store)?;
     Pages { store: &store, studies, with_page: None, is_served: true }.page(address)
 }

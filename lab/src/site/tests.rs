@@ -8,7 +8,7 @@ fn run(number: u32) -> Run {
     let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = fixture::run(&[of("base", &[1000, 1001, 999]), of("rival", &[2000, 2001, 1999])], None);
     run.header.id = format!("20260101-12{number:04}-0007");
-    run.header.started_at = run.header.started_at + jiff::Span::new().seconds(i64::from(number));
+    run.header.started_at += jiff::Span::new().seconds(i64::from(number));
     run
 }
 

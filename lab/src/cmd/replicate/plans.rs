@@ -7,6 +7,7 @@ use crate::claims::{CODE, Loaded, Method, Seen, Side, Test};
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use crate::manifest::read::Problems;
 use crate::manifest::{Catalog, ManifestError, nearest};
+use crate::project::Project;
 use crate::run::Resolved;
 
 /// The words behind `netdyno run` of a method.

@@ -187,11 +187,14 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
     (figures, left_out)
 }
 
+/// Parameters, as they are typed.
+type Typed = Vec<(String, String)>;
+
 /// The values of the other parameters at which a parameter has at least two.
-fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Vec<(String, String)>> {
-    let mut found: Vec<(Vec<(String, String)>, Vec<&serde_json::Value>)> = Vec::new();
+fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Typed> {
+    let mut found: Vec<(Typed, Vec<&serde_json::Value>)> = Vec::new();
     for cell in cells {
-        let only: Vec<(String, String)> = others
+        let only: Typed = others
             .iter()
             .filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?))))
             .collect();
