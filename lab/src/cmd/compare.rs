@@ -69,7 +69,9 @@ fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
     let (from, to) = (load(from)?, load(to)?);
     let comparison = comparison::across(&from, &to, gate.limit)?;
     let details = match args.format {
-        Format::Markdown => [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n"),
+        Format::Markdown => {
+            [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n")
+        }
         Format::Table | Format::Json => String::new(),
     };
     show(&comparison, args.format, &details)?;

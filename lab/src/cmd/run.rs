@@ -45,7 +45,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id)?
         }
         None => {
-            let resolved = request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
+            let resolved =
+                request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
             engine.start(&resolved)?
         }
     };
