@@ -127,22 +127,6 @@ fn parse_rate(text: &str) -> Result<u64, String> {
     parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
 }
 
-/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
-pub(super) fn parse_size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    const LEAST_BYTES: u64 = 1 << 20;
-    if text.parse::<u64>().is_ok() {
-        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
-    }
-    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
-    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
-    match bytes {
-        Some(n) if n >= LEAST_BYTES => Ok(n),
-        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
-        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
-    }
-}
-
 /// A file whose name does not claim to be another kind of picture.
 pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
