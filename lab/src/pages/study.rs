@@ -114,8 +114,9 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
     let mut body = String::new();
     html::push_html(&mut body, events.into_iter());
     // A wide table scrolls by itself. The policy of a page allows no style in an element.
-    let mut body =
-        body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    let mut body = body
+        .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>");
     for (cell, side) in
         ["td", "th"].into_iter().flat_map(|cell| ["left", "center", "right"].map(|side| (cell, side)))
     {
@@ -177,7 +178,7 @@ mod tests {
             |f| Some(format!("data:{f}")),
         );
         assert_eq!(study.title, "The title of it");
-        assert!(study.body.contains("<div class=\"wide\"><table>"), "{}", study.body);
+        assert!(study.body.contains("<div class=\"scroll\" tabindex=\"0\"><table>"), "{}", study.body);
         assert!(study.body.contains("<img src=\"data:x.svg\" alt=\"p\""), "{}", study.body);
         assert!(!study.body.contains("The title") && !study.body.contains("style="), "{}", study.body);
         assert!(study.body.contains("<td class=\"right\">2</td>"), "{}", study.body);
@@ -254,7 +255,7 @@ mod tests {
             for (i, part) in attributes.split('"').enumerate() {
                 let is_fine = match (i % 2, attributes.split('"').nth(i.wrapping_sub(1)).unwrap_or("").trim())
                 {
-                    (0, _) => ["", "/", "href=", "src=", "alt=", "title=", "class=", "start="]
+                    (0, _) => ["", "/", "href=", "src=", "alt=", "title=", "class=", "start=", "tabindex="]
                         .contains(&part.trim()),
                     (_, "href=") => {
                         part.starts_with("http") || part.starts_with('#') || part.starts_with("other.html")

@@ -166,7 +166,7 @@ fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
             Some(false) => "not held",
             None => "the windows were too short to tell",
         };
-        add("load", format!("{asked} asked for, {done} done: {held}"));
+        add("offered load", format!("{asked} asked for, {done} done: {held}"));
     }
     if let Some(turns) = &cell.turns {
         add("turns", in_turns(turns));

@@ -122,7 +122,7 @@ fn a_curve_is_drawn_of_the_cells_that_have_it() {
     assert_eq!(plot.series.len(), 1);
     let places: Vec<(f64, f64)> = plot.series[0].points.iter().map(|p| (p.x.round(), p.y)).collect();
     assert_eq!(places, [(0.0, 1000.0), (2.0, 5000.0), (2.0, 9000.0)]);
-    assert!(lines_svg(&plot, WIDTH).file().contains("99.9 %"));
+    assert!(lines_svg(&plot, WIDTH).file().contains("99 %"));
     let error = curves(&report, &workload, "sink.latenc", &selection).unwrap_err();
     assert!(error.to_string().contains("known: sink.latency"), "{error}");
 }
