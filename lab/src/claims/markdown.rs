@@ -50,6 +50,10 @@ fn one(article: &Judged) -> String {
 
 fn row(claim: &JudgedClaim) -> Vec<String> {
     let statement = format!("{} ({})", claim.statement, claim.id);
+    // Why nothing is tested stands in the verdict already.
+    let of = |tested: &Tested| {
+        if tested.why == claim.fair.why && tested.method.is_empty() { String::new() } else { of(tested) }
+    };
     vec![statement, printed(claim), of(&claim.article), of(&claim.fair), claim.sentence.clone()]
 }
 

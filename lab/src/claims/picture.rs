@@ -47,7 +47,8 @@ fn rows(claim: &JudgedClaim) -> Vec<Row> {
             label: claim.id.clone(),
             more: name.to_owned(),
             value: published(claim),
-            detail: figure(tested).replace(" (no interval yet)", ""),
+            // The "x" stands in the column of the published one; here every letter counts.
+            detail: figure(tested).replace(" (no interval yet)", "").replace("x (", " ("),
             word,
             kind,
             at: Some(measured.ratio).filter(|r| r.is_finite() && *r > 0.0),

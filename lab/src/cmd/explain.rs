@@ -141,7 +141,7 @@ impl Looker<'_> {
         let _awake = settings.awake.then(Awake::hold).transpose().map_err(|e| e.to_string())?;
         let scratch = Scratch::new(self.builder.cache())?;
         for kind in ProbeKind::ALL {
-            for (side, cell) in self.pair.cells.into_iter().enumerate() {
+            for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
                 if !again && self.pair.workload.roles.iter().all(known) {
                     continue;
@@ -153,7 +153,6 @@ impl Looker<'_> {
                     kind.as_str()
                 ));
                 let languages = languages(record);
-                let undisturbed = rates[side];
                 let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
                 let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };
                 for (role, probe) in self.trial(&bench, kind, record, settings)? {

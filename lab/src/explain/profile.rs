@@ -37,39 +37,46 @@ impl Place {
 #[must_use]
 pub fn place(stack: &str) -> (Place, &str) {
     let function = stack.rsplit(';').next().unwrap_or(stack);
-    // A system call stands above what it lets the kernel do, an interrupt below what it breaks into.
+    // What the kernel does within a system call is the call's, interrupts and faults included.
+    let mut in_call = false;
     for frame in stack.split(';') {
         let Some(name) = frame.strip_suffix(KERNEL) else { continue };
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         if let Some(call) = call(name) {
             return (Place::Call(call.to_owned()), function);
         }
-        if name.contains("page_fault") || name == "do_user_addr_fault" {
-            return (Place::Fault, function);
-        }
-        if [
-            "sysvec",
-            "asm_common_interrupt",
-            "common_interrupt",
-            "__irq",
-            "irq_exit",
-            "do_softirq",
-            "el0_irq",
-            "el1_irq",
-        ]
-        .iter()
-        .any(|part| name.contains(part))
-        {
-            return (Place::Interrupt, function);
+        in_call |= has(&["do_syscall", "el0_svc"]);
+        match () {
+            () if in_call => {}
+            () if has(&["page_fault", "do_user_addr_fault"]) => return (Place::Fault, function),
+            () if has(&INTERRUPTS) => return (Place::Interrupt, function),
+            () => {}
         }
     }
     if function.ends_with(KERNEL) { (Place::Kernel, function) } else { (Place::User, function) }
 }
 
-/// The system call that a function of the kernel is the entry of: `__x64_sys_sendto`, `__arm64_sys_recvfrom`.
+/// Parts of the names of functions by which an interrupt is taken, and what it leaves to be done right after it.
+const INTERRUPTS: [&str; 7] =
+    ["sysvec", "common_interrupt", "__irq", "irq_exit", "do_softirq", "el0_irq", "el1_irq"];
+
+/// The system call that a function of the kernel is the entry of: `__x64_sys_sendto`, `__arm64_sys_recvfrom`, or what stands in its place
+/// where that is the last thing the entry does, and leaves no frame: `ksys_write`, `__sys_sendmmsg`, `do_epoll_wait`.
 fn call(name: &str) -> Option<&str> {
-    let rest = name.strip_prefix("__")?;
-    let (machine, call) = rest.split_once("_sys_")?;
-    ["x64", "ia32", "arm64", "riscv", "s390x", "se", "do"].contains(&machine).then_some(call)
+    const DIRECT: [(&str, &str); 6] = [
+        ("do_epoll_wait", "epoll_wait"),
+        ("do_readv", "readv"),
+        ("do_writev", "writev"),
+        ("do_sys_poll", "poll"),
+        ("do_pselect", "pselect6"),
+        ("do_futex", "futex"),
+    ];
+    let machine = || {
+        let (machine, call) = name.strip_prefix("__")?.split_once("_sys_")?;
+        ["x64", "ia32", "arm64", "riscv", "s390x", "se", "do"].contains(&machine).then_some(call)
+    };
+    let direct = || DIRECT.iter().find(|(function, _)| *function == name).map(|(_, call)| *call);
+    machine().or_else(|| name.strip_prefix("ksys_").or_else(|| name.strip_prefix("__sys_"))).or_else(direct)
 }
 
 /// Samples by place, and by function of the program's own code.
@@ -115,6 +122,17 @@ mod tests {
             ),
             ("main;asm_exc_page_fault_[k];do_user_addr_fault_[k]", Place::Fault, "do_user_addr_fault_[k]"),
             ("main;asm_sysvec_apic_timer_[k];irq_exit_[k]", Place::Interrupt, "irq_exit_[k]"),
+            (
+                "main;do_syscall_64_[k];ksys_write_[k];tcp_sendmsg_[k];do_softirq.part.0_[k]",
+                Place::Call("write".to_owned()),
+                "do_softirq.part.0_[k]",
+            ),
+            (
+                "main;do_syscall_64_[k];do_epoll_wait_[k]",
+                Place::Call("epoll_wait".to_owned()),
+                "do_epoll_wait_[k]",
+            ),
+            ("main;do_syscall_64_[k];odd_[k];do_softirq_[k]", Place::Kernel, "do_softirq_[k]"),
             ("main;entry_SYSCALL_64_[k]", Place::Kernel, "entry_SYSCALL_64_[k]"),
             ("main;my__x64_sys_fake", Place::User, "my__x64_sys_fake"),
             ("", Place::User, ""),

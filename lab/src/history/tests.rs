@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::store::CellStatus;
-use crate::store::fixture::{Contender, run};
+use crate::store::fixture::{Contender, run, write};
 
 /// A run whose rival has this ratio to the baseline, give or take little; the bound has three times what the baseline has.
 fn made_up(number: u32, ratio: f64, version: &str) -> Run {
@@ -36,11 +36,7 @@ fn stored(runs: &[Run]) -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
     for run in runs {
-        store.begin_run(&run.header, &run.cells).unwrap();
-        for trial in &run.trials {
-            store.add_trial(&run.header.id, trial).unwrap();
-        }
-        store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
+        write(&mut store, run);
     }
     (folder, store)
 }

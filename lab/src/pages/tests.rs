@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
-use crate::store::fixture::{self, Contender};
+use crate::store::fixture::{self, Contender, write};
 use crate::store::{CellStatus, Outcome, Run};
 
 /// Whatever a contender may print, in all that it prints into.
@@ -34,14 +34,6 @@ fn evil_run() -> Run {
         trial.notes.push(EVIL.to_owned());
     }
     run
-}
-
-fn write(store: &mut Store, run: &Run) {
-    store.begin_run(&run.header, &run.cells).unwrap();
-    for trial in &run.trials {
-        store.add_trial(&run.header.id, trial).unwrap();
-    }
-    store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
 }
 
 fn store_of(folder: &Path, runs: &[Run]) -> Store {

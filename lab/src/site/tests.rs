@@ -26,11 +26,7 @@ impl Bench {
     }
 
     fn add(&mut self, run: &Run) {
-        self.store.begin_run(&run.header, &run.cells).unwrap();
-        for trial in &run.trials {
-            self.store.add_trial(&run.header.id, trial).unwrap();
-        }
-        self.store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
+        fixture::write(&mut self.store, run);
     }
 
     fn site(&self) -> PathBuf {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, TrialRecord,
+    CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, Store,
+    TrialRecord,
 };
 use crate::arena::Net;
 use crate::host::Host;
@@ -40,6 +41,15 @@ pub(crate) fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
         cells,
         trials,
     }
+}
+
+/// Puts a whole run into a store.
+pub(crate) fn write(store: &mut Store, run: &Run) {
+    store.begin_run(&run.header, &run.cells).unwrap();
+    for trial in &run.trials {
+        store.add_trial(&run.header.id, trial).unwrap();
+    }
+    store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
 }
 
 fn header() -> RunHeader {

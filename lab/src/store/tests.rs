@@ -1,6 +1,6 @@
 //! The store by round trip, by kill, and by damage.
 
-use super::fixture::{Contender, run};
+use super::fixture::{Contender, run, write};
 use super::*;
 use crate::lines::{CodeLines, LineCount};
 
@@ -13,14 +13,6 @@ fn made_up() -> Run {
         ],
         None,
     )
-}
-
-fn write(store: &mut Store, run: &Run) {
-    store.begin_run(&run.header, &run.cells).unwrap();
-    for trial in &run.trials {
-        store.add_trial(&run.header.id, trial).unwrap();
-    }
-    store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
 }
 
 #[test]

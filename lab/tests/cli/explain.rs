@@ -118,3 +118,34 @@ fn what_is_not_there_is_told_with_what_is() {
     let seen = bench.netdyno(&["explain", "last", "one", "two", "--no-look"]);
     assert!(seen.code == 0 && seen.stdout.contains("sink: on CPU"), "{seen:?}");
 }
+
+/// What is made equal is measured, or it is told why it cannot be.
+#[test]
+fn what_is_made_equal_is_seen_to_act_first() {
+    let bench = bench("allocations");
+    let arguments =
+        ["--equalise", "rcvbuf,gso,allocator", "--set", "seconds=0.2", "--budget", "1s", "--format", "json"];
+    let picture = bench.path("picture.svg").display().to_string();
+    let seen = bench.netdyno(
+        &[&["explain", "dummy", "plain", "allocations", "-o", &picture][..], &arguments[..]].concat(),
+    );
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
+    let all = explained["equalised"].as_array().unwrap();
+    let how: Vec<&str> = all.iter().filter_map(|e| e["how"].as_str()).collect();
+    let [rcvbuf, gso, allocator] = how[..] else { panic!("{all:?}") };
+    assert!(
+        rcvbuf.contains("nobody sets a receive buffer") || rcvbuf.contains("apt-get install"),
+        "{rcvbuf}"
+    );
+    // A dummy sends nothing.
+    assert!(gso.contains("nobody sends segments") || gso.contains("no network of their own"), "{gso}");
+    if allocator.contains("apt-get install") {
+        return skip(&format!("the allocator: {allocator}"));
+    }
+    assert!(allocator.contains("every process of both had"), "{allocator}");
+    assert!(all[2]["before"]["value"].is_number() && all[2]["after"]["value"].is_number(), "{all:?}");
+    assert_eq!(all[2]["runs"].as_array().unwrap().len(), 2);
+    // The run with it equal says so to whoever looks at it.
+    assert!(bench.last()["warnings"].to_string().contains("allocator was made equal"), "{:#}", bench.last());
+}

@@ -64,6 +64,11 @@ impl Browser {
 
     /// Calls a method, and gives its result.
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.ask(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Calls a method, and gives its result or what the browser says against it.
+    fn ask(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
         if let Some(session) = &self.session {
@@ -77,8 +82,9 @@ impl Browser {
             let message =
                 self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("no answer to {method}"));
             if message["id"] == self.calls {
-                assert!(message.get("error").is_none(), "{method}: {}", message["error"]);
-                return message["result"].clone();
+                return message
+                    .get("error")
+                    .map_or_else(|| Ok(message["result"].clone()), |e| Err(e.clone()));
             }
             let is_complaint = match message["method"].as_str() {
                 Some("Runtime.exceptionThrown") => true,
@@ -93,17 +99,27 @@ impl Browser {
 
     /// What an expression of JavaScript comes to.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        self.value(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    fn value(&mut self, expression: &str) -> Result<Value, Value> {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let result = self.call("Runtime.evaluate", parameters);
-        assert!(result.get("exceptionDetails").is_none(), "{expression}: {}", result["exceptionDetails"]);
-        result["result"]["value"].clone()
+        let result = self.ask("Runtime.evaluate", parameters)?;
+        result
+            .get("exceptionDetails")
+            .map_or_else(|| Ok(result["result"]["value"].clone()), |e| Err(e.clone()))
     }
 
     /// Does something again and again until an expression is true.
     pub(crate) fn wait_until(&mut self, expression: &str, mut meanwhile: impl FnMut()) {
         let deadline = Instant::now() + PATIENCE;
-        while self.evaluate(expression) != json!(true) {
-            assert!(Instant::now() < deadline, "never: {expression}");
+        loop {
+            // A page that is left for another has no answer, or no body.
+            let value = self.value(expression);
+            if value == Ok(json!(true)) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "never: {expression}: {value:?}");
             meanwhile();
         }
     }
