@@ -67,7 +67,7 @@ pub enum RevisionError {
         /// As typed.
         revision: String,
         /// What is wrong with it there.
-        source: ManifestError,
+        source: Box<ManifestError>,
     },
     /// A name of the request.
     #[error(transparent)]
@@ -124,7 +124,7 @@ pub fn add(
         RevisionError::Manifest {
             contender: format!("{workload}/{name}"),
             revision: revision.to_owned(),
-            source,
+            source: Box::new(source),
         }
     })
 }
