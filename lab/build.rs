@@ -2,8 +2,8 @@
 //! that an installed `netdyno` is a whole lab.
 //!
 //! It is packed as of the last commit: while a file is edited, the program works on the checkout that the file is in, and need
-//! not be built again. A build for debugging packs once. Where this package is built by itself, without its repository, there
-//! is no catalogue, and the program says so.
+//! not be built again. A build for debugging packs when a manifest changes, so that what it carries is one state. Where this
+//! package is built by itself, without its repository, there is no catalogue, and the program says so.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -38,6 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut archive = tar::Builder::new(GzEncoder::new(File::create(to)?, Compression::best()));
     archive.mode(tar::HeaderMode::Deterministic);
     for file in files {
+        if file.ends_with("contender.toml") || file.parent() == Some(Path::new("workloads")) {
+            println!("cargo::rerun-if-changed={}", root.join(&file).display());
+        }
         archive.append_path_with_name(root.join(&file), &file)?;
     }
     archive.into_inner()?.finish()?;

@@ -25,8 +25,8 @@ pub enum Refused {
         /// In what they differ.
         differences: Vec<String>,
     },
-    /// Nothing is in both.
-    #[error("no contender is in both runs: {from} has {theirs}, {to} has {ours}")]
+    /// Nothing is in both, but for what others are held against.
+    #[error("no contender is in both runs beside the baseline: {from} has {theirs}; {to} has {ours}")]
     NothingInCommon {
         /// A run.
         from: String,
@@ -58,19 +58,6 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
         return Err(Refused::Unlike { from, to, differences });
     }
     let pairs = pairs(&reports.0, &reports.1);
-    if pairs.is_empty() {
-        let names = |report: &Report| {
-            let labels = report.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok);
-            let labels: Vec<&str> = labels.map(|c| c.label.as_str()).collect();
-            if labels.is_empty() { "none that ran".to_owned() } else { labels.join(", ") }
-        };
-        return Err(Refused::NothingInCommon {
-            from: from.header.id.clone(),
-            theirs: names(&reports.0),
-            to: to.header.id.clone(),
-            ours: names(&reports.1),
-        });
-    }
     let mut notes = notes(&reports.0, &reports.1);
     let alike = are_alike(&reports.0.host, &reports.1.host);
     let margin = to.header.settings.margin;
@@ -126,6 +113,9 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
             });
         }
     }
+    if rows.is_empty() {
+        return Err(nothing_in_common(&reports.0, &reports.1));
+    }
     if limit.is_some() && !alike {
         notes.push("no regression is claimed across hosts: compare revisions on one (--rev)".to_owned());
     }
@@ -141,6 +131,16 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
         claims: limit.into_iter().flat_map(|l| claimed.iter().map(move |c| c.sentence(l))).collect(),
         notes,
     })
+}
+
+fn nothing_in_common(from: &Report, to: &Report) -> Refused {
+    let names = |report: &Report| {
+        let good = report.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok);
+        let labels: Vec<&str> = good.map(|c| c.label.as_str()).collect();
+        if labels.is_empty() { "none that ran".to_owned() } else { labels.join(", ") }
+    };
+    let (theirs, ours) = (names(from), names(to));
+    Refused::NothingInCommon { from: from.run.id.clone(), theirs, to: to.run.id.clone(), ours }
 }
 
 fn side(report: &Report) -> Side {

@@ -168,7 +168,7 @@ fn two_runs_are_compared_by_what_both_have() {
     for (run, part) in [
         (&other, "parameter streams 3 and 2"),
         (&placed, "placement shared and apart"),
-        (&alone, "no contender is in both runs"),
+        (&alone, "is in both runs beside the baseline"),
     ] {
         let seen = bench.netdyno(&["compare", run, &first]);
         assert!(seen.code == 2 && seen.stderr.contains(part), "want {part:?}: {seen:?}");
