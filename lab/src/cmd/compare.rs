@@ -67,6 +67,9 @@ fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let load = |wanted: &str| store.load(&store.find(wanted)?);
     let (from, to) = (load(from)?, load(to)?);
+    if from.header.id == to.header.id {
+        return Err(format!("both are run {}: name two", from.header.id).into());
+    }
     let comparison = comparison::across(&from, &to, gate.limit)?;
     let details = match args.format {
         Format::Markdown => {

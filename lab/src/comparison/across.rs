@@ -69,48 +69,27 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
     let several = pairs.iter().any(|(_, i)| reports.1.cells[*i].label != reports.1.cells[pairs[0].1].label);
     for metric in primary.into_iter().chain(others) {
         for &(before, now) in &pairs {
-            let cells = (&reports.0.cells[before], &reports.1.cells[now]);
-            let between = between(metric, (&reports.0, before), (&reports.1, now));
-            // What lies between the others, and has nothing to be held against itself.
-            if between.is_none() && reports.1.verdicts.iter().any(|v| v.baseline == cells.1.label) {
+            let Some((row, same_build)) = row(metric, (&reports.0, before), (&reports.1, now), margin) else {
                 continue;
-            }
-            let change = between.as_ref().map(|(_, change, _)| *change);
-            let (low, high) = (change.and_then(|c| c.1), change.and_then(|c| c.2));
-            let of = differing(&params, &cells.1.params);
-            let of = if several { format!("{} {of}", cells.1.label).trim_end().to_owned() } else { of };
-            if let Some((by, _, false)) = &between {
-                let note = format!("{by} was not built from the same in both: a change may be its own");
+            };
+            if !row.by.is_empty() && !same_build {
+                let note = format!("{} was not built from the same in both: a change may be its own", row.by);
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
             }
             if let Some(limit) = limit.filter(|_| metric.primary) {
-                let (to, from) = (format!("{} in {}", cells.1.label, to.header.id), from.header.id.clone());
-                let ends = (change.map(|c| c.0), low, high);
+                let (to, from) = (format!("{} in {}", row.contender, to.header.id), from.header.id.clone());
+                let ends = (row.ratio, row.low, row.high);
                 let mut claim = Claimed::of(metric, (&to, &format!("in {from}")), ends, limit);
-                if !(alike && between.as_ref().is_some_and(|(_, _, same_build)| *same_build)) {
+                if !(alike && same_build) {
                     claim.claim = Claim::Undecided;
                 }
                 claimed.push(claim);
             }
-            rows.push(Row {
-                contender: cells.1.label.clone(),
-                params: cells.1.params.clone(),
-                of,
-                metric: metric.name.clone(),
-                label: metric.label.clone(),
-                unit: metric.unit.clone(),
-                primary: metric.primary,
-                headline: metric.primary || metric.headline,
-                from: value(cells.0, metric),
-                to: value(cells.1, metric),
-                ratio: change.map(|c| c.0),
-                low,
-                high,
-                by: between.map_or(String::new(), |(by, _, _)| by),
-                verdict: change.map(|change| verdict(change, metric.better, margin)),
-            });
+            let of = differing(&params, &row.params);
+            let of = if several { format!("{} {of}", row.contender).trim_end().to_owned() } else { of };
+            rows.push(Row { of, ..row });
         }
     }
     if rows.is_empty() {
@@ -131,6 +110,41 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
         claims: limit.into_iter().flat_map(|l| claimed.iter().map(move |c| c.sentence(l))).collect(),
         notes,
     })
+}
+
+/// What is known of a metric of two cells, and whether what lies between them is the same build; none where nothing is to be said.
+fn row(
+    metric: &Metric,
+    (from, before): (&Report, usize),
+    (to, now): (&Report, usize),
+    margin: f64,
+) -> Option<(Row, bool)> {
+    let cell = &to.cells[now];
+    let between = between(metric, (from, before), (to, now));
+    // What lies between the others has nothing to be held against.
+    if between.is_none() && to.verdicts.iter().any(|v| v.baseline == cell.label) {
+        return None;
+    }
+    let change = between.as_ref().map(|(_, change, _)| *change);
+    let (by, same_build) = between.map_or((String::new(), false), |(by, _, same_build)| (by, same_build));
+    let row = Row {
+        contender: cell.label.clone(),
+        params: cell.params.clone(),
+        of: String::new(),
+        metric: metric.name.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit.clone(),
+        primary: metric.primary,
+        headline: metric.primary || metric.headline,
+        from: value(&from.cells[before], metric),
+        to: value(cell, metric),
+        ratio: change.map(|c| c.0),
+        low: change.and_then(|c| c.1),
+        high: change.and_then(|c| c.2),
+        by,
+        verdict: change.map(|change| verdict(change, metric.better, margin)),
+    };
+    row.says_something().then_some((row, same_build))
 }
 
 fn nothing_in_common(from: &Report, to: &Report) -> Refused {

@@ -102,6 +102,13 @@ pub struct Row {
     pub verdict: Option<VerdictKind>,
 }
 
+impl Row {
+    /// Whether a reader learns something: of a metric that was not asked for there is nothing, but for the one that is claimed of.
+    fn says_something(&self) -> bool {
+        self.primary || self.from.is_some() || self.to.is_some()
+    }
+}
+
 /// The JSON Schema of a comparison.
 #[must_use]
 pub fn schema() -> schemars::Schema {
@@ -142,7 +149,7 @@ impl Claimed {
         }
     }
 
-    /// `throughput of a is 5.1 % worse than that of b (4.2 to 6.0): a regression, at most 3 % are put up with`.
+    /// `throughput of a is 5.1 % worse than that of b (4.2 % worse to 6.0 % worse): a regression, at most 3.0 % are put up with`.
     #[must_use]
     pub fn sentence(&self, limit: f64) -> String {
         let Claimed { metric, to, from, loss, claim } = self;
@@ -154,15 +161,16 @@ impl Claimed {
         if !loss.estimate.is_finite() {
             return format!("{metric} of {to} was not compared with that of {from}: {claim}");
         }
-        let percent = |share: f64| format!("{:.1}", 100.0 * share);
+        let worse = |share: f64| {
+            format!("{:.1} % {}", 100.0 * share.abs(), if share < 0.0 { "better" } else { "worse" })
+        };
         let interval = match loss.low > -1.0 && loss.high.is_finite() {
-            true => format!("{} to {}", percent(loss.low), percent(loss.high)),
+            true => format!("{} to {}", worse(loss.low), worse(loss.high)),
             false => "too little for an interval".to_owned(),
         };
+        let (estimate, limit) = (worse(loss.estimate), 100.0 * limit);
         format!(
-            "{metric} of {to} is {} % worse than that of {from} ({interval}): {claim}, at most {} % are put up with",
-            percent(loss.estimate),
-            percent(limit)
+            "{metric} of {to} is {estimate} than that of {from} ({interval}): {claim}, at most {limit:.1} % are put up with"
         )
     }
 }
@@ -175,5 +183,38 @@ pub fn worst(claims: &[Claimed]) -> Claim {
         true => Claim::Regression,
         false if all(Claim::NoRegression) && !claims.is_empty() => Claim::NoRegression,
         false => Claim::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimed(estimate: f64, low: f64, high: f64) -> Claimed {
+        let loss = Loss { estimate, low, high };
+        let name = |name: &str| name.to_owned();
+        Claimed { metric: name("rate"), to: name("b"), from: name("a"), loss, claim: loss.claim(0.03) }
+    }
+
+    #[test]
+    fn a_claim_is_a_sentence_and_of_several_the_worst_counts() {
+        let (slower, same) = (claimed(0.051, 0.042, 0.06), claimed(-0.001, -0.02, 0.018));
+        let unknown = claimed(f64::NAN, -1.0, f64::INFINITY);
+        for (claimed, part) in [
+            (
+                &slower,
+                "is 5.1 % worse than that of a (4.2 % worse to 6.0 % worse): a regression, at most 3.0 %",
+            ),
+            (&same, "is 0.1 % better than that of a (2.0 % better to 1.8 % worse): no regression"),
+            (&claimed(0.01, -1.0, f64::INFINITY), "(too little for an interval): undecided"),
+            (&unknown, "rate of b was not compared with that of a: undecided"),
+        ] {
+            let sentence = claimed.sentence(0.03);
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        assert_eq!(worst(&[same.clone(), unknown.clone(), slower]), Claim::Regression);
+        assert_eq!(worst(&[same.clone(), unknown]), Claim::Undecided);
+        assert_eq!(worst(&[same]), Claim::NoRegression);
+        assert_eq!(worst(&[]), Claim::Undecided);
     }
 }

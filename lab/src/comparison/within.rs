@@ -65,7 +65,7 @@ pub fn within(
         headline: report.run.headline.clone(),
         from: side(from),
         to: side(to),
-        rows: primary.into_iter().chain(others).flat_map(of).collect(),
+        rows: primary.into_iter().chain(others).flat_map(of).filter(Row::says_something).collect(),
         limit,
         claim: claimed.as_deref().map(worst),
         claims: limit

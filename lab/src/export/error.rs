@@ -40,7 +40,7 @@ pub enum ExportError {
     #[error("has more than {} MiB when decompressed, which no run has", TEXT_BYTES_MAX >> 20)]
     TooLarge,
     /// See [`LINE_BYTES_MAX`].
-    #[error("has a line {line} of more than {} MiB, which no run has", LINE_BYTES_MAX >> 20)]
+    #[error("has more than {} MiB in line {line}, which no run has", LINE_BYTES_MAX >> 20)]
     LineTooLong {
         /// The line, from 1.
         line: usize,

@@ -162,6 +162,8 @@ fn two_runs_are_compared_by_what_both_have() {
     let table = bench.netdyno(&["compare", &first, &second]);
     assert!(table.code == 0 && table.stdout.contains("by what both have"), "{table:?}");
 
+    let same = bench.netdyno(&["compare", "last", &second]);
+    assert!(same.code == 2 && same.stderr.contains("name two"), "{same:?}");
     let other = run(&["base", "one", "--set", "streams=3"]);
     let placed = run(&["base", "one", "--placement", "shared"]);
     let alone = run(&["two"]);
