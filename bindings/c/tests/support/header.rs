@@ -1,0 +1,21 @@
+//! The header as cbindgen makes it from the sources.
+
+use std::path::Path;
+
+/// In the order in which they stand in the header.
+const SOURCES: [&str; 9] =
+    ["error", "border", "options", "stats", "endpoint", "peer", "channel", "reactor", "connection"];
+
+pub(crate) fn made() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut config =
+        cbindgen::Config::from_file(folder.join("cbindgen.toml")).expect("cbindgen.toml is in order");
+    config.after_includes = Some(format!("\n#define ND_VERSION \"{}\"", env!("CARGO_PKG_VERSION")));
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in SOURCES {
+        builder = builder.with_src(folder.join(format!("src/{source}.rs")));
+    }
+    let mut header = Vec::new();
+    builder.generate().expect("the sources are what cbindgen knows").write(&mut header);
+    String::from_utf8(header).expect("the sources are UTF-8")
+}
