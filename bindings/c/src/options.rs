@@ -92,10 +92,10 @@ pub struct nd_channel_options {
     unordered: u32,
     /// ND_RELIABLE, ND_MAX_RETRANSMITS or ND_MAX_LIFETIME_MS.
     reliability: u32,
-    /// How often, or how long, for the latter two.
-    reliability_limit: u16,
     /// Not 0: no DCEP is spoken; both sides make the channel with this `id`.
     negotiated: u32,
+    /// How often, or how long, for the latter two.
+    reliability_limit: u16,
     /// For `negotiated`: 0 to 65,534.
     id: u16,
     /// 128 below normal, 256 normal, 512 high, 1,024 extra high; 0: normal.

@@ -17,5 +17,9 @@ pub(crate) fn made() -> String {
     }
     let mut header = Vec::new();
     builder.generate().expect("the sources are what cbindgen knows").write(&mut header);
-    String::from_utf8(header).expect("the sources are UTF-8")
+    let header = String::from_utf8(header).expect("the sources are UTF-8");
+    // Names that stand for pointers have a space behind them.
+    ["void", "char", "nd_bytes"]
+        .iter()
+        .fold(header, |text, name| text.replace(&format!("{name} * "), &format!("{name} *")))
 }

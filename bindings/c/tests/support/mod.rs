@@ -1,0 +1,138 @@
+//! C programs: compiled, started, and talked to by a pipe.
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub(crate) mod header;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The library in two forms, as cargo made them for these tests.
+#[derive(Clone, Copy)]
+pub(crate) enum Library {
+    Shared,
+    Static,
+}
+
+/// With them, a read of what is freed, a leak or an overflow ends the C program.
+pub(crate) const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// The flags that the README gives.
+const FLAGS: [&str; 4] = ["-std=gnu17", "-Wall", "-Wextra", "-Werror"];
+
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo put the library: beside this test.
+pub(crate) fn built() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// A folder for what a test makes.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rtc-c-{name}"));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{told}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compiles a program against the checked-in header.
+pub(crate) fn compile(source: &Path, library: Library, flags: &[&str]) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // What takes memory and time: one at a time.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+    let name = format!("{}-{}", source.file_stem().unwrap().display(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let program = scratch("programs").join(format!("{name}-{}", std::process::id()));
+    let mut cc = Command::new("cc");
+    cc.args(FLAGS)
+        .args(flags)
+        .arg("-g")
+        .arg("-I")
+        .arg(folder().join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source);
+    match library {
+        Library::Shared => {
+            cc.arg("-L").arg(built()).arg("-lnetdyno_rtc_c");
+            cc.arg(format!("-Wl,-rpath,{}", built().display()));
+        }
+        Library::Static => {
+            cc.arg(built().join("libnetdyno_rtc_c.a")).args(["-lgcc_s", "-lm", "-lpthread", "-ldl"]);
+        }
+    }
+    run(&mut cc);
+    program
+}
+
+/// A C program that runs. It is ended when dropped.
+pub(crate) struct Program {
+    file: PathBuf,
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Program {
+    pub(crate) fn start(file: PathBuf, arguments: &[&str]) -> Self {
+        let mut command = Command::new(&file);
+        let mut process =
+            command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (stdin, stdout) = (process.stdin.take(), process.stdout.take().unwrap());
+        Self { file, process, stdin, stdout: BufReader::new(stdout) }
+    }
+
+    /// As `put` and `get` of pipe.h.
+    pub(crate) fn put(&mut self, text: &str) {
+        write!(self.stdin.as_mut().unwrap(), "{}\n{text}", text.len()).unwrap();
+    }
+
+    pub(crate) fn get(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        let length = line.trim().parse().unwrap_or_else(|_| panic!("it ended: {:?}", self.process.wait()));
+        let mut text = vec![0; length];
+        self.stdout.read_exact(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    /// It ends by itself, and well.
+    pub(crate) fn ends(mut self) {
+        self.stdin = None;
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Ended already, unless the test has failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// FNV-1a, as in pipe.h.
+pub(crate) fn digest(hash: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Of nothing.
+pub(crate) const NO_BYTES: u32 = 0x811c_9dc5;
+
+/// What peer.c gives as message `number`.
+pub(crate) fn bytes(length: usize, number: usize) -> Vec<u8> {
+    (0..length).map(|at| (number + 7 * at) as u8).collect()
+}
