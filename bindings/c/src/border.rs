@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 
-use crate::error::{Failure, given, shielded};
+use crate::error::{Failure, shielded};
 
 /// Bytes in the caller's memory, whose number stands beside it. Only C makes them.
 #[repr(transparent)]
@@ -102,9 +102,7 @@ pub(crate) fn hand_over(
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_text_free(text: OwnedText) {
     shielded((), || {
-        let text = given((!text.0.is_null()).then_some(text.0)).ok()?;
         // SAFETY: it came from `CString::into_raw` in `hand_over`, and the header asks that it is given back once and as it was.
-        drop(unsafe { CString::from_raw(text) });
-        Some(())
+        (!text.0.is_null()).then(|| drop(unsafe { CString::from_raw(text.0) }))
     });
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
 use netdyno_rtc::{Bytes, ChannelId, Connection, Endpoint, Event, Handler, Message, Waker};
@@ -156,10 +155,21 @@ pub extern "C" fn nd_reactor_address(
 }
 
 /// A file descriptor for an event loop of the caller's: readable when nd_reactor_poll() has something to do (epoll(7), poll(2)). It is the
-/// reactor's. Of NULL: -1.
+/// reactor's. Of NULL, and elsewhere than on Linux: -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_fd(reactor: Option<&nd_reactor>) -> i32 {
-    shielded(-1, || Some(reactor?.endpoint.as_fd().as_raw_fd()))
+    shielded(-1, || descriptor(&reactor?.endpoint))
+}
+
+#[cfg(target_os = "linux")]
+fn descriptor(endpoint: &Endpoint) -> Option<i32> {
+    use std::os::fd::{AsFd, AsRawFd};
+    Some(endpoint.as_fd().as_raw_fd())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn descriptor(_: &Endpoint) -> Option<i32> {
+    None
 }
 
 /// Milliseconds after which nd_reactor_poll() is due, whatever comes until then, rounded up; 0 after each call that may leave something to

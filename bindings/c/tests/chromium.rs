@@ -7,7 +7,7 @@ mod support;
 
 use browser::Browser;
 use serde_json::{Value, json};
-use support::{Library, NO_BYTES, Program, SANITIZERS, bytes, compile, digest, folder};
+use support::{Library, NO_BYTES, Program, bytes, compile, digest, folder, sanitizers};
 
 /// As the browser's own test has it: else Chromium hides its addresses behind names of multicast DNS.
 const WITH_ADDRESSES: &str = "--disable-features=WebRtcHideLocalIpsWithMdns";
@@ -32,7 +32,7 @@ fn everything(c_offers: bool) {
     let Some(mut browser) = Browser::start(&[WITH_ADDRESSES]) else { return };
     let source = folder().join("tests/peer.c");
     let who = if c_offers { "offer" } else { "answer" };
-    let mut program = Program::start(compile(&source, Library::Static, &SANITIZERS), &[who]);
+    let mut program = Program::start(compile(&source, Library::Static, sanitizers()), &[who]);
     browser.call("create", json!(["peer"]));
     if c_offers {
         let answer = browser.call("acceptOffer", json!(["peer", program.get(), false]));

@@ -18,10 +18,29 @@ pub(crate) enum Library {
 }
 
 /// With them, a read of what is freed, a leak or an overflow ends the C program.
-pub(crate) const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// The flags that the README gives.
 const FLAGS: [&str; 4] = ["-std=gnu17", "-Wall", "-Wextra", "-Werror"];
+
+/// The sanitizers, where the compiler has them.
+pub(crate) fn sanitizers() -> &'static [&'static str] {
+    let source = scratch("sanitizers").join(format!("none-{}.c", std::process::id()));
+    fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let mut cc = Command::new("cc");
+    let tried =
+        cc.args(SANITIZERS).arg("-o").arg(source.with_extension("out")).arg(&source).output().unwrap();
+    if has(tried.status.success(), "address and undefined behaviour sanitizers") { &SANITIZERS } else { &[] }
+}
+
+/// Whether what a test needs is there; if not it is skipped, or fails if `NETDYNO_REQUIRE=all`.
+pub(crate) fn has(it: bool, what: &str) -> bool {
+    if !it {
+        assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {what}");
+        println!("skipped: needs {what}");
+    }
+    it
+}
 
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
