@@ -110,7 +110,7 @@ typedef struct nd_reactor nd_reactor;
 typedef struct nd_waker nd_waker;
 
 // What became of a call: ND_OK, or why not. nd_error_text() says it in words.
-typedef int32_t nd_result;
+typedef int32_t nd_code;
 
 // What may be set of an endpoint. All zeros are the defaults.
 typedef struct {
@@ -271,7 +271,7 @@ void nd_text_free(char *text);
 // Binds "ADDRESS:PORT" (port 0: any that is free) and starts the thread. `settings` may be NULL.
 //
 // `*endpoint` is the caller's, for nd_endpoint_free().
-nd_result nd_endpoint_bind(const char *address,
+nd_code nd_endpoint_bind(const char *address,
                            size_t address_length,
                            const nd_settings *settings,
                            nd_endpoint **endpoint);
@@ -279,7 +279,7 @@ nd_result nd_endpoint_bind(const char *address,
 // The address that it is bound to, as "ADDRESS:PORT"; with several threads the first's.
 //
 // `*text` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_endpoint_address(const nd_endpoint *endpoint, char **text, size_t *length);
+nd_code nd_endpoint_address(const nd_endpoint *endpoint, char **text, size_t *length);
 
 // Gives the endpoint up. It ends, with its threads, when the last of its connections and channels is freed too. No other thread may be
 // using this handle. NULL is allowed.
@@ -288,7 +288,7 @@ void nd_endpoint_free(nd_endpoint *endpoint);
 // A new connection, with nothing begun. `port`: ND_PORT_SHARED or ND_PORT_OWN.
 //
 // `*peer` is the caller's, for nd_peer_free(). The endpoint may be freed before it.
-nd_result nd_peer_new(const nd_endpoint *endpoint, uint32_t port, nd_peer **peer);
+nd_code nd_peer_new(const nd_endpoint *endpoint, uint32_t port, nd_peer **peer);
 
 // Gives the connection up: it is closed when its channels are freed too, and what was not sent by then is lost. No other thread may be
 // using this handle. NULL is allowed.
@@ -297,7 +297,7 @@ void nd_peer_free(nd_peer *peer);
 // A new data channel, at any time. Messages can be sent once it is open. `options` may be NULL.
 //
 // `*channel` is the caller's, for nd_channel_free().
-nd_result nd_peer_create_channel(const nd_peer *peer,
+nd_code nd_peer_create_channel(const nd_peer *peer,
                                  const char *label,
                                  size_t label_length,
                                  const nd_channel_options *options,
@@ -306,34 +306,34 @@ nd_result nd_peer_create_channel(const nd_peer *peer,
 // Waits for the next data channel that the peer opens. 1,024 may wait; what is opened beyond them is closed.
 //
 // `*channel` is the caller's, for nd_channel_free().
-nd_result nd_peer_accept_channel(const nd_peer *peer, int64_t timeout_ms, nd_channel **channel);
+nd_code nd_peer_accept_channel(const nd_peer *peer, int64_t timeout_ms, nd_channel **channel);
 
 // An offer with all candidates, for the other side. Create a channel first, or the peer has no reason to connect. With `restart` not 0
 // it has new ICE credentials, for a path that was lost.
 //
 // `*offer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_peer_create_offer(const nd_peer *peer,
+nd_code nd_peer_create_offer(const nd_peer *peer,
                                uint32_t restart,
                                char **offer,
                                size_t *length);
 
 // Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
-nd_result nd_peer_rollback(const nd_peer *peer);
+nd_code nd_peer_rollback(const nd_peer *peer);
 
 // Takes the peer's offer and gives the answer.
 //
 // `*answer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_peer_accept_offer(const nd_peer *peer,
+nd_code nd_peer_accept_offer(const nd_peer *peer,
                                const char *offer,
                                size_t offer_length,
                                char **answer,
                                size_t *length);
 
 // Takes the peer's answer to the offer of ours.
-nd_result nd_peer_accept_answer(const nd_peer *peer, const char *answer, size_t answer_length);
+nd_code nd_peer_accept_answer(const nd_peer *peer, const char *answer, size_t answer_length);
 
 // A candidate of the peer that came after its description, from "candidate:" on; empty for the end of candidates.
-nd_result nd_peer_add_remote_candidate(const nd_peer *peer,
+nd_code nd_peer_add_remote_candidate(const nd_peer *peer,
                                        const char *candidate,
                                        size_t candidate_length);
 
@@ -341,19 +341,19 @@ nd_result nd_peer_add_remote_candidate(const nd_peer *peer,
 uint32_t nd_peer_state(const nd_peer *peer);
 
 // Waits until the state is another one than `last`, and gives it; once the connection is over, at once.
-nd_result nd_peer_wait_state(const nd_peer *peer, uint32_t last, int64_t timeout_ms, uint32_t *now);
+nd_code nd_peer_wait_state(const nd_peer *peer, uint32_t last, int64_t timeout_ms, uint32_t *now);
 
 // Waits until it is connected.
-nd_result nd_peer_wait_connected(const nd_peer *peer, int64_t timeout_ms);
+nd_code nd_peer_wait_connected(const nd_peer *peer, int64_t timeout_ms);
 
 // Waits until it is over; ND_FAILED, and why, if it failed.
-nd_result nd_peer_wait_closed(const nd_peer *peer, int64_t timeout_ms);
+nd_code nd_peer_wait_closed(const nd_peer *peer, int64_t timeout_ms);
 
 // Ends the connection: the peer is told. What is buffered is lost: close the channels, and wait for that, to have all of it delivered.
-nd_result nd_peer_close(const nd_peer *peer);
+nd_code nd_peer_close(const nd_peer *peer);
 
 // Statistics; ND_CLOSED once it is over.
-nd_result nd_peer_get_stats(const nd_peer *peer, nd_connection_stats *stats);
+nd_code nd_peer_get_stats(const nd_peer *peer, nd_connection_stats *stats);
 
 // A new one; the caller's, for nd_inbox_free(). NULL: no memory.
 nd_inbox *nd_inbox_new(void);
@@ -373,10 +373,10 @@ const char *nd_channel_label(const nd_channel *channel,
 int32_t nd_channel_id(const nd_channel *channel);
 
 // Waits until messages can be sent. Sending waits for that by itself.
-nd_result nd_channel_wait_open(const nd_channel *channel, int64_t timeout_ms);
+nd_code nd_channel_wait_open(const nd_channel *channel, int64_t timeout_ms);
 
 // Sends a message; copies it. Waits for room in the send buffer (0 ms: if there is room now). ND_NOT_NOW: it was not sent.
-nd_result nd_channel_send(const nd_channel *channel,
+nd_code nd_channel_send(const nd_channel *channel,
                           uint32_t kind,
                           const void *data,
                           size_t length,
@@ -384,7 +384,7 @@ nd_result nd_channel_send(const nd_channel *channel,
 
 // Sends these messages, one after the other, at the cost of one where there is room. ND_OK: all. ND_NOT_NOW: not all; those that were, the
 // first `*sent` of them, are on their way. After another error `*sent` is 0.
-nd_result nd_channel_send_many(const nd_channel *channel,
+nd_code nd_channel_send_many(const nd_channel *channel,
                                uint32_t kind,
                                const nd_bytes *messages,
                                size_t count,
@@ -395,7 +395,7 @@ nd_result nd_channel_send_many(const nd_channel *channel,
 //
 // `*messages` and what they point to are the inbox's, until it is received into again, or freed. An application that leaves more than 1 MiB of a
 // connection's messages waiting holds its peer back, on all channels of the connection.
-nd_result nd_channel_recv(const nd_channel *channel,
+nd_code nd_channel_recv(const nd_channel *channel,
                           nd_inbox *inbox,
                           size_t max,
                           int64_t timeout_ms,
@@ -406,23 +406,23 @@ nd_result nd_channel_recv(const nd_channel *channel,
 size_t nd_channel_buffered_amount(const nd_channel *channel);
 
 // Waits until no more than `bytes` are buffered.
-nd_result nd_channel_wait_buffered_below(const nd_channel *channel, size_t bytes, int64_t timeout_ms);
+nd_code nd_channel_wait_buffered_below(const nd_channel *channel, size_t bytes, int64_t timeout_ms);
 
 // Closes it once all that is buffered has arrived. From now on nothing can be sent; messages that came before can still be taken.
-nd_result nd_channel_close(const nd_channel *channel);
+nd_code nd_channel_close(const nd_channel *channel);
 
 // Waits until it is closed, by either side. After a nd_channel_close() ND_OK means that all has arrived; another code that its connection
 // ended before that was known.
-nd_result nd_channel_wait_closed(const nd_channel *channel,
+nd_code nd_channel_wait_closed(const nd_channel *channel,
                                  int64_t timeout_ms);
 
 // Statistics; ND_CLOSED once the connection is over.
-nd_result nd_channel_get_stats(const nd_channel *channel, nd_channel_stats *stats);
+nd_code nd_channel_get_stats(const nd_channel *channel, nd_channel_stats *stats);
 
 // Binds "ADDRESS:PORT" (port 0: any that is free). `settings` may be NULL.
 //
 // `*reactor` is the caller's, for nd_reactor_free().
-nd_result nd_reactor_bind(const char *address,
+nd_code nd_reactor_bind(const char *address,
                           size_t address_length,
                           const nd_settings *settings,
                           nd_reactor **reactor);
@@ -433,7 +433,7 @@ void nd_reactor_free(nd_reactor *reactor);
 // The address that it is bound to, as "ADDRESS:PORT".
 //
 // `*text` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_reactor_address(const nd_reactor *reactor, char **text, size_t *length);
+nd_code nd_reactor_address(const nd_reactor *reactor, char **text, size_t *length);
 
 // A file descriptor for an event loop of the caller's: readable when nd_reactor_poll() has something to do (epoll(7), poll(2)). It is the
 // reactor's. Of NULL: -1.
@@ -446,7 +446,7 @@ int64_t nd_reactor_due_ms(const nd_reactor *reactor);
 // Waits until there is something to do, and does one turn of it: receives, sends, lets time pass. `*count` may be 0 also before the time is over.
 //
 // `*events` and what they point to are the reactor's, until the next call of this function or nd_reactor_free().
-nd_result nd_reactor_poll(nd_reactor *reactor,
+nd_code nd_reactor_poll(nd_reactor *reactor,
                           int64_t timeout_ms,
                           const nd_event **events,
                           size_t *count);
@@ -454,21 +454,21 @@ nd_result nd_reactor_poll(nd_reactor *reactor,
 // What ends an nd_reactor_poll() from another thread.
 //
 // `*waker` is the caller's, for nd_waker_free(); the reactor may be freed before it.
-nd_result nd_reactor_waker(const nd_reactor *reactor, nd_waker **waker);
+nd_code nd_reactor_waker(const nd_reactor *reactor, nd_waker **waker);
 
 // Ends the nd_reactor_poll() under way, or the next one. By several threads at a time, if they like. Who waits by nd_reactor_fd() is not woken.
-nd_result nd_waker_wake(const nd_waker *waker);
+nd_code nd_waker_wake(const nd_waker *waker);
 
 // Frees it. NULL is allowed.
 void nd_waker_free(nd_waker *waker);
 
 // A new connection, with nothing begun, and the number that names it from now on. `port`: ND_PORT_SHARED or ND_PORT_OWN.
-nd_result nd_reactor_add(nd_reactor *reactor,
+nd_code nd_reactor_add(nd_reactor *reactor,
                          uint32_t port,
                          uint64_t *connection);
 
 // A new data channel of the connection, at any time, and the number that names it. ND_EVENT_OPEN says when messages can be sent. `options` may be NULL.
-nd_result nd_connection_create_channel(nd_reactor *reactor,
+nd_code nd_connection_create_channel(nd_reactor *reactor,
                                        uint64_t connection,
                                        const char *label,
                                        size_t label_length,
@@ -479,19 +479,19 @@ nd_result nd_connection_create_channel(nd_reactor *reactor,
 // it has new ICE credentials, for a path that was lost.
 //
 // `*offer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_connection_create_offer(nd_reactor *reactor,
+nd_code nd_connection_create_offer(nd_reactor *reactor,
                                      uint64_t connection,
                                      uint32_t restart,
                                      char **offer,
                                      size_t *length);
 
 // Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
-nd_result nd_connection_rollback(nd_reactor *reactor, uint64_t connection);
+nd_code nd_connection_rollback(nd_reactor *reactor, uint64_t connection);
 
 // Takes the peer's offer and gives the answer.
 //
 // `*answer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
-nd_result nd_connection_accept_offer(nd_reactor *reactor,
+nd_code nd_connection_accept_offer(nd_reactor *reactor,
                                      uint64_t connection,
                                      const char *offer,
                                      size_t offer_length,
@@ -499,19 +499,19 @@ nd_result nd_connection_accept_offer(nd_reactor *reactor,
                                      size_t *length);
 
 // Takes the peer's answer to the offer of ours.
-nd_result nd_connection_accept_answer(nd_reactor *reactor,
+nd_code nd_connection_accept_answer(nd_reactor *reactor,
                                       uint64_t connection,
                                       const char *answer,
                                       size_t answer_length);
 
 // A candidate of the peer that came after its description, from "candidate:" on; empty for the end of candidates.
-nd_result nd_connection_add_remote_candidate(nd_reactor *reactor,
+nd_code nd_connection_add_remote_candidate(nd_reactor *reactor,
                                              uint64_t connection,
                                              const char *candidate,
                                              size_t candidate_length);
 
 // Sends a message; copies it. ND_NOT_NOW: no room; ND_EVENT_WRITABLE says when there is.
-nd_result nd_connection_send(nd_reactor *reactor,
+nd_code nd_connection_send(nd_reactor *reactor,
                              uint64_t connection,
                              uint32_t channel,
                              uint32_t kind,
@@ -520,7 +520,7 @@ nd_result nd_connection_send(nd_reactor *reactor,
 
 // Sends these messages, one after the other, as far as there is room. ND_OK: all. ND_NOT_NOW: the first `*sent` of them, and
 // ND_EVENT_WRITABLE says when there is room for more. After another error `*sent` is how many were sent before the one that it is about.
-nd_result nd_connection_send_many(nd_reactor *reactor,
+nd_code nd_connection_send_many(nd_reactor *reactor,
                                   uint64_t connection,
                                   uint32_t channel,
                                   uint32_t kind,
@@ -534,33 +534,33 @@ size_t nd_connection_buffered_amount(nd_reactor *reactor,
                                      uint32_t channel);
 
 // At or below how many buffered bytes ND_EVENT_BUFFERED_LOW is told; 0 at first.
-nd_result nd_connection_set_buffered_low(nd_reactor *reactor,
+nd_code nd_connection_set_buffered_low(nd_reactor *reactor,
                                          uint64_t connection,
                                          uint32_t channel,
                                          size_t bytes);
 
 // Whether messages are told (as at first). If `reading` is 0 they stay in the connection, and once its receive window is full the peer is
 // held back. What has been told already, or ends the connection, is told all the same.
-nd_result nd_connection_set_reading(nd_reactor *reactor,
+nd_code nd_connection_set_reading(nd_reactor *reactor,
                                     uint64_t connection,
                                     uint32_t reading);
 
 // Closes a channel once what is buffered has been sent. ND_EVENT_CHANNEL_CLOSED: all has arrived, or the connection ended.
-nd_result nd_connection_close_channel(nd_reactor *reactor,
+nd_code nd_connection_close_channel(nd_reactor *reactor,
                                       uint64_t connection,
                                       uint32_t channel);
 
 // Ends the connection: the peer is told. What is buffered is lost.
-nd_result nd_connection_close(nd_reactor *reactor, uint64_t connection);
+nd_code nd_connection_close(nd_reactor *reactor, uint64_t connection);
 
 // The state of the connection, an ND_STATE_; of one that is over: ND_STATE_CLOSED.
 uint32_t nd_connection_state(nd_reactor *reactor, uint64_t connection);
 
 // Statistics of the connection; ND_CLOSED once it is over.
-nd_result nd_connection_get_stats(nd_reactor *reactor, uint64_t connection, nd_connection_stats *stats);
+nd_code nd_connection_get_stats(nd_reactor *reactor, uint64_t connection, nd_connection_stats *stats);
 
 // Statistics of a channel; ND_CLOSED once the connection is over.
-nd_result nd_connection_get_channel_stats(nd_reactor *reactor,
+nd_code nd_connection_get_channel_stats(nd_reactor *reactor,
                                           uint64_t connection,
                                           uint32_t channel,
                                           nd_channel_stats *stats);

@@ -9,7 +9,7 @@ use netdyno_rtc::blocking::DataChannel;
 use netdyno_rtc::{Message, RecvError};
 
 use crate::border::{Data, List, nd_bytes};
-use crate::error::{Failure, call, given, nd_result, shielded};
+use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::{kind_number, kind_of, limit};
 use crate::stats::nd_channel_stats;
 
@@ -85,7 +85,7 @@ pub extern "C" fn nd_channel_id(channel: Option<&nd_channel>) -> i32 {
 
 /// Waits until messages can be sent. Sending waits for that by itself.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_channel_wait_open(channel: Option<&nd_channel>, timeout_ms: i64) -> nd_result {
+pub extern "C" fn nd_channel_wait_open(channel: Option<&nd_channel>, timeout_ms: i64) -> nd_code {
     call(|| Failure::unless(given(channel)?.0.wait_open_timeout(limit(timeout_ms))?))
 }
 
@@ -97,7 +97,7 @@ pub extern "C" fn nd_channel_send(
     data: Data,
     length: usize,
     timeout_ms: i64,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let (channel, kind, data) = (&given(channel)?.0, kind_of(kind)?, data.bytes(length)?);
         Failure::unless(channel.send_many_timeout(kind, &[data], limit(timeout_ms))? == 1)
@@ -114,7 +114,7 @@ pub extern "C" fn nd_channel_send_many(
     count: usize,
     timeout_ms: i64,
     sent: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let sent = given(sent)?.write(0);
         let (channel, kind) = (&given(channel)?.0, kind_of(kind)?);
@@ -136,7 +136,7 @@ pub extern "C" fn nd_channel_recv(
     timeout_ms: i64,
     messages: Option<&mut MaybeUninit<*const nd_message>>,
     count: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let (channel, inbox) = (&given(channel)?.0, given(inbox)?);
         let (messages, count) = (given(messages)?.write(ptr::null()), given(count)?.write(0));
@@ -175,13 +175,13 @@ pub extern "C" fn nd_channel_wait_buffered_below(
     channel: Option<&nd_channel>,
     bytes: usize,
     timeout_ms: i64,
-) -> nd_result {
+) -> nd_code {
     call(|| Failure::unless(given(channel)?.0.wait_buffered_below_timeout(bytes, limit(timeout_ms))?))
 }
 
 /// Closes it once all that is buffered has arrived. From now on nothing can be sent; messages that came before can still be taken.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_channel_close(channel: Option<&nd_channel>) -> nd_result {
+pub extern "C" fn nd_channel_close(channel: Option<&nd_channel>) -> nd_code {
     call(|| {
         given(channel)?.0.close();
         Ok(())
@@ -191,7 +191,7 @@ pub extern "C" fn nd_channel_close(channel: Option<&nd_channel>) -> nd_result {
 /// Waits until it is closed, by either side. After a nd_channel_close() ND_OK means that all has arrived; another code that its connection
 /// ended before that was known.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_channel_wait_closed(channel: Option<&nd_channel>, timeout_ms: i64) -> nd_result {
+pub extern "C" fn nd_channel_wait_closed(channel: Option<&nd_channel>, timeout_ms: i64) -> nd_code {
     call(|| Failure::unless(given(channel)?.0.wait_closed_timeout(limit(timeout_ms))?))
 }
 
@@ -200,7 +200,7 @@ pub extern "C" fn nd_channel_wait_closed(channel: Option<&nd_channel>, timeout_m
 pub extern "C" fn nd_channel_get_stats(
     channel: Option<&nd_channel>,
     stats: Option<&mut MaybeUninit<nd_channel_stats>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let found = given(channel)?.0.stats().ok_or_else(Failure::closed)?;
         given(stats)?.write(found.into());

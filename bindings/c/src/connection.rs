@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use netdyno_rtc::{ChannelId, Connection, ConnectionId, SendError};
 
 use crate::border::{Data, List, Text, hand_over};
-use crate::error::{Failure, call, given, nd_result, shielded};
+use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::{ND_STATE_CLOSED, kind_of, nd_channel_options, state_number};
 use crate::reactor::nd_reactor;
 use crate::stats::{nd_channel_stats, nd_connection_stats};
@@ -27,7 +27,7 @@ pub extern "C" fn nd_connection_create_channel(
     label_length: usize,
     options: Option<&nd_channel_options>,
     channel: Option<&mut MaybeUninit<u32>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let channel = given(channel)?;
         let (label, options) = (label.text(label_length)?, nd_channel_options::read(options)?);
@@ -47,7 +47,7 @@ pub extern "C" fn nd_connection_create_offer(
     restart: u32,
     offer: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let to = given(offer)?;
         hand_over(find(reactor, connection)?.create_offer(restart != 0)?, to, length)
@@ -56,7 +56,7 @@ pub extern "C" fn nd_connection_create_offer(
 
 /// Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_connection_rollback(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_result {
+pub extern "C" fn nd_connection_rollback(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_code {
     call(|| Ok(find(reactor, connection)?.rollback()?))
 }
 
@@ -71,7 +71,7 @@ pub extern "C" fn nd_connection_accept_offer(
     offer_length: usize,
     answer: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let to = given(answer)?;
         hand_over(find(reactor, connection)?.accept_offer(offer.text(offer_length)?)?, to, length)
@@ -85,7 +85,7 @@ pub extern "C" fn nd_connection_accept_answer(
     connection: u64,
     answer: Text,
     answer_length: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| Ok(find(reactor, connection)?.accept_answer(answer.text(answer_length)?)?))
 }
 
@@ -96,7 +96,7 @@ pub extern "C" fn nd_connection_add_remote_candidate(
     connection: u64,
     candidate: Text,
     candidate_length: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| Ok(find(reactor, connection)?.add_remote_candidate(candidate.text(candidate_length)?)?))
 }
 
@@ -109,7 +109,7 @@ pub extern "C" fn nd_connection_send(
     kind: u32,
     data: Data,
     length: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let (kind, data) = (kind_of(kind)?, data.bytes(length)?);
         Ok(find(reactor, connection)?.send(ChannelId(channel), kind, data)?)
@@ -127,7 +127,7 @@ pub extern "C" fn nd_connection_send_many(
     messages: List,
     count: usize,
     sent: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let sent = given(sent)?.write(0);
         let kind = kind_of(kind)?;
@@ -159,7 +159,7 @@ pub extern "C" fn nd_connection_set_buffered_low(
     connection: u64,
     channel: u32,
     bytes: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         find(reactor, connection)?.set_buffered_amount_low_threshold(ChannelId(channel), bytes);
         Ok(())
@@ -173,7 +173,7 @@ pub extern "C" fn nd_connection_set_reading(
     reactor: Option<&mut nd_reactor>,
     connection: u64,
     reading: u32,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         find(reactor, connection)?.set_reading(reading != 0);
         Ok(())
@@ -186,7 +186,7 @@ pub extern "C" fn nd_connection_close_channel(
     reactor: Option<&mut nd_reactor>,
     connection: u64,
     channel: u32,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         find(reactor, connection)?.close_channel(ChannelId(channel));
         Ok(())
@@ -195,7 +195,7 @@ pub extern "C" fn nd_connection_close_channel(
 
 /// Ends the connection: the peer is told. What is buffered is lost.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_connection_close(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_result {
+pub extern "C" fn nd_connection_close(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_code {
     call(|| {
         find(reactor, connection)?.close();
         Ok(())
@@ -214,7 +214,7 @@ pub extern "C" fn nd_connection_get_stats(
     reactor: Option<&mut nd_reactor>,
     connection: u64,
     stats: Option<&mut MaybeUninit<nd_connection_stats>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         given(stats)?.write(find(reactor, connection)?.stats().into());
         Ok(())
@@ -228,7 +228,7 @@ pub extern "C" fn nd_connection_get_channel_stats(
     connection: u64,
     channel: u32,
     stats: Option<&mut MaybeUninit<nd_channel_stats>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         given(stats)?.write(find(reactor, connection)?.channel_stats(ChannelId(channel)).into());
         Ok(())

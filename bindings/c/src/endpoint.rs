@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use netdyno_rtc::blocking::Endpoint;
 
 use crate::border::{Text, hand_over};
-use crate::error::{Failure, call, given, nd_result, shielded};
+use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::nd_settings;
 
 /// A UDP port for any number of connections, and the thread that drives it, or as many of both as the settings say. May be used by
@@ -23,7 +23,7 @@ pub extern "C" fn nd_endpoint_bind(
     address_length: usize,
     settings: Option<&nd_settings>,
     endpoint: Option<&mut MaybeUninit<*mut nd_endpoint>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let endpoint = given(endpoint)?;
         let bound = Endpoint::bind(socket_address(&address, address_length)?, nd_settings::read(settings)?)?;
@@ -40,7 +40,7 @@ pub extern "C" fn nd_endpoint_address(
     endpoint: Option<&nd_endpoint>,
     text: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| hand_over(given(endpoint)?.0.local_address().to_string(), given(text)?, length))
 }
 

@@ -8,28 +8,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use netdyno_rtc::{ChannelError, Error, RecvError, SendError, SignalingError};
 
 /// What became of a call: ND_OK, or why not. nd_error_text() says it in words.
-pub type nd_result = i32;
+pub type nd_code = i32;
 
 /// It is done.
-pub const ND_OK: nd_result = 0;
+pub const ND_OK: nd_code = 0;
 /// Not within the time that it was given (of 0 ms: not now), or no room. Nothing was done, or as much as the function says; try again.
-pub const ND_NOT_NOW: nd_result = 1;
+pub const ND_NOT_NOW: nd_code = 1;
 /// The channel or connection is closed.
-pub const ND_CLOSED: nd_result = 2;
+pub const ND_CLOSED: nd_code = 2;
 /// The connection failed: no path, or an error of DTLS or SCTP.
-pub const ND_FAILED: nd_result = 3;
+pub const ND_FAILED: nd_code = 3;
 /// An argument that cannot be: NULL, no UTF-8, an unknown number. A mistake of the caller's.
-pub const ND_INVALID: nd_result = 4;
+pub const ND_INVALID: nd_code = 4;
 /// A description or candidate was not taken. The connection goes on as before.
-pub const ND_SIGNALING: nd_result = 5;
+pub const ND_SIGNALING: nd_code = 5;
 /// The message is longer than the peer takes.
-pub const ND_TOO_LONG: nd_result = 6;
+pub const ND_TOO_LONG: nd_code = 6;
 /// More connections than the endpoint's settings allow.
-pub const ND_LIMIT: nd_result = 7;
+pub const ND_LIMIT: nd_code = 7;
 /// The operating system: no such address, the port is taken, no file descriptor left.
-pub const ND_SYSTEM: nd_result = 8;
+pub const ND_SYSTEM: nd_code = 8;
 /// A mistake of this library's, which is in a state of its own from now on: end what you have of it.
-pub const ND_BUG: nd_result = 9;
+pub const ND_BUG: nd_code = 9;
 
 thread_local! {
     static LAST: RefCell<Cow<'static, CStr>> = const { RefCell::new(Cow::Borrowed(c"")) };
@@ -56,12 +56,12 @@ pub extern "C" fn nd_version() -> *const c_char {
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    code: nd_result,
+    code: nd_code,
     text: Cow<'static, str>,
 }
 
 impl Failure {
-    pub(crate) fn new(code: nd_result, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: nd_code, text: impl Into<Cow<'static, str>>) -> Self {
         Self { code, text: text.into() }
     }
 
@@ -144,7 +144,7 @@ pub(crate) fn given<T>(argument: Option<T>) -> Result<T, Failure> {
 }
 
 /// A call whose result is a code. No panic gets through.
-pub(crate) fn call(act: impl FnOnce() -> Result<(), Failure>) -> nd_result {
+pub(crate) fn call(act: impl FnOnce() -> Result<(), Failure>) -> nd_code {
     // What a panic leaves behind is the library's own, which tells those who wait (its locks know of the panic).
     let failure = match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => return ND_OK,

@@ -8,7 +8,7 @@ use netdyno_rtc::blocking::PeerConnection;
 use crate::border::{Text, hand_over};
 use crate::channel::nd_channel;
 use crate::endpoint::nd_endpoint;
-use crate::error::{Failure, call, given, nd_result, shielded};
+use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::{ND_STATE_CLOSED, limit, nd_channel_options, port_of, state_number, state_of};
 use crate::stats::nd_connection_stats;
 
@@ -24,7 +24,7 @@ pub extern "C" fn nd_peer_new(
     endpoint: Option<&nd_endpoint>,
     port: u32,
     peer: Option<&mut MaybeUninit<*mut nd_peer>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let peer = given(peer)?;
         let made = PeerConnection::on(&given(endpoint)?.0, port_of(port)?)?;
@@ -50,7 +50,7 @@ pub extern "C" fn nd_peer_create_channel(
     label_length: usize,
     options: Option<&nd_channel_options>,
     channel: Option<&mut MaybeUninit<*mut nd_channel>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let channel = given(channel)?;
         let (label, options) = (label.text(label_length)?, nd_channel_options::read(options)?);
@@ -67,7 +67,7 @@ pub extern "C" fn nd_peer_accept_channel(
     peer: Option<&nd_peer>,
     timeout_ms: i64,
     channel: Option<&mut MaybeUninit<*mut nd_channel>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let channel = given(channel)?;
         let accepted = given(peer)?.0.accept_channel_timeout(limit(timeout_ms))?;
@@ -86,7 +86,7 @@ pub extern "C" fn nd_peer_create_offer(
     restart: u32,
     offer: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let (peer, to) = (&given(peer)?.0, given(offer)?);
         hand_over(if restart == 0 { peer.create_offer() } else { peer.restart_ice() }?, to, length)
@@ -95,7 +95,7 @@ pub extern "C" fn nd_peer_create_offer(
 
 /// Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_peer_rollback(peer: Option<&nd_peer>) -> nd_result {
+pub extern "C" fn nd_peer_rollback(peer: Option<&nd_peer>) -> nd_code {
     call(|| Ok(given(peer)?.0.rollback()?))
 }
 
@@ -109,7 +109,7 @@ pub extern "C" fn nd_peer_accept_offer(
     offer_length: usize,
     answer: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let to = given(answer)?;
         hand_over(given(peer)?.0.accept_offer(offer.text(offer_length)?)?, to, length)
@@ -122,7 +122,7 @@ pub extern "C" fn nd_peer_accept_answer(
     peer: Option<&nd_peer>,
     answer: Text,
     answer_length: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| Ok(given(peer)?.0.accept_answer(answer.text(answer_length)?)?))
 }
 
@@ -132,7 +132,7 @@ pub extern "C" fn nd_peer_add_remote_candidate(
     peer: Option<&nd_peer>,
     candidate: Text,
     candidate_length: usize,
-) -> nd_result {
+) -> nd_code {
     call(|| Ok(given(peer)?.0.add_remote_candidate(candidate.text(candidate_length)?)?))
 }
 
@@ -149,7 +149,7 @@ pub extern "C" fn nd_peer_wait_state(
     last: u32,
     timeout_ms: i64,
     now: Option<&mut MaybeUninit<u32>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let (peer, now) = (&given(peer)?.0, given(now)?);
         let found =
@@ -161,19 +161,19 @@ pub extern "C" fn nd_peer_wait_state(
 
 /// Waits until it is connected.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_peer_wait_connected(peer: Option<&nd_peer>, timeout_ms: i64) -> nd_result {
+pub extern "C" fn nd_peer_wait_connected(peer: Option<&nd_peer>, timeout_ms: i64) -> nd_code {
     call(|| Failure::unless(given(peer)?.0.wait_connected_timeout(limit(timeout_ms))?))
 }
 
 /// Waits until it is over; ND_FAILED, and why, if it failed.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_peer_wait_closed(peer: Option<&nd_peer>, timeout_ms: i64) -> nd_result {
+pub extern "C" fn nd_peer_wait_closed(peer: Option<&nd_peer>, timeout_ms: i64) -> nd_code {
     call(|| Failure::unless(given(peer)?.0.wait_closed_timeout(limit(timeout_ms))?))
 }
 
 /// Ends the connection: the peer is told. What is buffered is lost: close the channels, and wait for that, to have all of it delivered.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_peer_close(peer: Option<&nd_peer>) -> nd_result {
+pub extern "C" fn nd_peer_close(peer: Option<&nd_peer>) -> nd_code {
     call(|| {
         given(peer)?.0.close();
         Ok(())
@@ -185,7 +185,7 @@ pub extern "C" fn nd_peer_close(peer: Option<&nd_peer>) -> nd_result {
 pub extern "C" fn nd_peer_get_stats(
     peer: Option<&nd_peer>,
     stats: Option<&mut MaybeUninit<nd_connection_stats>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let found = given(peer)?.0.stats().ok_or_else(Failure::closed)?;
         given(stats)?.write(found.into());

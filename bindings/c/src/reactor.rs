@@ -8,7 +8,7 @@ use netdyno_rtc::{Bytes, ChannelId, Connection, Endpoint, Event, Handler, Messag
 
 use crate::border::{Text, hand_over};
 use crate::endpoint::socket_address;
-use crate::error::{call, given, nd_result, shielded};
+use crate::error::{call, given, nd_code, shielded};
 use crate::options::{kind_number, limit, nd_settings, port_of, state_number};
 
 /// A message came: `data`, and its kind in `value`.
@@ -126,7 +126,7 @@ pub extern "C" fn nd_reactor_bind(
     address_length: usize,
     settings: Option<&nd_settings>,
     reactor: Option<&mut MaybeUninit<*mut nd_reactor>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let reactor = given(reactor)?;
         let endpoint =
@@ -150,7 +150,7 @@ pub extern "C" fn nd_reactor_address(
     reactor: Option<&nd_reactor>,
     text: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| hand_over(given(reactor)?.endpoint.local_address().to_string(), given(text)?, length))
 }
 
@@ -191,7 +191,7 @@ pub extern "C" fn nd_reactor_poll(
     timeout_ms: i64,
     events: Option<&mut MaybeUninit<*const nd_event>>,
     count: Option<&mut MaybeUninit<usize>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let nd_reactor { endpoint, found } = given(reactor)?;
         let (events, count) = (given(events)?.write(ptr::null()), given(count)?.write(0));
@@ -210,7 +210,7 @@ pub extern "C" fn nd_reactor_poll(
 pub extern "C" fn nd_reactor_waker(
     reactor: Option<&nd_reactor>,
     waker: Option<&mut MaybeUninit<*mut nd_waker>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         given(waker)?.write(Box::into_raw(Box::new(nd_waker(given(reactor)?.endpoint.waker()))));
         Ok(())
@@ -219,7 +219,7 @@ pub extern "C" fn nd_reactor_waker(
 
 /// Ends the nd_reactor_poll() under way, or the next one. By several threads at a time, if they like. Who waits by nd_reactor_fd() is not woken.
 #[unsafe(no_mangle)]
-pub extern "C" fn nd_waker_wake(waker: Option<&nd_waker>) -> nd_result {
+pub extern "C" fn nd_waker_wake(waker: Option<&nd_waker>) -> nd_code {
     call(|| {
         given(waker)?.0.wake();
         Ok(())
@@ -238,7 +238,7 @@ pub extern "C" fn nd_reactor_add(
     reactor: Option<&mut nd_reactor>,
     port: u32,
     connection: Option<&mut MaybeUninit<u64>>,
-) -> nd_result {
+) -> nd_code {
     call(|| {
         let connection = given(connection)?;
         connection.write(given(reactor)?.endpoint.add(port_of(port)?)?.to_bits());

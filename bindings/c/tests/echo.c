@@ -19,7 +19,7 @@ static struct kept backlog[BACKLOG_MAX];
 static size_t first, last, rests;
 
 static bool sent(uint32_t channel, uint32_t kind, const void *data, size_t length) {
-    nd_result result = nd_connection_send(reactor, connection, channel, kind, data, length);
+    nd_code result = nd_connection_send(reactor, connection, channel, kind, data, length);
     NEED(result == ND_OK || result == ND_NOT_NOW);
     return result == ND_OK;
 }

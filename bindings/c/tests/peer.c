@@ -54,7 +54,7 @@ static void give(size_t count, size_t length) {
             batch[i] = (nd_bytes){bytes + i * length, length};
         }
         /* Often not all of them find room in this time. */
-        nd_result result = nd_channel_send_many(channel, ND_BINARY, batch, want, 1, &sent);
+        nd_code result = nd_channel_send_many(channel, ND_BINARY, batch, want, 1, &sent);
         NEED(result == (sent == want ? ND_OK : ND_NOT_NOW));
         done += sent;
     }
@@ -65,7 +65,7 @@ static void give(size_t count, size_t length) {
 static void fill(void) {
     unsigned char message[1024];
     size_t count = 0, room = 256 << 20;
-    nd_result result;
+    nd_code result;
     make(message, sizeof message, 0);
     while ((result = nd_channel_send(channel, ND_BINARY, message, sizeof message, 200)) == ND_OK && count * sizeof message < room)
         count++;

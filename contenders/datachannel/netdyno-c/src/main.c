@@ -56,7 +56,7 @@ static size_t places_mask;
 static uint8_t *batch[BATCH_MAX];
 static size_t batch_count;
 
-static void need(nd_result result, size_t number) {
+static void need(nd_code result, size_t number) {
     if (result != ND_OK)
         nd_failed("connection %zu: %s", number, nd_error_text());
 }
@@ -234,7 +234,7 @@ static size_t fill(size_t number, size_t slice) {
         /* Counted before they go, so that nobody receives what was not counted; the other thread may read the counters now. */
         nd_add(&books.messages, count, false);
         nd_add(&books.bytes, count * books.message_bytes, false);
-        const nd_result result = nd_connection_send_many(reactor, end->connection, end->channel, ND_BINARY, list, count, &sent);
+        const nd_code result = nd_connection_send_many(reactor, end->connection, end->channel, ND_BINARY, list, count, &sent);
         nd_add(&books.messages, sent - count, false);
         nd_add(&books.bytes, (sent - count) * books.message_bytes, false);
         end->sequence += sent;
