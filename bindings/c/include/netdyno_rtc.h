@@ -272,9 +272,9 @@ void nd_text_free(char *text);
 //
 // `*endpoint` is the caller's, for nd_endpoint_free().
 nd_code nd_endpoint_bind(const char *address,
-                           size_t address_length,
-                           const nd_settings *settings,
-                           nd_endpoint **endpoint);
+                         size_t address_length,
+                         const nd_settings *settings,
+                         nd_endpoint **endpoint);
 
 // The address that it is bound to, as "ADDRESS:PORT"; with several threads the first's.
 //
@@ -298,10 +298,10 @@ void nd_peer_free(nd_peer *peer);
 //
 // `*channel` is the caller's, for nd_channel_free().
 nd_code nd_peer_create_channel(const nd_peer *peer,
-                                 const char *label,
-                                 size_t label_length,
-                                 const nd_channel_options *options,
-                                 nd_channel **channel);
+                               const char *label,
+                               size_t label_length,
+                               const nd_channel_options *options,
+                               nd_channel **channel);
 
 // Waits for the next data channel that the peer opens. 1,024 may wait; what is opened beyond them is closed.
 //
@@ -313,9 +313,9 @@ nd_code nd_peer_accept_channel(const nd_peer *peer, int64_t timeout_ms, nd_chann
 //
 // `*offer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
 nd_code nd_peer_create_offer(const nd_peer *peer,
-                               uint32_t restart,
-                               char **offer,
-                               size_t *length);
+                             uint32_t restart,
+                             char **offer,
+                             size_t *length);
 
 // Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
 nd_code nd_peer_rollback(const nd_peer *peer);
@@ -324,18 +324,18 @@ nd_code nd_peer_rollback(const nd_peer *peer);
 //
 // `*answer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
 nd_code nd_peer_accept_offer(const nd_peer *peer,
-                               const char *offer,
-                               size_t offer_length,
-                               char **answer,
-                               size_t *length);
+                             const char *offer,
+                             size_t offer_length,
+                             char **answer,
+                             size_t *length);
 
 // Takes the peer's answer to the offer of ours.
 nd_code nd_peer_accept_answer(const nd_peer *peer, const char *answer, size_t answer_length);
 
 // A candidate of the peer that came after its description, from "candidate:" on; empty for the end of candidates.
 nd_code nd_peer_add_remote_candidate(const nd_peer *peer,
-                                       const char *candidate,
-                                       size_t candidate_length);
+                                     const char *candidate,
+                                     size_t candidate_length);
 
 // The state of the connection, an ND_STATE_. Of NULL: ND_STATE_CLOSED.
 uint32_t nd_peer_state(const nd_peer *peer);
@@ -377,30 +377,30 @@ nd_code nd_channel_wait_open(const nd_channel *channel, int64_t timeout_ms);
 
 // Sends a message; copies it. Waits for room in the send buffer (0 ms: if there is room now). ND_NOT_NOW: it was not sent.
 nd_code nd_channel_send(const nd_channel *channel,
-                          uint32_t kind,
-                          const void *data,
-                          size_t length,
-                          int64_t timeout_ms);
+                        uint32_t kind,
+                        const void *data,
+                        size_t length,
+                        int64_t timeout_ms);
 
 // Sends these messages, one after the other, at the cost of one where there is room. ND_OK: all. ND_NOT_NOW: not all; those that were, the
 // first `*sent` of them, are on their way. After another error `*sent` is 0.
 nd_code nd_channel_send_many(const nd_channel *channel,
-                               uint32_t kind,
-                               const nd_bytes *messages,
-                               size_t count,
-                               int64_t timeout_ms,
-                               size_t *sent);
+                             uint32_t kind,
+                             const nd_bytes *messages,
+                             size_t count,
+                             int64_t timeout_ms,
+                             size_t *sent);
 
 // Waits for a message, and takes up to `max` (at least 1) that are there. ND_CLOSED, or ND_FAILED: none will come any more, and all that came has been taken.
 //
 // `*messages` and what they point to are the inbox's, until it is received into again, or freed. An application that leaves more than 1 MiB of a
 // connection's messages waiting holds its peer back, on all channels of the connection.
 nd_code nd_channel_recv(const nd_channel *channel,
-                          nd_inbox *inbox,
-                          size_t max,
-                          int64_t timeout_ms,
-                          const nd_message **messages,
-                          size_t *count);
+                        nd_inbox *inbox,
+                        size_t max,
+                        int64_t timeout_ms,
+                        const nd_message **messages,
+                        size_t *count);
 
 // Payload bytes not yet sent for the first time (W3C bufferedAmount). Of NULL: 0.
 size_t nd_channel_buffered_amount(const nd_channel *channel);
@@ -414,7 +414,7 @@ nd_code nd_channel_close(const nd_channel *channel);
 // Waits until it is closed, by either side. After a nd_channel_close() ND_OK means that all has arrived; another code that its connection
 // ended before that was known.
 nd_code nd_channel_wait_closed(const nd_channel *channel,
-                                 int64_t timeout_ms);
+                               int64_t timeout_ms);
 
 // Statistics; ND_CLOSED once the connection is over.
 nd_code nd_channel_get_stats(const nd_channel *channel, nd_channel_stats *stats);
@@ -423,9 +423,9 @@ nd_code nd_channel_get_stats(const nd_channel *channel, nd_channel_stats *stats)
 //
 // `*reactor` is the caller's, for nd_reactor_free().
 nd_code nd_reactor_bind(const char *address,
-                          size_t address_length,
-                          const nd_settings *settings,
-                          nd_reactor **reactor);
+                        size_t address_length,
+                        const nd_settings *settings,
+                        nd_reactor **reactor);
 
 // Ends it with all its connections, and tells their peers. NULL is allowed.
 void nd_reactor_free(nd_reactor *reactor);
@@ -436,7 +436,7 @@ void nd_reactor_free(nd_reactor *reactor);
 nd_code nd_reactor_address(const nd_reactor *reactor, char **text, size_t *length);
 
 // A file descriptor for an event loop of the caller's: readable when nd_reactor_poll() has something to do (epoll(7), poll(2)). It is the
-// reactor's. Of NULL: -1.
+// reactor's. Of NULL, and elsewhere than on Linux: -1.
 int32_t nd_reactor_fd(const nd_reactor *reactor);
 
 // Milliseconds after which nd_reactor_poll() is due, whatever comes until then, rounded up; 0 after each call that may leave something to
@@ -447,9 +447,9 @@ int64_t nd_reactor_due_ms(const nd_reactor *reactor);
 //
 // `*events` and what they point to are the reactor's, until the next call of this function or nd_reactor_free().
 nd_code nd_reactor_poll(nd_reactor *reactor,
-                          int64_t timeout_ms,
-                          const nd_event **events,
-                          size_t *count);
+                        int64_t timeout_ms,
+                        const nd_event **events,
+                        size_t *count);
 
 // What ends an nd_reactor_poll() from another thread.
 //
@@ -464,26 +464,26 @@ void nd_waker_free(nd_waker *waker);
 
 // A new connection, with nothing begun, and the number that names it from now on. `port`: ND_PORT_SHARED or ND_PORT_OWN.
 nd_code nd_reactor_add(nd_reactor *reactor,
-                         uint32_t port,
-                         uint64_t *connection);
+                       uint32_t port,
+                       uint64_t *connection);
 
 // A new data channel of the connection, at any time, and the number that names it. ND_EVENT_OPEN says when messages can be sent. `options` may be NULL.
 nd_code nd_connection_create_channel(nd_reactor *reactor,
-                                       uint64_t connection,
-                                       const char *label,
-                                       size_t label_length,
-                                       const nd_channel_options *options,
-                                       uint32_t *channel);
+                                     uint64_t connection,
+                                     const char *label,
+                                     size_t label_length,
+                                     const nd_channel_options *options,
+                                     uint32_t *channel);
 
 // An offer with all candidates, for the other side. Create a channel first, or the peer has no reason to connect. With `restart` not 0
 // it has new ICE credentials, for a path that was lost.
 //
 // `*offer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
 nd_code nd_connection_create_offer(nd_reactor *reactor,
-                                     uint64_t connection,
-                                     uint32_t restart,
-                                     char **offer,
-                                     size_t *length);
+                                   uint64_t connection,
+                                   uint32_t restart,
+                                   char **offer,
+                                   size_t *length);
 
 // Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
 nd_code nd_connection_rollback(nd_reactor *reactor, uint64_t connection);
@@ -492,41 +492,41 @@ nd_code nd_connection_rollback(nd_reactor *reactor, uint64_t connection);
 //
 // `*answer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
 nd_code nd_connection_accept_offer(nd_reactor *reactor,
-                                     uint64_t connection,
-                                     const char *offer,
-                                     size_t offer_length,
-                                     char **answer,
-                                     size_t *length);
+                                   uint64_t connection,
+                                   const char *offer,
+                                   size_t offer_length,
+                                   char **answer,
+                                   size_t *length);
 
 // Takes the peer's answer to the offer of ours.
 nd_code nd_connection_accept_answer(nd_reactor *reactor,
-                                      uint64_t connection,
-                                      const char *answer,
-                                      size_t answer_length);
+                                    uint64_t connection,
+                                    const char *answer,
+                                    size_t answer_length);
 
 // A candidate of the peer that came after its description, from "candidate:" on; empty for the end of candidates.
 nd_code nd_connection_add_remote_candidate(nd_reactor *reactor,
-                                             uint64_t connection,
-                                             const char *candidate,
-                                             size_t candidate_length);
+                                           uint64_t connection,
+                                           const char *candidate,
+                                           size_t candidate_length);
 
 // Sends a message; copies it. ND_NOT_NOW: no room; ND_EVENT_WRITABLE says when there is.
 nd_code nd_connection_send(nd_reactor *reactor,
-                             uint64_t connection,
-                             uint32_t channel,
-                             uint32_t kind,
-                             const void *data,
-                             size_t length);
+                           uint64_t connection,
+                           uint32_t channel,
+                           uint32_t kind,
+                           const void *data,
+                           size_t length);
 
 // Sends these messages, one after the other, as far as there is room. ND_OK: all. ND_NOT_NOW: the first `*sent` of them, and
 // ND_EVENT_WRITABLE says when there is room for more. After another error `*sent` is how many were sent before the one that it is about.
 nd_code nd_connection_send_many(nd_reactor *reactor,
-                                  uint64_t connection,
-                                  uint32_t channel,
-                                  uint32_t kind,
-                                  const nd_bytes *messages,
-                                  size_t count,
-                                  size_t *sent);
+                                uint64_t connection,
+                                uint32_t channel,
+                                uint32_t kind,
+                                const nd_bytes *messages,
+                                size_t count,
+                                size_t *sent);
 
 // Payload bytes of the channel not yet sent for the first time (W3C bufferedAmount). Of a connection that is over: 0.
 size_t nd_connection_buffered_amount(nd_reactor *reactor,
@@ -535,20 +535,20 @@ size_t nd_connection_buffered_amount(nd_reactor *reactor,
 
 // At or below how many buffered bytes ND_EVENT_BUFFERED_LOW is told; 0 at first.
 nd_code nd_connection_set_buffered_low(nd_reactor *reactor,
-                                         uint64_t connection,
-                                         uint32_t channel,
-                                         size_t bytes);
+                                       uint64_t connection,
+                                       uint32_t channel,
+                                       size_t bytes);
 
 // Whether messages are told (as at first). If `reading` is 0 they stay in the connection, and once its receive window is full the peer is
 // held back. What has been told already, or ends the connection, is told all the same.
 nd_code nd_connection_set_reading(nd_reactor *reactor,
-                                    uint64_t connection,
-                                    uint32_t reading);
+                                  uint64_t connection,
+                                  uint32_t reading);
 
 // Closes a channel once what is buffered has been sent. ND_EVENT_CHANNEL_CLOSED: all has arrived, or the connection ended.
 nd_code nd_connection_close_channel(nd_reactor *reactor,
-                                      uint64_t connection,
-                                      uint32_t channel);
+                                    uint64_t connection,
+                                    uint32_t channel);
 
 // Ends the connection: the peer is told. What is buffered is lost.
 nd_code nd_connection_close(nd_reactor *reactor, uint64_t connection);
@@ -561,9 +561,9 @@ nd_code nd_connection_get_stats(nd_reactor *reactor, uint64_t connection, nd_con
 
 // Statistics of a channel; ND_CLOSED once the connection is over.
 nd_code nd_connection_get_channel_stats(nd_reactor *reactor,
-                                          uint64_t connection,
-                                          uint32_t channel,
-                                          nd_channel_stats *stats);
+                                        uint64_t connection,
+                                        uint32_t channel,
+                                        nd_channel_stats *stats);
 
 #ifdef __cplusplus
 }  // extern "C"

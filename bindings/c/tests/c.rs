@@ -6,15 +6,14 @@ mod support;
 use std::fs;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{ChannelOptions, Kind, Settings};
 use support::{
-    Library, NO_BYTES, Program, built, bytes, compile, digest, folder, has, header, run, sanitizers, scratch,
+    Library, NO_BYTES, PATIENCE, Program, built, bytes, compile, digest, folder, has, header, run,
+    sanitizers, scratch,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const TEN_MEGABYTES: usize = 10 << 20;
 
 struct Pair {
@@ -117,11 +116,13 @@ fn echo(flags: &[&str]) {
     let sender = pair.channel.clone();
     thread::scope(|scope| {
         let all = scope.spawn(move || {
-            (0..count).for_each(|number| sender.send(&bytes(length, number)).unwrap());
+            for number in 0..count {
+                assert!(sender.send_timeout(&bytes(length, number), PATIENCE).unwrap(), "message {number}");
+            }
             sender.send_text("the last").unwrap();
         });
-        // Until everything on the way is full: no time is too short for what follows, longer only makes it surer.
-        thread::sleep(Duration::from_millis(300));
+        // Everything on the way back is full.
+        assert_eq!(pair.program.get(), "rests");
         for number in 0..count {
             assert!(pair.receive() == (Kind::Binary, bytes(length, number)), "message {number}");
         }
@@ -129,8 +130,6 @@ fn echo(flags: &[&str]) {
         all.join().unwrap();
     });
     pair.channel.close();
-    let rests: u32 = pair.program.get().strip_prefix("rests ").unwrap().parse().unwrap();
-    assert!(rests > 0, "it was never held back");
     pair.program.ends();
 }
 

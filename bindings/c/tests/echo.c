@@ -1,5 +1,5 @@
 /* Sends back what comes, by the event loop's face in a loop of its own on poll(2). What finds no room is kept, and no more is read meanwhile.
- * An offer on stdin; ends when the peer closes the channel. */
+ * An offer on stdin; says when it rests for the first time; ends when the peer closes the channel. */
 #include "pipe.h"
 
 #include <poll.h>
@@ -16,7 +16,8 @@ struct kept {
 static nd_reactor *reactor;
 static uint64_t connection;
 static struct kept backlog[BACKLOG_MAX];
-static size_t first, last, rests;
+static size_t first, last;
+static bool has_rested;
 
 static bool sent(uint32_t channel, uint32_t kind, const void *data, size_t length) {
     nd_code result = nd_connection_send(reactor, connection, channel, kind, data, length);
@@ -27,7 +28,9 @@ static bool sent(uint32_t channel, uint32_t kind, const void *data, size_t lengt
 static void keep(const nd_event *event) {
     if (first == last) {
         first = last = 0;
-        rests++;
+        if (!has_rested)
+            put("rests", 5);
+        has_rested = true;
         OK(nd_connection_set_reading(reactor, connection, 0));
     }
     NEED(last < BACKLOG_MAX);
@@ -91,8 +94,6 @@ int main(void) {
     nd_connection_stats stats;
     OK(nd_connection_get_stats(reactor, connection, &stats));
     NEED(stats.data_channels_closed == 1);
-    char text[64];
-    put(text, (size_t)snprintf(text, sizeof text, "rests %zu", rests));
     /* Ends with its peer, or is gone already. */
     nd_reactor_free(reactor);
     return 0;

@@ -6,9 +6,15 @@ pub(crate) mod header;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Long enough for the slowest machine; no test waits for it unless it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The library in two forms, as cargo made them for these tests.
 #[derive(Clone, Copy)]
@@ -100,7 +106,7 @@ pub(crate) struct Program {
     file: PathBuf,
     process: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    said: Receiver<String>,
 }
 
 impl Program {
@@ -109,7 +115,14 @@ impl Program {
         let mut process =
             command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take().unwrap());
-        Self { file, process, stdin, stdout: BufReader::new(stdout) }
+        let (says, said) = channel();
+        thread::spawn(move || {
+            let mut stdout = BufReader::new(stdout);
+            while let Some(text) = read(&mut stdout)
+                && says.send(text).is_ok()
+            {}
+        });
+        Self { file, process, stdin, said }
     }
 
     /// As `put` and `get` of pipe.h.
@@ -118,12 +131,8 @@ impl Program {
     }
 
     pub(crate) fn get(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        let length = line.trim().parse().unwrap_or_else(|_| panic!("it ended: {:?}", self.process.wait()));
-        let mut text = vec![0; length];
-        self.stdout.read_exact(&mut text).unwrap();
-        String::from_utf8(text).unwrap()
+        let said = self.said.recv_timeout(PATIENCE);
+        said.unwrap_or_else(|_| panic!("nothing came; it is {:?}", self.process.try_wait()))
     }
 
     /// It ends by itself, and well.
@@ -132,6 +141,15 @@ impl Program {
         let status = self.process.wait().unwrap();
         assert!(status.success(), "{status}");
     }
+}
+
+/// The next text; `None` at the end.
+fn read(stdout: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    stdout.read_line(&mut line).ok()?;
+    let mut text = vec![0; line.trim().parse().ok()?];
+    stdout.read_exact(&mut text).ok()?;
+    String::from_utf8(text).ok()
 }
 
 impl Drop for Program {
