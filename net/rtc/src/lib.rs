@@ -96,8 +96,9 @@ pub use face::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};
 pub use netdyno_rtc_core as core;
 pub use netdyno_rtc_core::{
-    Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
-    PeerState, Reliability, SendError, SignalingError, Stats,
+    Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, ChannelStats, Config, Event,
+    Fingerprint, Kind, Message, PeerState, Reliability, Report, SelectedPair, SendError, SignalingError,
+    Stats,
 };
 pub use reactors::{Place, Reactors};
 pub use settings::Settings;

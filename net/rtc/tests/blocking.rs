@@ -54,6 +54,19 @@ fn messages_go_there_and_back() {
     assert_eq!(channel.buffered_amount(), 0);
     assert_eq!(channel.stats().unwrap().messages_sent, 1001);
     assert!(offerer.stats().unwrap().bytes_sent > 5000);
+
+    let pair = offerer.selected_pair().unwrap();
+    assert_eq!(offerer.remote_address(), Some(there.local_address()));
+    assert_eq!(pair.remote.socket_address(), there.local_address());
+    assert_eq!(answerer.remote_address(), Some(pair.local.socket_address()));
+    assert_eq!(offerer.remote_fingerprint(), answerer.local_fingerprint());
+    assert!(
+        offerer.remote_certificate().is_some() && offerer.local_fingerprint() != offerer.remote_fingerprint()
+    );
+    assert_eq!(offerer.report().unwrap().data_channels[0].messages_sent, 1001);
+    offerer.close();
+    offerer.wait_closed().unwrap();
+    assert!(offerer.report().is_none_or(|report| report.data_channels.is_empty()));
 }
 
 #[test]

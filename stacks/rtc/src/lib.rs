@@ -70,13 +70,14 @@ mod error;
 mod ice;
 mod limits;
 mod peer;
+mod report;
 pub mod sdp;
 mod stats;
 mod transmit;
 
 pub use bytes::Bytes;
 pub use config::Config;
-pub use dtls::{Certificate, Fingerprint, Versions as DtlsVersions};
+pub use dtls::{Certificate, Fingerprint, Role as DtlsRole, Versions as DtlsVersions};
 pub use error::{ChannelError, Error, SendError, SignalingError};
 pub use ice::IceState;
 pub use limits::Limits;
@@ -84,5 +85,10 @@ pub use netdyno_sctp as sctp;
 pub use peer::{
     ChannelId, ChannelOptions, ChannelState, Event, Kind, Message, PeerConnection, PeerState, Reliability,
 };
+pub use report::{
+    CandidatePairState, CandidatePairStats, CandidateStats, CertificateStats, DataChannelStats, DtlsState,
+    IceRole, PeerConnectionStats, Report, SelectedPair, TransportStats,
+};
+pub use sdp::CandidateKind;
 pub use stats::{ChannelStats, Stats};
 pub use transmit::{ARENA_BYTES, Arena, MAX_SEGMENTS, Transmit};

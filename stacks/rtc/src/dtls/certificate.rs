@@ -53,6 +53,11 @@ impl Certificate {
         Ok(Self { key_pair, der, config: Arc::new(config), fingerprint })
     }
 
+    /// The certificate in DER, as the peer gets it.
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
     /// What the peer will see of it.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
@@ -122,7 +127,7 @@ pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
 
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
-    pub(super) fn of(der: &[u8]) -> Self {
+    pub(crate) fn of(der: &[u8]) -> Self {
         let mut bytes = [0; FINGERPRINT_BYTES];
         bytes.copy_from_slice(digest::digest(&digest::SHA256, der).as_ref());
         Self(bytes)

@@ -178,6 +178,13 @@ impl Session {
         self.agent.nominated_pair_rtt()
     }
 
+    /// Candidates of the peer, of whichever origin.
+    pub(super) fn remote_candidates(&self) -> impl Iterator<Item = Candidate> {
+        // The agent's own type does not say all; what it writes is what we read.
+        let read = |candidate: is::Candidate| Candidate::parse(&candidate.to_sdp_string()).ok().flatten();
+        self.agent.remote_candidates().filter_map(read)
+    }
+
     /// When the peer's credentials became known.
     pub(super) fn started_at(&self) -> Option<Instant> {
         self.started_at

@@ -4,10 +4,13 @@
 //! - `transport`: DTLS and the association, from the first valid pair to the farewell.
 //! - `channels`: data channels and their streams. `opening`, `closing`: how they come and go.
 //! - `receive`: datagrams in, messages out. `transmit`: datagrams out.
+//! - `inspect`: statistics and the like. `pairs`: what is counted for them.
 
 mod channels;
 mod closing;
+mod inspect;
 mod opening;
+mod pairs;
 mod receive;
 mod signaling;
 #[cfg(test)]
@@ -29,13 +32,12 @@ pub use self::types::{
 };
 
 use self::channels::Channels;
+use self::pairs::{Pairs, Traffic};
 use self::signaling::Signaling;
 use self::transport::Transport;
 use crate::config::Config;
-use crate::dtls::Version;
 use crate::error::Error;
 use crate::ice::{Ice, IceState, Path};
-use crate::stats::Stats;
 
 /// A WebRTC peer connection for data channels.
 ///
@@ -74,17 +76,15 @@ pub struct PeerConnection {
     is_over: bool,
     ice_told: IceState,
     counters: Counters,
+    pairs: Pairs,
     /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
     now: Instant,
 }
 
-/// Datagrams, all since the beginning.
+/// All since the beginning.
 #[derive(Debug, Default)]
 struct Counters {
-    packets_sent: u64,
-    packets_received: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
+    traffic: Traffic,
     channels_opened: u64,
     channels_closed: u64,
 }
@@ -112,6 +112,7 @@ impl PeerConnection {
             is_over: false,
             ice_told: IceState::New,
             counters: Counters::default(),
+            pairs: Pairs::new(config.limits.max_candidate_pairs),
             config,
             now,
         })
@@ -133,22 +134,6 @@ impl PeerConnection {
     /// Why it failed, if it did and a restart of ICE has not brought it back.
     pub fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
-    }
-
-    /// Statistics of the connection.
-    pub fn stats(&self) -> Stats {
-        let counters = &self.counters;
-        Stats {
-            data_channels_opened: counters.channels_opened,
-            data_channels_closed: counters.channels_closed,
-            packets_sent: counters.packets_sent,
-            packets_received: counters.packets_received,
-            bytes_sent: counters.bytes_sent,
-            bytes_received: counters.bytes_received,
-            tls_version: self.transport.dtls_version().map(Version::tls_version),
-            current_round_trip_time: self.ice.round_trip(),
-            sctp: self.transport.sctp_stats(),
-        }
     }
 
     // -- input --
@@ -244,6 +229,7 @@ impl PeerConnection {
         if self.is_over() {
             return;
         }
+        self.pairs.select(self.ice.selected(), self.counters.traffic);
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;
