@@ -69,6 +69,7 @@ pub mod dtls;
 mod error;
 mod ice;
 mod limits;
+mod log;
 mod peer;
 mod report;
 pub mod sdp;

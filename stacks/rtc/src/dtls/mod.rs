@@ -16,6 +16,7 @@ mod engine;
 mod flight;
 mod handshake;
 mod hashes;
+mod kept;
 mod key_block;
 mod protection;
 mod provider;

@@ -4,11 +4,12 @@
 //! - `transport`: DTLS and the association, from the first valid pair to the farewell.
 //! - `channels`: data channels and their streams. `opening`, `closing`: how they come and go.
 //! - `receive`: datagrams in, messages out. `transmit`: datagrams out.
-//! - `inspect`: statistics and the like. `pairs`: what is counted for them.
+//! - `inspect`: statistics and the like. `pairs`: what is counted for them. `log`: what is told of failures.
 
 mod channels;
 mod closing;
 mod inspect;
+mod log;
 mod opening;
 mod pairs;
 mod receive;
@@ -38,6 +39,7 @@ use self::transport::Transport;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ice::{Ice, IceState, Path};
+use crate::log::log;
 
 /// A WebRTC peer connection for data channels.
 ///
@@ -180,6 +182,7 @@ impl PeerConnection {
             return;
         }
         if self.kept_until.is_some_and(|until| now >= until) {
+            log!(WARN, self.session_id(), "nobody restarted ICE in time (restart_timeout): closed");
             return self.end(now, self.failure.clone());
         }
         self.ice.handle_timeout(now);
@@ -233,6 +236,7 @@ impl PeerConnection {
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;
+            self.log_ice(ice);
             self.tell(Event::Ice(ice));
         }
         if let Some(error) = self.ice.failure() {
@@ -257,6 +261,7 @@ impl PeerConnection {
         }
         if self.failure.is_none() {
             self.transport.set_path(now, false);
+            self.log_failure(&error);
             (self.failure, self.kept_until) = (Some(error.clone()), until);
             self.tell(Event::Failed(error));
             self.set_state(PeerState::Failed);
@@ -265,6 +270,7 @@ impl PeerConnection {
 
     fn set_state(&mut self, state: PeerState) {
         if self.state != state {
+            log!(INFO, self.session_id(), "state: {state:?}");
             self.state = state;
             self.tell(Event::State(state));
         }

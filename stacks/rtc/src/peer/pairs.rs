@@ -138,36 +138,42 @@ impl Pairs {
         }
     }
 
-    /// A datagram of ICE goes out.
-    pub(super) fn sent(&mut self, now: Instant, path: Path, datagram: &[u8]) {
+    /// A datagram of ICE goes out. True if it is the first check of its pair.
+    pub(super) fn sent(&mut self, now: Instant, path: Path, datagram: &[u8]) -> bool {
         self.checks.packets_sent += 1;
         self.checks.bytes_sent += datagram.len() as u64;
         let is_selected = self.selected == Some(path);
-        let (Some(kind), Some(pair)) = (Kind::of(datagram), self.find(path)) else { return };
+        let (Some(kind), Some(pair)) = (Kind::of(datagram), self.find(path)) else { return false };
         match kind {
             Kind::Request { id, nominates } => {
                 pair.requests_sent += 1;
                 pair.consent_requests_sent += u64::from(is_selected);
                 (pair.asked, pair.is_being_nominated) = (Some((id, now)), nominates);
+                return pair.requests_sent == 1;
             }
             Kind::Success(_) => pair.responses_sent += 1,
             Kind::Error => {}
         }
+        false
     }
 
-    /// A datagram of ICE has come; whether from an address that is authenticated.
-    pub(super) fn received(&mut self, now: Instant, path: Path, datagram: &[u8], is_authentic: bool) {
+    /// A datagram of ICE has come; whether from an address that is authenticated. Gives what is new by it.
+    pub(super) fn received(
+        &mut self,
+        now: Instant,
+        path: Path,
+        datagram: &[u8],
+        is_authentic: bool,
+    ) -> Option<News> {
         self.checks.packets_received += 1;
         self.checks.bytes_received += datagram.len() as u64;
-        if !is_authentic {
-            return;
-        }
-        let (Some(kind), Some(pair)) = (Kind::of(datagram), self.find(path)) else { return };
+        let (kind, pair) = (Kind::of(datagram).filter(|_| is_authentic)?, self.find(path)?);
         match kind {
             Kind::Request { nominates, .. } => {
                 pair.requests_received += 1;
                 pair.nominated |= nominates && pair.responses_received > 0;
                 pair.is_being_nominated |= nominates;
+                (pair.requests_received == 1).then_some(News::Asked)
             }
             Kind::Success(id) => {
                 pair.responses_received += 1;
@@ -177,8 +183,9 @@ impl Pairs {
                     pair.current_round_trip = Some(time);
                     pair.total_round_trip += time;
                 }
+                (pair.responses_received == 1).then_some(News::Answered)
             }
-            Kind::Error => {}
+            Kind::Error => Some(News::Refused),
         }
     }
 
@@ -199,6 +206,17 @@ impl Pairs {
         };
         self.list.get_mut(at)
     }
+}
+
+/// What the log tells of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// The first check of the peer.
+    Asked,
+    /// The first answer to ours.
+    Answered,
+    /// An error in place of an answer: a conflict of roles, most often.
+    Refused,
 }
 
 /// What a datagram of ICE is.

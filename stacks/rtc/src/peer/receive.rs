@@ -20,7 +20,10 @@ impl PeerConnection {
             match datagram.first() {
                 Some(0..=3) => {
                     self.ice.handle_stun(now, path, datagram);
-                    self.pairs.received(now, path, datagram, self.ice.is_validated(path.remote));
+                    let is_authentic = self.ice.is_validated(path.remote);
+                    if let Some(news) = self.pairs.received(now, path, datagram, is_authentic) {
+                        self.log_check(path, news);
+                    }
                 }
                 Some(20..=63) => {
                     validated = validated || self.ice.is_validated(path.remote);

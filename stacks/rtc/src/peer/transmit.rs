@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::PeerConnection;
 use crate::dtls::{TAILROOM, Version};
 use crate::ice::Path;
+use crate::log::log;
 use crate::transmit::{Arena, MAX_SEGMENTS, Transmit};
 
 impl PeerConnection {
@@ -34,7 +35,10 @@ impl PeerConnection {
         let datagram = self.ice.poll_transmit()?;
         let bytes = arena.bytes_mut().get_mut(..datagram.bytes.len())?;
         bytes.copy_from_slice(&datagram.bytes);
-        self.pairs.sent(now, datagram.path, bytes);
+        if self.pairs.sent(now, datagram.path, bytes) {
+            let Path { local, remote } = datagram.path;
+            log!(DEBUG, self.session_id(), "first check to {remote} from {local}");
+        }
         Some(one(datagram.path, bytes.len()))
     }
 
