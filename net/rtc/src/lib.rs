@@ -4,6 +4,7 @@
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
 //! | backpressure both ways, on every face | queues without end |
+//! | statistics as W3C names them; with the feature `tracing` a log of why a connection did not come up | metrics of an exporter's kind |
 //! | offers and answers as text, to carry as you like | signalling servers, STUN and TURN servers |
 //!
 //! There are three faces of one engine:

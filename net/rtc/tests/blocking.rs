@@ -388,6 +388,7 @@ fn no_wait_need_be_endless() {
     }
     assert!(channel.wait_buffered_below_timeout(0, PATIENCE).unwrap());
     offerer.close();
+    assert!(matches!(channel.wait_closed_timeout(PATIENCE), Err(Error::Closed)));
     assert_eq!(channel.wait_buffered_below_timeout(0, PATIENCE), Err(SendError::Closed));
 }
 

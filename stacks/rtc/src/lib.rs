@@ -2,7 +2,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
+//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
 //! | take batches of received datagrams, fill batches to send | audio and video |
 //! | host candidates that it is given | gather candidates, STUN and TURN servers, ask name services |
 //!

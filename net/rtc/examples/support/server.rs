@@ -49,7 +49,7 @@ impl Options {
 }
 
 /// An offer, and where its answer goes.
-type Request = (String, mpsc::SyncSender<Result<String, String>>);
+type Asked = (String, mpsc::SyncSender<Result<String, String>>);
 
 /// Serves `page`, and drives an endpoint whose connections `handler` deals with. Returns only with an error.
 pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) -> Result<(), Error> {
@@ -61,10 +61,10 @@ pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) ->
     let mut endpoint = Endpoint::bind(options.udp, settings)?;
     println!("data channels on {}", shown(endpoint.local_address()));
 
-    let (requests, incoming) = mpsc::sync_channel::<Request>(64);
+    let (requests, incoming) = mpsc::sync_channel::<Asked>(64);
     let (http, waker) = (options.http, endpoint.waker());
     thread::spawn(move || {
-        let answer = |offer| {
+        let answer = |offer: String| {
             let (reply, answer) = mpsc::sync_channel(1);
             requests.try_send((offer, reply)).map_err(|_| "too busy".to_owned())?;
             waker.wake();

@@ -60,12 +60,6 @@ impl Peer {
         self.inner.with(|connection| Ok(connection.accept_answer(answer)?))
     }
 
-    /// Candidates of ours, as lines from "candidate:" on, for those who trickle; the descriptions have all that were known by then. At most
-    /// [`Limits::max_remote_candidates`](crate::core::Limits::max_remote_candidates), as many as are taken of the peer.
-    pub fn local_candidates(&self) -> Vec<String> {
-        self.ask(|connection| connection.local_candidates()).unwrap_or_default()
-    }
-
     /// A candidate of the peer that came after its description, from "candidate:" on; empty for the end of
     /// candidates.
     pub fn add_remote_candidate(&self, candidate: &str) -> Result<(), Error> {
