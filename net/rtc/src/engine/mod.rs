@@ -99,12 +99,20 @@ impl Engine {
         if let Some(&other) = other.filter(|_| !address.ip().is_unspecified()) {
             return Err(Error::Address(other));
         }
+        settings.check_certificate()?;
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
         let ports = Ports::bind(address, settings.socket.clone(), poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
+        #[cfg(feature = "tracing")]
+        if addresses.is_empty() {
+            tracing::warn!(
+                target: "netdyno_rtc",
+                "{address} is bound, and no address of this machine is found to offer: set `addresses`"
+            );
+        }
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
         Ok(Self {
             settings,
@@ -157,7 +165,15 @@ impl Engine {
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
         let slot = &mut self.slots[index as usize];
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
-        Ok(ConnectionId { index, generation: self.generation })
+        let id = ConnectionId { index, generation: self.generation };
+        #[cfg(feature = "tracing")]
+        tracing::debug!(
+            target: "netdyno_rtc",
+            session = slot.peer.session_id(),
+            "connection {id} made, at port {number} of {:?}",
+            self.addresses
+        );
+        Ok(id)
     }
 
     /// A connection, if it still is one.
