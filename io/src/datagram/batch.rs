@@ -62,7 +62,7 @@ impl DatagramBatch {
 
 impl DatagramSocket {
     /// As [`receive`](Self::receive), with all that are there, 16 at the most; gives how many. Where they come one by one, nearly
-    /// all calls ask for one alone, which is cheaper.
+    /// all calls ask for one alone, which is cheaper. Where they keep coming, it looks a few times before it sleeps.
     pub fn receive_batch(&self, batch: &mut DatagramBatch) -> io::Result<usize> {
         let is_single = batch.singles > 0;
         self.wait_for_some(batch, is_single)?;
