@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use netdyno_rtc::{ChannelState, Error, Kind, Message, Reliability};
+use netdyno_rtc::{ChannelState, Endpoint, Error, Kind, Message, Reliability};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -28,14 +28,9 @@ impl Channel {
 
     fn take(&self, max: usize) -> Vec<Message> {
         let (messages, charged) = self.shared.take(max);
-        let peer = &self.shared.peer;
-        if peer.resumes(charged) {
-            let id = peer.id;
-            self.hand.post(move |endpoint, _| {
-                if let Some(mut connection) = endpoint.connection(id) {
-                    connection.set_reading(true);
-                }
-            });
+        if self.shared.peer.resumes(charged) {
+            let shared = self.shared.clone();
+            self.hand.post(move |endpoint, _| resume(endpoint, &shared));
         }
         messages
     }
@@ -189,7 +184,7 @@ impl Channel {
         PyList::new(py, messages.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Closes it once all that was given to send has been sent.
+    /// Closes it once all that was given to send has been sent. What came and was not taken is thrown away, and what comes.
     fn close(&self) {
         let mut out = self.shared.out();
         if matches!(out.state, ChannelState::Closing | ChannelState::Closed) {
@@ -198,7 +193,14 @@ impl Channel {
         out.state = ChannelState::Closing;
         drop(out);
         let shared = self.shared.clone();
-        self.hand.post(move |_, ends| ends.close_channel(&shared));
+        self.hand.post(move |endpoint, ends| {
+            ends.close_channel(&shared);
+            let (unread, charged) = shared.take(usize::MAX);
+            drop(unread);
+            if shared.peer.resumes(charged) {
+                resume(endpoint, &shared);
+            }
+        });
     }
 
     /// Statistics.
@@ -213,6 +215,13 @@ impl Channel {
         all.set_item("messagesReceived", stats.messages_received)?;
         all.set_item("bytesReceived", stats.bytes_received)?;
         Ok(all)
+    }
+}
+
+/// The connection is read again.
+fn resume(endpoint: &mut Endpoint, channel: &SharedChannel) {
+    if let Some(mut connection) = endpoint.connection(channel.peer.id) {
+        connection.set_reading(true);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ enum Order {
     Task(Box<dyn FnOnce(&mut Endpoint, &mut Ends) + Send>),
 }
 
-/// The way to a driver's thread, which ends, and with it all connections, when the last of them is dropped.
+/// The way to a driver's thread, which ends when it is told to, or when the last of these is dropped, and with it all connections.
 pub(crate) struct Hand {
     orders: Mutex<Option<Sender<Order>>>,
     waker: Waker,
@@ -68,10 +68,19 @@ impl Hand {
         py.detach(move || result.recv()).map_err(|_| closed())?.map_err(raised)
     }
 
+    /// Tells every peer, and then the thread ends. Nothing can be ordered any more.
+    fn end(&self) {
+        self.orders().take();
+        self.waker.wake();
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Option<Sender<Order>>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn order(&self, order: Order) {
-        let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         // Where the system failed and the thread is gone, its connections are too.
-        if let Some(orders) = &*orders
+        if let Some(orders) = &*self.orders()
             && orders.send(order).is_ok()
         {
             self.waker.wake();
@@ -80,10 +89,8 @@ impl Hand {
 }
 
 impl Drop for Hand {
-    /// Tells every peer.
     fn drop(&mut self) {
-        self.orders.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        self.waker.wake();
+        self.end();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been told by itself.
             let _ = thread.join();
@@ -141,6 +148,11 @@ impl Driver {
     /// Who has news, by number, and which, as bits.
     fn take(&self) -> Vec<(u64, u8)> {
         self.hand.mailbox.take()
+    }
+
+    /// Ends the thread, and all connections.
+    fn end(&self) {
+        self.hand.end();
     }
 
     /// A new connection, on a port of its own or on the driver's.

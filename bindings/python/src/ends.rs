@@ -319,7 +319,7 @@ impl Handler for Ends {
 
     fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
         let Some(link) = self.links.get(&connection.id()) else { return };
-        let Some(end) = link.channels.get(&message.channel) else { return };
+        let Some(end) = link.channels.get(&message.channel).filter(|end| !end.is_closing) else { return };
         if link.peer.pauses(charge(&message)) {
             connection.set_reading(false);
         }

@@ -9,7 +9,7 @@ from ._native import Channel, InvalidStateError
 from .loop import CLOSED, LOW, OPEN, READABLE, ROOM, Emitter, Hub, Waiters
 
 if TYPE_CHECKING:
-    from ._native import Data, Message
+    from ._native import _Data as Data, _Message as Message
 
 #: Messages that handlers are given before the event loop sees to others.
 BATCH = 256
@@ -94,7 +94,7 @@ class RTCDataChannel(Emitter):
         self._native.send(data)
 
     def close(self) -> None:
-        """Close it once all that is buffered has been sent."""
+        """Close it once all that is buffered has been sent. Who closes reads no more: what waits is thrown away, and what comes."""
         self._native.close()
 
     # -- what asyncio has more --

@@ -32,7 +32,7 @@ class Hub:
         except RuntimeError as error:
             raise RuntimeError("no event loop is running: call this in a coroutine") from error
         for key in [key for key in cls._all if key[0].is_closed()]:
-            del cls._all[key]
+            cls._all.pop(key).driver.end()
         key = (loop, address, port)
         if key not in cls._all:
             cls._all[key] = cls(key)
@@ -68,9 +68,9 @@ class Hub:
         self._members.pop(number, None)
 
     def _end_if_idle(self) -> None:
-        """The last handle that is dropped ends the thread."""
         if not self._peers and self._all.pop(self._key, None) is not None:
             self.loop.remove_reader(self.driver.fileno())
+            self.driver.end()
 
     def _look(self) -> None:
         for number, news in self.driver.take():
