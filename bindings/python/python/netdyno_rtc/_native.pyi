@@ -2,6 +2,8 @@ from typing import Optional, Sequence, Union, final
 
 from typing_extensions import Buffer
 
+__all__ = ["Channel", "Driver", "InvalidStateError", "OperationError", "Peer"]
+
 _Message = Union[str, bytes]
 _Data = Union[str, Buffer]
 
