@@ -27,7 +27,7 @@ const BANNED: [&str; 10] = [
     concat!("deb.debian", ".org"),
 ];
 /// Our crates but for the lab: protocol cores, sockets, what a user adds, and the simulator.
-const STACKS: [&str; 13] = [
+const STACKS: [&str; 14] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -40,10 +40,11 @@ const STACKS: [&str; 13] = [
     "net/kv",
     "net/echonet",
     "net/mjpeg",
+    "bindings/python",
     "sim",
 ];
 /// Of these, what opens no socket.
-const WITHOUT_SOCKETS: [&str; 12] = [
+const WITHOUT_SOCKETS: [&str; 13] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -55,6 +56,7 @@ const WITHOUT_SOCKETS: [&str; 12] = [
     "net/kv",
     "net/echonet",
     "net/mjpeg",
+    "bindings/python",
     "sim",
 ];
 /// Folders that are made, not written.
@@ -63,8 +65,8 @@ const MADE: [&str; 8] =
 /// Files that a tool writes, as templates too.
 const LOCK_FILES: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "requirements.txt", "go.mod"];
 /// What a path of this repository begins with, should the folder be gone one day too.
-const TOP: [&str; 11] =
-    ["lab", "contenders", "workloads", "docs", ".ci", "stacks", "io", "net", "sim", "fuzz", "claims"];
+const TOP: [&str; 12] =
+    ["bindings", "lab", "contenders", "workloads", "docs", ".ci", "stacks", "io", "net", "sim", "fuzz", "claims"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()

@@ -167,6 +167,16 @@ class Channels(Case):
         self.assertEqual([str(context["exception"]) for context in self.failures], ["'a'", "'b'"])
         self.failures.clear()
 
+    async def test_what_one_handler_leaves_the_next_takes(self):
+        channel, other = await self.connect(ours(), ours())
+        first = asyncio.get_running_loop().create_future()
+        other.once("message", first.set_result)
+        await channel.send_many(["one", "two", "three"])
+        self.assertEqual(await first, "one")
+        self.assertEqual(await other.receive(), "two")
+        heard = Heard(other)
+        self.assertEqual(await heard.until(1), ["three"])
+
     async def test_a_channel_that_nobody_reads_any_more_holds_up_nobody(self):
         offerer, answerer = ours(), ours()
         channel, unread = await self.connect(offerer, answerer)

@@ -89,4 +89,3 @@ class AiortcsExamples(unittest.TestCase):
                 self.assertIn("received 10000000 bytes", said)
                 self.assertTrue(source.read_bytes() == target.read_bytes(), "the file has changed on its way")
                 sender.communicate(timeout=LIMIT_SECONDS)
-                print(f"{offers} to {answers}: {said.strip().splitlines()[-2:]}", file=sys.stderr)

@@ -194,15 +194,16 @@ class RTCDataChannel(Emitter):
             return
         is_closed = self.readyState == "closed"
         if self.listeners("message"):
-            messages = [*self._ahead, *self._native.receive(BATCH)]
-            self._ahead.clear()
+            taken = self._native.receive(BATCH)
+            self._ahead.extend(taken)
             self._delivers = True
             try:
-                for message in messages:
-                    self._tell("message", message)
+                # A handler may be the last: what is left waits for the next.
+                while self._ahead and self._tell("message", self._ahead[0]):
+                    self._ahead.popleft()
             finally:
                 self._delivers = False
-            if len(messages) >= BATCH:
+            if len(taken) == BATCH:
                 self._hub.loop.call_soon(self._deliver)
                 return
         if is_closed and not self._is_told:

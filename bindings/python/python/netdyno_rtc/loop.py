@@ -82,12 +82,14 @@ class Hub:
 class Emitter(AsyncIOEventEmitter):
     """An emitter whose handlers' failures are the event loop's to report, and keep nobody else from being told."""
 
-    def _tell(self, event: str, *args: object) -> None:
+    def _tell(self, event: str, *args: object) -> bool:
+        """Whether there is a handler."""
         try:
-            self.emit(event, *args)
+            return self.emit(event, *args)
         except Exception as error:
             context = {"message": f"a handler of {event!r} failed", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
+            return True
 
 
 class Waiters:
