@@ -65,8 +65,20 @@ const MADE: [&str; 8] =
 /// Files that a tool writes, as templates too.
 const LOCK_FILES: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "requirements.txt", "go.mod"];
 /// What a path of this repository begins with, should the folder be gone one day too.
-const TOP: [&str; 12] =
-    ["bindings", "lab", "contenders", "workloads", "docs", ".ci", "stacks", "io", "net", "sim", "fuzz", "claims"];
+const TOP: [&str; 12] = [
+    "bindings",
+    "lab",
+    "contenders",
+    "workloads",
+    "docs",
+    ".ci",
+    "stacks",
+    "io",
+    "net",
+    "sim",
+    "fuzz",
+    "claims",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()

@@ -149,7 +149,8 @@ impl Channel {
         for item in &messages {
             let length = item.bytes().len() as u64;
             if length > limit {
-                let text = format!("the message has {length} bytes, the peer takes {limit}: send it in pieces");
+                let text =
+                    format!("the message has {length} bytes, the peer takes {limit}: send it in pieces");
                 return Err(PyValueError::new_err(text));
             }
             bytes += item.charge();

@@ -16,11 +16,13 @@ use crate::errors::{closed, raised};
 use crate::peer::Peer;
 use crate::shared::SharedChannel;
 
+type Task = Box<dyn FnOnce(&mut Endpoint, &mut Ends) + Send>;
+
 /// What the thread does between two turns.
 enum Order {
     /// There is something to send on the channel, or its buffered amount is asked for.
     Feed(Arc<SharedChannel>),
-    Task(Box<dyn FnOnce(&mut Endpoint, &mut Ends) + Send>),
+    Task(Task),
 }
 
 /// The way to a driver's thread, which ends when it is told to, or when the last of these is dropped, and with it all connections.
@@ -128,7 +130,9 @@ impl Driver {
     #[new]
     fn new(py: Python<'_>, address: &str, port: u16) -> PyResult<Self> {
         let ip: IpAddr = address.parse().map_err(|_| {
-            pyo3::exceptions::PyValueError::new_err(format!("address: {address:?} is no IP address, such as 0.0.0.0"))
+            pyo3::exceptions::PyValueError::new_err(format!(
+                "address: {address:?} is no IP address, such as 0.0.0.0"
+            ))
         })?;
         let hand = py.detach(|| Hand::bind(SocketAddr::new(ip, port))).map_err(raised)?;
         Ok(Self { hand: Arc::new(hand) })

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use netdyno_rtc::{
-    ChannelId, ChannelOptions, ChannelState, Connection, ConnectionId, Endpoint, Error, Event, Handler, Message,
-    PeerState, Port, SendError,
+    ChannelId, ChannelOptions, ChannelState, Connection, ConnectionId, Endpoint, Error, Event, Handler,
+    Message, PeerState, Port, SendError,
 };
 
 use crate::bell::{CLOSED, INCOMING, Mailbox, OPEN, READABLE, ROOM, STATE};
@@ -170,11 +170,11 @@ impl End {
                 mem::swap(&mut self.rest, &mut out.queue);
                 continue;
             };
-            match connection.send(id, item.kind(), item.bytes()) {
-                Err(SendError::WouldBlock | SendError::Connecting) => break Filled::Blocked,
-                // What was refused counts as gone: the channel is over, or Python was told before what is too long.
-                Ok(()) | Err(_) => {}
+            let sent = connection.send(id, item.kind(), item.bytes());
+            if let Err(SendError::WouldBlock | SendError::Connecting) = sent {
+                break Filled::Blocked;
             }
+            // What is refused counts as gone: the channel is over, or Python was told before what is too long.
             let charge = item.charge();
             self.given += charge;
             given += charge as usize;
@@ -338,6 +338,9 @@ fn note_stream(channel: &SharedChannel, connection: &Connection<'_>) {
 
 impl std::fmt::Debug for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("End").field("channel", &self.channel.id).field("given", &self.given).finish_non_exhaustive()
+        f.debug_struct("End")
+            .field("channel", &self.channel.id)
+            .field("given", &self.given)
+            .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,12 @@ use pyo3::PyErr;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyConnectionError, PyException, PyOSError, PyValueError};
 
-create_exception!(netdyno_rtc, InvalidStateError, PyException, "Not at this point: the message says of what.");
+create_exception!(
+    netdyno_rtc,
+    InvalidStateError,
+    PyException,
+    "Not at this point: the message says of what."
+);
 create_exception!(netdyno_rtc, OperationError, PyException, "A limit is reached: the message says which.");
 
 /// One of netdyno-rtc's, by who can do something about it: the call's order, its arguments, the system, or the network.

@@ -120,9 +120,11 @@ impl Peer {
             (None, Some(count)) => Reliability::MaxRetransmits(count),
             (None, None) => Reliability::Reliable,
         };
-        let options = ChannelOptions { ordered, reliability, protocol, negotiated, ..ChannelOptions::default() };
+        let options =
+            ChannelOptions { ordered, reliability, protocol, negotiated, ..ChannelOptions::default() };
         let id = self.shared.id;
-        let create = self.hand.run(py, move |endpoint, ends| ends.create_channel(endpoint, id, &label, options));
+        let create =
+            self.hand.run(py, move |endpoint, ends| ends.create_channel(endpoint, id, &label, options));
         Ok(Channel::new(self.hand.clone(), create?))
     }
 

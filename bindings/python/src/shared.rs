@@ -138,7 +138,8 @@ impl SharedChannel {
         let mut out = self.out();
         out.gone = out.gone.max(bytes);
         let gone = out.gone;
-        let news = [(LOW, out.low_at.take_if(|at| *at <= gone)), (ROOM, out.room_at.take_if(|at| *at <= gone))];
+        let news =
+            [(LOW, out.low_at.take_if(|at| *at <= gone)), (ROOM, out.room_at.take_if(|at| *at <= gone))];
         let next = [out.low_at, out.room_at].into_iter().flatten().min();
         drop(out);
         let news = news.iter().filter(|(_, at)| at.is_some()).fold(0, |all, (news, _)| all | news);

@@ -52,7 +52,16 @@ impl Ecosystem for Pip {
     }
 
     fn environment(&self) -> &'static [&'static str] {
-        &["PIP_NO_BINARY", "PIP_ONLY_BINARY", "PIP_PREFER_BINARY", "RUSTFLAGS", "CC", "CXX", "CFLAGS", "CXXFLAGS"]
+        &[
+            "PIP_NO_BINARY",
+            "PIP_ONLY_BINARY",
+            "PIP_PREFER_BINARY",
+            "RUSTFLAGS",
+            "CC",
+            "CXX",
+            "CFLAGS",
+            "CXXFLAGS",
+        ]
     }
 
     fn lock_file(&self) -> (&'static str, Option<&'static str>) {
