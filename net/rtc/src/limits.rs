@@ -1,6 +1,8 @@
 //! Everything has a limit, and every limit a name. What a single connection may hold is in
 //! [`Limits`](netdyno_rtc_core::Limits) of its configuration.
 
+use std::time::Duration;
+
 /// Addresses of a peer that lead to one connection; the one not heard of for longest gives way.
 pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 
@@ -34,3 +36,19 @@ pub(crate) const SETUP_BATCHES: u8 = 12;
 
 /// Incoming channels that nobody has accepted. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;
+
+/// Servers of [`Settings::ice_servers`](crate::Settings::ice_servers).
+pub(crate) const ICE_SERVERS: usize = 8;
+
+/// Addresses of a server that are asked: one of each family.
+pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
+
+/// Addresses of a peer that something is sent to by way of one TURN server: as many as a connection checks.
+pub(crate) const PEERS_PER_RELAY: usize = 64;
+
+/// Addresses of this machine that are offered, where it is not said which.
+pub(crate) const LOCAL_ADDRESSES: usize = 16;
+
+/// How long a server's first answer is waited for, before it is said that there will be no more candidates. STUN servers are asked on,
+/// TURN servers are not.
+pub(crate) const GATHERING_TIME: Duration = Duration::from_secs(10);

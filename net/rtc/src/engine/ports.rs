@@ -2,13 +2,16 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netdyno_io::{Poller, SocketOptions, UdpSocket};
+use netdyno_io::{Interface, Poller, SocketOptions, UdpSocket};
 use netdyno_rtc_core::Transmit;
 use slab::Slab;
 
+use crate::limits::LOCAL_ADDRESSES;
+use crate::settings::Settings;
 use crate::switch::Seat;
 
 /// One socket.
@@ -23,6 +26,8 @@ pub(crate) struct Port {
     pub(crate) stalled: Vec<u32>,
     /// Queued to be received from.
     pub(crate) readable: bool,
+    /// What comes here comes from a TURN server.
+    pub(crate) is_relay: bool,
 }
 
 impl Port {
@@ -39,22 +44,26 @@ pub(crate) struct Ports {
     poller: Arc<Poller>,
     options: SocketOptions,
     bound: SocketAddr,
+    /// Those to take, if not whichever the kernel gives, and the one to begin with.
+    range: Option<(RangeInclusive<u16>, u16)>,
 }
 
 impl Ports {
     /// Binds the shared socket.
     pub(crate) fn bind(
         address: SocketAddr,
-        options: SocketOptions,
+        settings: &Settings,
         poller: Arc<Poller>,
         seat: Option<&Seat>,
     ) -> io::Result<Self> {
+        let options = settings.socket.clone();
         let socket = match seat {
             Some(seat) => seat.bind(address, &options)?,
             None => UdpSocket::bind(address, &options)?,
         };
         let bound = socket.local_address();
-        let mut ports = Self { slab: Slab::new(), poller, options, bound };
+        let range = settings.ports.clone().map(|range| (range.clone(), *range.start()));
+        let mut ports = Self { slab: Slab::new(), poller, options, bound, range };
         ports.add(socket, None)?;
         Ok(ports)
     }
@@ -64,10 +73,45 @@ impl Ports {
         self.bound
     }
 
-    /// Opens one more, beside the shared one, on a port that the kernel chooses.
+    /// Opens one more, beside the shared one, on a port that the kernel chooses, or the next in the range that is free.
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
-        let socket = UdpSocket::bind(SocketAddr::new(self.bound.ip(), 0), &self.options)?;
-        self.add(socket, None)
+        let bind = |port| UdpSocket::bind(SocketAddr::new(self.bound.ip(), port), &self.options);
+        let Some((range, next)) = &mut self.range else {
+            let socket = bind(0)?;
+            return self.add(socket, None);
+        };
+        for _ in range.clone() {
+            let port = *next;
+            *next = if port == *range.end() { *range.start() } else { port + 1 };
+            match bind(port) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                bound => {
+                    let socket = bound?;
+                    return self.add(socket, None);
+                }
+            }
+        }
+        let why = format!(
+            "all UDP ports from {} to {} are taken: allow more by `ports`",
+            range.start(),
+            range.end()
+        );
+        Err(io::Error::new(io::ErrorKind::AddrInUse, why))
+    }
+
+    /// Opens one towards a TURN server, as the one before.
+    ///
+    /// # Errors
+    ///
+    /// The same, and where the endpoint is bound to an address of the other family.
+    pub(crate) fn open_relay(&mut self, server: SocketAddr) -> io::Result<u32> {
+        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
+        if self.bound.is_ipv4() != server.is_ipv4() && !is_dual {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        let index = self.open_own()?;
+        self.slab[index as usize].is_relay = true;
+        Ok(index)
     }
 
     /// Opens one for what a peer sends to the shared one.
@@ -138,13 +182,20 @@ impl Ports {
         let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.poller.add(&socket, index)?;
         let stands_for = stands_for.unwrap_or(index);
-        entry.insert(Port { socket, stands_for, backlog: None, stalled: Vec::new(), readable: false });
+        entry.insert(Port {
+            socket,
+            stands_for,
+            backlog: None,
+            stalled: Vec::new(),
+            readable: false,
+            is_relay: false,
+        });
         Ok(index)
     }
 }
 
 /// Addresses to offer as candidates for a socket bound to `bound`: the ones asked for, or its own, or those that
-/// this machine would use to reach the world. No datagram is sent to find out.
+/// this machine would use to reach the world, and behind them all others that it has. No datagram is sent to find out.
 pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -158,7 +209,13 @@ pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr
         let world = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         worlds.push((IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V6(world)));
     }
-    let found: Vec<_> = worlds.into_iter().filter_map(|(from, to)| source_towards(from, to).ok()).collect();
+    let mut found: Vec<_> =
+        worlds.into_iter().filter_map(|(from, to)| source_towards(from, to).ok()).collect();
+    for other in Interface::addresses().unwrap_or_default() {
+        if found.len() < LOCAL_ADDRESSES && !found.contains(&other) && (bound.is_ipv6() || other.is_ipv4()) {
+            found.push(other);
+        }
+    }
     if found.is_empty() { vec![IpAddr::V4(Ipv4Addr::LOCALHOST)] } else { found }
 }
 
@@ -173,7 +230,7 @@ mod tests {
     #[test]
     fn what_found_no_room_goes_first_once_there_is() {
         let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
-        let mut ports = Ports::bind(address, SocketOptions::default(), poller.clone(), None).unwrap();
+        let mut ports = Ports::bind(address, &Settings::new().unwrap(), poller.clone(), None).unwrap();
         let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();
         let (local, remote) = (ports.bound(), receiver.local_address());
         // As a send would leave it that found room for none of three datagrams.
