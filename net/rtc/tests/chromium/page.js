@@ -41,8 +41,8 @@
   }
 
   globalThis.peers = {
-    create(name) {
-      const pc = new RTCPeerConnection()
+    create(name, configuration) {
+      const pc = new RTCPeerConnection(configuration)
       connections.set(name, { pc, channels: new Map() })
       pc.addEventListener('datachannel', ({ channel }) => watch(name, channel))
       pc.addEventListener('connectionstatechange', () =>
@@ -89,13 +89,14 @@
     close(name) {
       connections.get(name).pc.close()
     },
-    // The id and the address of the remote candidate of the pair in use.
+    // The id of the pair in use, the address of its remote candidate, and what kind of candidate its local one is.
     async selectedPair(name) {
       const stats = await connections.get(name).pc.getStats()
       const transport = [...stats.values()].find(({ type }) => type === 'transport')
       const pair = stats.get(transport.selectedCandidatePairId)
       const { address, port } = stats.get(pair.remoteCandidateId)
-      return { pair: pair.id, remote: `${address}:${port}`, restarts: transport.selectedCandidatePairChanges }
+      const kind = stats.get(pair.localCandidateId).candidateType
+      return { pair: pair.id, remote: `${address}:${port}`, kind, restarts: transport.selectedCandidatePairChanges }
     }
   }
 }

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
 
 /// Set in the namespaces of the test's own.
 const INSIDE: &str = "NETDYNO_NAT_INSIDE";
@@ -27,7 +28,7 @@ const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 pub(crate) const PUBLIC: [Ipv4Addr; 2] = [Ipv4Addr::new(203, 0, 113, 1), Ipv4Addr::new(203, 0, 113, 2)];
 
 /// Says what is missing; a failure where everything is required.
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {why}");
     println!("skipped: needs {why}");
 }
@@ -133,6 +134,12 @@ impl Nat {
     }
 }
 
+/// What a host counts: the datagrams that it sends, by its port and whom they are for.
+const COUNTING: &str = "table ip wire {
+    set sent { type inet_service . ipv4_addr; size 4096; flags dynamic; counter; }
+    chain out { type filter hook output priority filter; meta l4proto udp update @sent { udp sport . ip daddr }; }
+}\n";
+
 /// A namespace: the public segment, a NAT, or a host.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
@@ -152,6 +159,20 @@ impl Node {
         thread::scope(|scope| {
             scope.spawn(inside).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
+    }
+
+    /// What this host has sent from a UDP port of its own, in bytes by address.
+    pub(crate) fn sent(&self, port: u16) -> Vec<(Ipv4Addr, u64)> {
+        let list = || Command::new("nft").args(["-j", "list", "set", "ip", "wire", "sent"]).output().unwrap();
+        let listed: Value = serde_json::from_slice(&self.enter(list).stdout).unwrap();
+        let elements =
+            listed["nftables"][1]["set"]["elem"].as_array().into_iter().flatten().map(|it| &it["elem"]);
+        let ours = elements.filter(|it| it["val"]["concat"][0] == port);
+        let read = |it: &Value| {
+            let to = it["val"]["concat"][1].as_str().unwrap();
+            (to.parse().unwrap(), it["counter"]["bytes"].as_u64().unwrap())
+        };
+        ours.map(read).collect()
     }
 
     /// Lines of `ip`, as in `ip -batch`.
@@ -175,13 +196,14 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// The public segment, which is a bridge. No way leads from it into a private network, but by what NATs let in.
+    /// The public segment, which is a bridge. What is sent from there to a private address is lost without a word, as it mostly is.
     pub(crate) fn new() -> Self {
         let mut bed = Self { public: Node { name: "public".into(), address: PUBLIC[0] }, nodes: 0 };
         bed.namespace(&bed.public.clone());
         let [first, second] = PUBLIC;
         bed.public.ip(&format!(
-            "link add segment type bridge\nlink set segment up\naddr add {first}/24 dev segment\naddr add {second}/24 dev segment\n"
+            "link add segment type bridge\nlink set segment up\nlink add beyond type veth peer name void\nlink set beyond arp off up\nlink set void up\n\
+             addr add {first}/24 dev segment\naddr add {second}/24 dev segment\nroute add default dev beyond\n"
         ));
         bed
     }
@@ -203,7 +225,9 @@ impl Bed {
         for nat in nats.iter().rev() {
             at = self.nat(&at, *nat);
         }
-        self.node(&at)
+        let host = self.node(&at);
+        host.enter(|| feed(Command::new("nft").args(["-f", "-"]), COUNTING));
+        host
     }
 
     /// A NAT, to put hosts behind.
@@ -225,14 +249,15 @@ impl Bed {
         let node = Node { name: format!("node{number}"), address };
         self.namespace(&node);
         node.ip(&format!("link add wan type veth peer name lan{number} netns {}\n", at.name));
-        let gateway = Ipv4Addr::new(10, number, 0, 1);
+        let gateway = if is_public { PUBLIC[0] } else { Ipv4Addr::new(10, number, 0, 1) };
         at.ip(&if is_public {
             format!("link set lan{number} master segment up\n")
         } else {
             format!("addr add {gateway}/24 dev lan{number}\nlink set lan{number} up\n")
         });
-        let route = if is_public { String::new() } else { format!("route add default via {gateway}\n") };
-        node.ip(&format!("addr add {address}/24 dev wan\nlink set wan up\n{route}"));
+        node.ip(&format!(
+            "addr add {address}/24 dev wan\nlink set wan up\nroute add default via {gateway}\n"
+        ));
         node
     }
 }

@@ -25,8 +25,25 @@ impl Coturn {
         let log = File::create(LOG).unwrap();
         let mut command = Command::new("turnserver");
         command
-            .args(["-n", "--listening-ip", &address, "--relay-ip", &address, "--lt-cred-mech", "--user", &user])
-            .args(["--realm", "netdyno.example", "--no-cli", "--no-tls", "--no-dtls", "--fingerprint", "--verbose"])
+            .args([
+                "-n",
+                "--listening-ip",
+                &address,
+                "--relay-ip",
+                &address,
+                "--lt-cred-mech",
+                "--user",
+                &user,
+            ])
+            .args([
+                "--realm",
+                "netdyno.example",
+                "--no-cli",
+                "--no-tls",
+                "--no-dtls",
+                "--fingerprint",
+                "--verbose",
+            ])
             .args(["--userdb", "/run/turndb", "--pidfile", "/run/turnserver.pid", "--log-file", "stdout"])
             .stdout(log.try_clone().unwrap())
             .stderr(log);

@@ -32,11 +32,15 @@ pub(crate) enum Filtering {
 /// What a host finds out of the NATs before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Behaviour {
-    pub(crate) mapping: Mapping,
-    pub(crate) filtering: Filtering,
+    mapping: Mapping,
+    filtering: Filtering,
 }
 
 impl Behaviour {
+    pub(crate) const fn new(mapping: Mapping, filtering: Filtering) -> Self {
+        Self { mapping, filtering }
+    }
+
     /// Whether two that try as ICE does get through to each other: from one to the address and port that the other shows to a server, and back.
     pub(crate) fn meets(self, other: Self) -> bool {
         let passes = |from: Self, to: Self| {
