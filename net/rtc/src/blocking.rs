@@ -95,6 +95,18 @@ impl PeerConnection {
         in_time(timeout, |wait| self.peer.poll_connected(wait))
     }
 
+    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in time; at once if there are none. A
+    /// description that is made then has all candidates. False if the time is over before: then it has those known by then.
+    pub fn wait_gathered(&self, timeout: Duration) -> bool {
+        within(timeout, |wait| self.peer.poll_gathered(wait)).is_some()
+    }
+
+    /// Waits for the next candidate of ours that was found since the first description, for the peer's
+    /// [`add_remote_candidate`](Peer::add_remote_candidate). `None`: there will be no more.
+    pub fn next_candidate(&self) -> Option<String> {
+        blocked(|wait| self.peer.poll_candidate(wait))
+    }
+
     /// Waits for the next data channel that the peer opens; `None` if the time is over before.
     pub fn accept_channel_timeout(&self, timeout: Duration) -> Result<Option<DataChannel>, Error> {
         let channel = within(timeout, |wait| self.peer.poll_channel(wait)).transpose()?;

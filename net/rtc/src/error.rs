@@ -39,6 +39,14 @@ pub enum Error {
         "addresses: {0} is not the address that the endpoint is bound to; bind all addresses (0.0.0.0 or ::), or leave it out"
     )]
     Address(IpAddr),
+    /// One of `ice_servers` cannot be used.
+    #[error("ice_servers: {url}: {why}")]
+    IceServer {
+        /// As it was given.
+        url: String,
+        /// What is wrong, and what would not be.
+        why: &'static str,
+    },
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,

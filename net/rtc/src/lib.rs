@@ -4,7 +4,7 @@
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
 //! | backpressure both ways, on every face | queues without end |
-//! | offers and answers as text, to carry as you like | signalling servers, STUN and TURN servers |
+//! | offers and answers as text, to carry as you like; candidates from STUN and TURN servers | be such a server, or one for signalling |
 //!
 //! There are three faces of one engine:
 //! - [`Endpoint`]: you call [`poll`](Endpoint::poll), and a [`Handler`] of yours is told what happens. One thread,
@@ -83,6 +83,7 @@ mod face;
 mod limits;
 mod reactors;
 mod rehearsal;
+mod servers;
 mod settings;
 mod spread;
 mod switch;
@@ -100,6 +101,7 @@ pub use netdyno_rtc_core::{
     PeerState, Reliability, SendError, SignalingError, Stats,
 };
 pub use reactors::{Place, Reactors};
+pub use servers::IceServer;
 pub use settings::Settings;
 
 /// The example of the README, compiled and run.

@@ -34,3 +34,9 @@ pub(crate) const SETUP_BATCHES: u8 = 12;
 
 /// Incoming channels that nobody has accepted. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;
+
+/// Servers of [`Settings::ice_servers`](crate::Settings::ice_servers).
+pub(crate) const ICE_SERVERS: usize = 8;
+
+/// Addresses of a server that are asked: one of each family.
+pub(crate) const ADDRESSES_PER_SERVER: usize = 2;

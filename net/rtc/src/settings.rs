@@ -1,6 +1,7 @@
 //! What a user of an endpoint may set.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use netdyno_io::SocketOptions;
 use netdyno_rtc_core::{Certificate, Config};
 
 use crate::error::Error;
+use crate::servers::IceServer;
 
 /// Settings of an endpoint. [`Settings::new`] is right for most.
 #[derive(Debug, Clone)]
@@ -17,8 +19,21 @@ pub struct Settings {
     pub peer: Arc<Config>,
     /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. Empty: the
     /// one that the endpoint is bound to or, if that is all addresses, those that this machine reaches the world from. The
-    /// address that a NAT shows to the world is none of them: ICE knows no datagram that was sent there.
+    /// address that a NAT shows to the world is none of them, but one of `public_addresses`: ICE knows no datagram that was sent there.
     pub addresses: Vec<IpAddr>,
+    /// Addresses at which the world sees those of `addresses`, where a NAT leads each port there to the same one here (1:1, as of machines
+    /// in a cloud, or by port forwarding). The first of a family stands for all addresses of that family. They are offered beside
+    /// those, as server-reflexive candidates (by ICE lite, as host candidates).
+    pub public_addresses: Vec<IpAddr>,
+    /// Servers that help to find a way through NATs, at the most 8 (W3C iceServers). Each is asked as soon as the endpoint is
+    /// bound, for as long as it is; what it says becomes candidates of all connections, told by [`Event::Candidate`](crate::Event::Candidate)
+    /// to those that have described themselves already.
+    pub ice_servers: Vec<IceServer>,
+    /// Takes no way but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy `relay`).
+    pub relay_only: bool,
+    /// The ports that [`Port::Own`](crate::Port::Own) and TURN take, for a firewall that lets only those through. None: the kernel
+    /// chooses. The port of the endpoint itself is the one that it is bound to.
+    pub ports: Option<RangeInclusive<u16>>,
     /// Buffers of the sockets.
     pub socket: SocketOptions,
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
@@ -66,6 +81,10 @@ impl Settings {
         Self {
             peer: Arc::new(peer),
             addresses: Vec::new(),
+            public_addresses: Vec::new(),
+            ice_servers: Vec::new(),
+            relay_only: false,
+            ports: None,
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
             setup_spin: Duration::from_micros(400),

@@ -87,6 +87,18 @@ impl PeerConnection {
         Ok(DataChannel { channel })
     }
 
+    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in time; at once if there are none. A
+    /// description that is made then has all candidates. Who does not want to wait so long drops the future.
+    pub async fn wait_gathered(&self) {
+        ready(|wait| self.peer.poll_gathered(wait)).await;
+    }
+
+    /// Waits for the next candidate of ours that was found since the first description, for the peer's
+    /// [`add_remote_candidate`](Peer::add_remote_candidate). `None`: there will be no more.
+    pub async fn next_candidate(&self) -> Option<String> {
+        ready(|wait| self.peer.poll_candidate(wait)).await
+    }
+
     /// Waits until it is connected; an error if it fails, also if it may be brought back.
     pub async fn wait_connected(&self) -> Result<(), Error> {
         ready(|wait| self.peer.poll_connected(wait)).await

@@ -15,6 +15,7 @@
 //! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
 //! time; but two runs of one seed differ in these bytes.
 
+mod locals;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ use self::session::{Heard, Session};
 use crate::config::Config;
 use crate::error::{Error, SignalingError};
 use crate::limits::UFRAG_CHARS;
-use crate::sdp::{Candidate, CandidateKind};
+use crate::sdp::Candidate;
 
 /// STUN datagrams waiting to be sent; more are dropped, as the network would.
 const TRANSMITS_MAX: usize = 256;
@@ -171,30 +172,12 @@ impl Ice {
 
     // -- commands --
 
-    /// A local address becomes a host candidate, unless datagrams cannot come there.
-    pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) {
-        if self.locals.iter().any(|local| local.address == address) || self.locals.len() >= self.remotes_max {
-            return;
-        }
-        let Some(priority) = self.session.add_local(address) else { return };
-        for session in [&mut self.restarted, &mut self.offered].into_iter().flatten() {
-            session.add_local(address);
-        }
-        // Candidates of one kind and address have one foundation (RFC 8445 section 5.1.1.3).
-        let same = self.locals.iter().find(|local| local.address.ip() == address.ip());
-        let foundation =
-            same.map_or_else(|| (self.locals.len() + 1).to_string(), |local| local.foundation.clone());
-        let kind = CandidateKind::Host;
-        self.locals.push(Candidate { foundation, priority, address, kind, related: None, ufrag: None });
-        self.run(now);
-    }
-
     /// New credentials, in force with the next pair of descriptions (RFC 8445 section 9).
     pub(crate) fn restart(&mut self) {
         let mut session = Session::new(credentials(&mut self.rng), self.lite);
         session.configure(self.pairs_max, self.remotes_max, self.tie_breaker);
         for local in &self.locals {
-            session.add_local(local.address);
+            session.add_local(local);
         }
         if self.session.remote_ufrag().is_none() {
             self.session = session;
@@ -283,7 +266,7 @@ impl Ice {
         {
             self.select(now, path);
         }
-        if consents && self.selected.is_some_and(|selected| selected.remote == path.remote) {
+        if consents && self.selected == Some(path) {
             self.consent_at = Some(now);
             self.session.vary_interval(&mut self.rng);
         }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
 //! | take batches of received datagrams, fill batches to send | audio and video |
-//! | host candidates that it is given | gather candidates, STUN and TURN servers, ask name services |
+//! | host, server-reflexive and relayed candidates that it is given | gather them from STUN and TURN servers, ask name services |
 //!
 //! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
 //! is to do (`poll_*`, `recv`) until there is nothing more, and sleeps until [`PeerConnection::next_deadline`] or the

@@ -16,7 +16,7 @@ pub(crate) const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Limits {
     /// Bytes of a session description.
     pub max_sdp_bytes: usize,
-    /// Remote candidates of one description and what is trickled after it.
+    /// Remote candidates of one description and what is trickled after it; as many of our own.
     pub max_remote_candidates: usize,
     /// Candidate pairs that are checked.
     pub max_candidate_pairs: usize,

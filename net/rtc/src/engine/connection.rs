@@ -41,8 +41,9 @@ impl<'a> Connection<'a> {
         self.engine.connection(id)
     }
 
-    /// An offer with all candidates; sets it as local description. `restart` makes new ICE credentials.
+    /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials.
     pub fn create_offer(&mut self, restart: bool) -> Result<String, SignalingError> {
+        self.engine.offer_found(self.id.index);
         self.signal(|peer, now| peer.create_offer(now, restart))
     }
 
@@ -53,6 +54,7 @@ impl<'a> Connection<'a> {
 
     /// Takes the peer's offer and gives the answer.
     pub fn accept_offer(&mut self, offer: &str) -> Result<String, SignalingError> {
+        self.engine.offer_found(self.id.index);
         self.signal(|peer, now| peer.accept_offer(now, offer))
     }
 

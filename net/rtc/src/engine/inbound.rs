@@ -83,6 +83,9 @@ impl Engine {
                 return 1;
             }
         }
+        if self.take_from_server(port, &received) {
+            return 1;
+        }
         // A stranger's datagrams are looked at one by one: a check among them makes him known.
         let Received { local, remote, datagrams, segment_bytes } = received;
         let mut cost = 0;

@@ -1,6 +1,7 @@
 //! All connections of an endpoint, without waiting: one call of [`Engine::turn`] does what there is to do.
 
 mod connection;
+mod gather;
 mod inbound;
 mod outbound;
 mod ports;
@@ -29,8 +30,10 @@ pub(crate) use stun::TransactionId;
 
 use crate::error::Error;
 use crate::rehearsal;
+use crate::servers::Resolving;
 use crate::settings::Settings;
 use crate::switch::{Mail, Seat};
+use gather::Gathering;
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
 use routes::Routes;
@@ -69,6 +72,8 @@ pub(crate) struct Engine {
     generation: u32,
     routes: Routes,
     timers: Timers,
+    /// What servers are asked for.
+    gathering: Gathering,
     /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
     dirty: SendQueue,
     /// Connections that may have events or messages, each once.
@@ -102,11 +107,14 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let ports = Ports::bind(address, settings.socket.clone(), poller, seat.as_ref())
+        let resolving = Resolving::start(&settings.ice_servers, poller.waker())?;
+        let ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
+        let now = Instant::now();
         Ok(Self {
+            gathering: Gathering::new(resolving, now),
             settings,
             addresses,
             ports,
@@ -122,7 +130,7 @@ impl Engine {
             steered: 0,
             batch,
             arena: Arena::default(),
-            now: Instant::now(),
+            now,
         })
     }
 
@@ -150,13 +158,14 @@ impl Engine {
             Port::Own => self.ports.open_own()?,
         };
         let number = self.ports.get(port).map_or(0, |port| port.socket.local_address().port());
-        for &address in &self.addresses {
+        for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {
             peer.add_local_address(self.now, SocketAddr::new(address, number));
         }
         self.generation = self.generation.wrapping_add(1);
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
         let slot = &mut self.slots[index as usize];
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
+        self.gather_for(index);
         Ok(ConnectionId { index, generation: self.generation })
     }
 
@@ -200,6 +209,7 @@ impl Engine {
             }
         }
         self.receive_queued()?;
+        self.gather()?;
         while let Some(index) = self.timers.expired(self.now) {
             if let Some(slot) = self.slots.get_mut(index as usize) {
                 slot.peer.handle_timeout(self.now);
@@ -269,7 +279,7 @@ impl Engine {
 
     /// When a turn is due; a time past if at once.
     pub(crate) fn due(&self) -> Option<Instant> {
-        if self.is_busy() { Some(self.now) } else { self.timers.next() }
+        if self.is_busy() { Some(self.now) } else { self.next_timer() }
     }
 
     /// The time until a turn is due.
@@ -277,7 +287,11 @@ impl Engine {
         if self.is_busy() {
             return Some(Duration::ZERO);
         }
-        self.timers.next().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.next_timer().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.timers.next().into_iter().chain(self.gathering.next()).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

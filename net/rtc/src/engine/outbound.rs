@@ -87,6 +87,7 @@ impl Engine {
         self.routes.remove(index, &slot.trail);
         self.timers.disarm(index);
         self.ports.close_own(slot.port);
+        self.forget_port(slot.port);
         self.unsteer(slot.steered);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use netdyno_io::{Poller, SocketOptions, UdpSocket};
 use netdyno_rtc_core::Transmit;
 use slab::Slab;
 
+use crate::settings::Settings;
 use crate::switch::Seat;
 
 /// One socket.
@@ -39,22 +41,26 @@ pub(crate) struct Ports {
     poller: Arc<Poller>,
     options: SocketOptions,
     bound: SocketAddr,
+    /// Those to take, if not whichever the kernel gives, and the one to begin with.
+    range: Option<(RangeInclusive<u16>, u16)>,
 }
 
 impl Ports {
     /// Binds the shared socket.
     pub(crate) fn bind(
         address: SocketAddr,
-        options: SocketOptions,
+        settings: &Settings,
         poller: Arc<Poller>,
         seat: Option<&Seat>,
     ) -> io::Result<Self> {
+        let options = settings.socket.clone();
         let socket = match seat {
             Some(seat) => seat.bind(address, &options)?,
             None => UdpSocket::bind(address, &options)?,
         };
         let bound = socket.local_address();
-        let mut ports = Self { slab: Slab::new(), poller, options, bound };
+        let range = settings.ports.clone().map(|range| (range.clone(), *range.start()));
+        let mut ports = Self { slab: Slab::new(), poller, options, bound, range };
         ports.add(socket, None)?;
         Ok(ports)
     }
@@ -64,10 +70,26 @@ impl Ports {
         self.bound
     }
 
-    /// Opens one more, beside the shared one, on a port that the kernel chooses.
+    /// Opens one more, beside the shared one, on a port that the kernel chooses, or the next in the range that is free.
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
-        let socket = UdpSocket::bind(SocketAddr::new(self.bound.ip(), 0), &self.options)?;
-        self.add(socket, None)
+        let bind = |port| UdpSocket::bind(SocketAddr::new(self.bound.ip(), port), &self.options);
+        let Some((range, next)) = &mut self.range else {
+            let socket = bind(0)?;
+            return self.add(socket, None);
+        };
+        for _ in range.clone() {
+            let port = *next;
+            *next = if port == *range.end() { *range.start() } else { port + 1 };
+            match bind(port) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                bound => {
+                    let socket = bound?;
+                    return self.add(socket, None);
+                }
+            }
+        }
+        let why = format!("all UDP ports from {} to {} are taken: allow more by `ports`", range.start(), range.end());
+        Err(io::Error::new(io::ErrorKind::AddrInUse, why))
     }
 
     /// Opens one for what a peer sends to the shared one.
@@ -173,7 +195,7 @@ mod tests {
     #[test]
     fn what_found_no_room_goes_first_once_there_is() {
         let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
-        let mut ports = Ports::bind(address, SocketOptions::default(), poller.clone(), None).unwrap();
+        let mut ports = Ports::bind(address, &Settings::new().unwrap(), poller.clone(), None).unwrap();
         let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();
         let (local, remote) = (ports.bound(), receiver.local_address());
         // As a send would leave it that found room for none of three datagrams.

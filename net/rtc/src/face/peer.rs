@@ -1,6 +1,7 @@
 //! What the connections of both faces have in common.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -66,6 +67,13 @@ impl Peer {
     /// candidates.
     pub fn add_remote_candidate(&self, candidate: &str) -> Result<(), Error> {
         self.inner.with(|connection| Ok(connection.add_remote_candidate(candidate)?))
+    }
+
+    /// Candidates of ours known by now, as lines from "candidate:" on.
+    pub fn local_candidates(&self) -> Vec<String> {
+        let id = self.inner.id;
+        let lines = |state: &mut State| state.engine.connection(id).map(|it| it.local_candidates());
+        self.inner.hub.look(lines).unwrap_or_default()
     }
 
     /// State of the connection.
@@ -141,6 +149,36 @@ impl Peer {
                     Poll::Pending
                 }
             }
+        })
+    }
+
+    /// Ready when the servers have been asked, or there are none.
+    pub(crate) fn poll_gathered(&self, wait: &mut Wait<'_>) -> Poll<()> {
+        self.poll_gathering(wait, |_| None::<()>).map(|_| ())
+    }
+
+    /// Ready with the next candidate that was found since the first description; None: there are no more.
+    pub(crate) fn poll_candidate(&self, wait: &mut Wait<'_>) -> Poll<Option<String>> {
+        self.poll_gathering(wait, |candidates| candidates.pop_front())
+    }
+
+    fn poll_gathering<T>(
+        &self,
+        wait: &mut Wait<'_>,
+        take: impl FnOnce(&mut VecDeque<String>) -> Option<T>,
+    ) -> Poll<Option<T>> {
+        let (key, id) = (self.inner.key, self.inner.id);
+        self.inner.hub.look(|state| {
+            let is_gathering = state.engine.connection(id).is_some_and(|it| it.is_gathering());
+            let Some(entry) = state.peers.get_mut(key) else { return Poll::Ready(None) };
+            if let Some(taken) = take(&mut entry.candidates) {
+                return Poll::Ready(Some(taken));
+            }
+            if !is_gathering || entry.is_over {
+                return Poll::Ready(None);
+            }
+            entry.watchers.register(wait);
+            Poll::Pending
         })
     }
 

@@ -65,6 +65,8 @@ pub(super) struct PeerEntry {
     /// that is closed.
     pub(super) incoming: VecDeque<(ChannelId, String)>,
     pub(super) acceptors: Waiters,
+    /// Candidates of ours that were found since the first description; as many as the connection takes at the most.
+    pub(super) candidates: VecDeque<String>,
     /// Wait for a change of state.
     pub(super) watchers: Waiters,
     /// Charge of the messages in all queues.
@@ -133,6 +135,7 @@ impl Peers {
             channels: BTreeMap::new(),
             incoming: VecDeque::new(),
             acceptors: Waiters::default(),
+            candidates: VecDeque::new(),
             watchers: Waiters::default(),
             waiting_bytes: 0,
             is_reading: true,
@@ -193,6 +196,11 @@ impl Handler for Peers {
                 peer.watchers.wake(woken);
             }
             Event::Failed(error) => peer.failure = Some(error),
+            Event::Candidate(line) => {
+                peer.candidates.push_back(line);
+                peer.watchers.wake(woken);
+            }
+            Event::Gathered => peer.watchers.wake(woken),
             Event::Incoming(channel) if peer.incoming.len() >= WAITING_CHANNELS => {
                 connection.close_channel(channel);
             }

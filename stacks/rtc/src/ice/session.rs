@@ -189,10 +189,17 @@ impl Session {
 
     // -- commands --
 
-    /// Gives the priority of the candidate, if the address is one that datagrams can come to.
-    pub(super) fn add_local(&mut self, address: SocketAddr) -> Option<u32> {
-        let candidate = is::Candidate::host(address, "udp").ok()?;
-        let priority = self.agent.add_local_candidate(candidate).map(is::Candidate::prio);
+    /// Gives the priority of the candidate, if the address is one that datagrams can come to. A reflexive one is none of the
+    /// agent's: checks go out from its base (RFC 8445 section 6.1.2.4).
+    pub(super) fn add_local(&mut self, candidate: &Candidate) -> Option<u32> {
+        let address = candidate.address;
+        let candidate = match candidate.kind {
+            CandidateKind::Host => is::Candidate::host(address, "udp"),
+            // It is its own base, and stands for a path of its own.
+            CandidateKind::Relayed => is::Candidate::relayed(address, address, "udp"),
+            CandidateKind::ServerReflexive | CandidateKind::PeerReflexive => return None,
+        };
+        let priority = self.agent.add_local_candidate(candidate.ok()?).map(is::Candidate::prio);
         self.locals += usize::from(priority.is_some());
         self.set_rto();
         priority

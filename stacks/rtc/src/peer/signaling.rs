@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use super::PeerConnection;
+use super::{Event, PeerConnection};
 use crate::dtls::{Fingerprint, Role};
 use crate::error::SignalingError;
 use crate::ice::Remote;
@@ -15,6 +15,8 @@ pub(super) struct Signaling {
     session_id: u64,
     session_version: u64,
     offered: bool,
+    /// Whether servers are asked for candidates; None if they never were.
+    gathering: Option<bool>,
     /// How the sections stand since the first offer; their order never changes (RFC 8829 section 5.2.2).
     sections: Vec<Section>,
     mid: Option<String>,
@@ -38,6 +40,7 @@ impl Signaling {
             session_id,
             session_version: 1,
             offered: false,
+            gathering: None,
             sections: vec![Section::Data],
             mid: Some("0".into()),
             bundled: true,
@@ -83,6 +86,40 @@ impl PeerConnection {
         if !self.is_over() {
             self.ice.add_local(now, address);
         }
+    }
+
+    /// Others see the local address `base` as `address`: a STUN server has said so, or the operator of a NAT that leads there. Becomes a
+    /// server-reflexive candidate (of a lite side a host candidate), within the same limit.
+    pub fn add_reflexive_address(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) {
+        self.now = now;
+        if !self.is_over() && self.ice.add_reflexive(now, address, base) {
+            self.tell_candidate();
+        }
+    }
+
+    /// A TURN server has given us `address`. What the peer sends there is to come to [`handle_datagrams`](Self::handle_datagrams) with it as
+    /// the local address, and a [`Transmit`](crate::Transmit) from there is to go by way of that server.
+    pub fn add_relayed_address(&mut self, now: Instant, address: SocketAddr) {
+        self.now = now;
+        if !self.is_over() && self.ice.add_relayed(now, address) {
+            self.tell_candidate();
+        }
+    }
+
+    /// Whether servers are being asked for candidates (W3C iceGatheringState). While they are, descriptions do not say that there are no
+    /// more; the end is told by [`Event::Gathered`].
+    pub fn set_gathering(&mut self, now: Instant, gathering: bool) {
+        self.now = now;
+        let gathered = self.signaling.gathering == Some(true) && !gathering;
+        self.signaling.gathering = Some(gathering);
+        if gathered && !self.is_over() {
+            self.tell(Event::Gathered);
+        }
+    }
+
+    /// Whether servers are still being asked for candidates.
+    pub fn is_gathering(&self) -> bool {
+        self.signaling.gathering == Some(true)
     }
 
     /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials;
@@ -193,11 +230,10 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// Host candidates of ours, as lines from "candidate:" on, for those who trickle.
+    /// Candidates of ours known by now, as lines from "candidate:" on, for those who trickle. Later ones are told by
+    /// [`Event::Candidate`].
     pub fn local_candidates(&self) -> Vec<String> {
-        let ufrag = Some(self.local_ufrag().to_owned());
-        let lines = self.ice.local_candidates().iter();
-        lines.map(|candidate| Candidate { ufrag: ufrag.clone(), ..candidate.clone() }.to_string()).collect()
+        self.ice.local_candidates().iter().map(|candidate| self.line(candidate)).collect()
     }
 
     /// Our ICE user name fragment: the first part of USERNAME in checks that are for us (one port for many). A restart
@@ -213,6 +249,18 @@ impl PeerConnection {
     }
 
     // -- helpers --
+
+    fn line(&self, candidate: &Candidate) -> String {
+        Candidate { ufrag: Some(self.local_ufrag().to_owned()), ..candidate.clone() }.to_string()
+    }
+
+    /// There is one candidate more. Nobody has to trickle what the first description will have.
+    fn tell_candidate(&mut self) {
+        let is_described = self.signaling.session_version > 1;
+        let line = self.ice.local_candidates().last().filter(|_| is_described).map(|last| self.line(last));
+        line.into_iter().for_each(|line| self.tell(Event::Candidate(line)));
+        self.settle(self.now);
+    }
 
     fn check_open(&self) -> Result<(), SignalingError> {
         if self.is_over() { Err(SignalingError::State("the peer connection is over")) } else { Ok(()) }
@@ -262,8 +310,8 @@ impl PeerConnection {
             sctp_port: self.config.sctp.local_port,
             max_message_bytes: self.config.max_message_bytes as u64,
             candidates: self.ice.local_candidates().to_vec(),
-            // A lite side has no others (RFC 8445 section 2.5); else addresses may still be added.
-            end_of_candidates: self.config.ice_lite,
+            // Else addresses may still be added; a lite side has no others (RFC 8445 section 2.5).
+            end_of_candidates: self.signaling.gathering.map_or(self.config.ice_lite, |gathering| !gathering),
         };
         let description = Description {
             session_id,

@@ -107,6 +107,11 @@ pub enum Event {
     State(PeerState),
     /// ICE changed.
     Ice(IceState),
+    /// One more candidate of ours, found after the first description: a line from "candidate:" on, for the peer's
+    /// [`add_remote_candidate`](crate::PeerConnection::add_remote_candidate).
+    Candidate(String),
+    /// All servers have answered, or did not in time: there will be no more candidates. Told once they were asked.
+    Gathered,
     /// The peer opened a data channel.
     Incoming(ChannelId),
     /// The channel is open (at this end; the peer may be a round trip behind).

@@ -1,0 +1,212 @@
+//! Asks STUN and TURN servers for candidates, for all connections of an engine: `binding.rs` how the world sees a port of ours,
+//! `relay.rs` an address at a server, which a connection has for itself.
+//!
+//! The messages, their retransmission and their authentication are the library's (turn-client-proto, and the stun-proto within); here
+//! is when they are asked for, by which socket, and whom it concerns. What comes from a server is looked at only if it comes from the
+//! address that was asked.
+
+mod binding;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use netdyno_io::Received;
+use netdyno_rtc_core::Transmit;
+use turn_client_proto::stun::Instant as StunTime;
+
+use super::Engine;
+use super::timers::Timers;
+use crate::servers::{Resolving, Server};
+use binding::Binding;
+
+/// What is asked, and what is known.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    /// Names that are still being resolved.
+    resolving: Option<Resolving>,
+    servers: Vec<Server>,
+    /// What the servers are asked by the port with this number, from each of its addresses.
+    bindings: HashMap<u32, Vec<Binding>>,
+    /// When the port with this number has something to do.
+    timers: Timers,
+    /// The library counts time from here.
+    epoch: Instant,
+}
+
+impl Gathering {
+    pub(super) fn new(resolving: Option<Resolving>, epoch: Instant) -> Self {
+        Self { resolving, servers: Vec::new(), bindings: HashMap::new(), timers: Timers::default(), epoch }
+    }
+
+    /// When there is something to do next.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Whether there are servers to ask.
+    fn is_of_use(&self) -> bool {
+        self.resolving.is_some() || !self.servers.is_empty()
+    }
+
+    fn time(&self, now: Instant) -> StunTime {
+        StunTime::from_nanos(i64::try_from((now - self.epoch).as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    fn moment(&self, time: StunTime) -> Instant {
+        self.epoch + Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
+    }
+
+    /// How the world sees this port, as (address, base).
+    fn mapped(&self, port: u32) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
+        self.bindings.get(&port).into_iter().flatten().filter_map(|one| Some((one.mapped()?, one.base())))
+    }
+
+    /// Whether all that were asked by this port have answered, or will not.
+    fn is_settled(&self, port: u32) -> bool {
+        self.resolving.is_none() && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))
+    }
+}
+
+impl Engine {
+    /// A new connection: what is known becomes its candidates, and what is not is asked for.
+    pub(super) fn gather_for(&mut self, index: u32) {
+        let Some(slot) = self.slots.get(index as usize) else { return };
+        let port = slot.port;
+        self.offer_stated(index);
+        if !self.gathering.is_of_use() {
+            return;
+        }
+        self.slots[index as usize].peer.set_gathering(self.now, true);
+        self.ask_by(port);
+        self.offer_found(index);
+    }
+
+    /// Asks what there is to ask at this time; takes the servers' addresses once they are known.
+    pub(super) fn gather(&mut self) -> io::Result<()> {
+        if let Some(servers) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
+            (self.gathering.resolving, self.gathering.servers) = (None, servers);
+            self.ask_by(0);
+            let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
+            for index in indices {
+                self.ask_by(self.slots[index as usize].port);
+                self.offer_found(index);
+            }
+        }
+        while let Some(port) = self.gathering.timers.expired(self.now) {
+            self.work_on_bindings(port)?;
+        }
+        Ok(())
+    }
+
+    /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
+    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>) -> bool {
+        let time = self.gathering.time(self.now);
+        let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return false };
+        if !bindings.iter().any(|binding| binding.server() == received.remote) {
+            return false;
+        }
+        let mut is_taken = false;
+        for datagram in received.datagrams.chunks(received.segment_bytes.max(1)) {
+            is_taken |= bindings.iter_mut().any(|binding| binding.take(time, received.remote, datagram));
+        }
+        if is_taken {
+            self.gathering.timers.arm(port, Some(self.now));
+            self.tell_of(port);
+        }
+        // A server may be a peer too.
+        is_taken
+    }
+
+    /// Nothing is asked by this port any more.
+    pub(super) fn forget_port(&mut self, port: u32) {
+        if port != 0 {
+            self.gathering.bindings.remove(&port);
+            self.gathering.timers.disarm(port);
+        }
+    }
+
+    /// Begins to ask all servers how they see this port, if that has not begun.
+    fn ask_by(&mut self, port: u32) {
+        if self.settings.relay_only || self.gathering.bindings.contains_key(&port) {
+            return;
+        }
+        let Some(number) = self.ports.get(port).map(|port| port.socket.local_address().port()) else { return };
+        let bases: Vec<_> = self.addresses.iter().map(|&ip| SocketAddr::new(ip, number)).collect();
+        let reaches = |base: &SocketAddr, server: &Server| {
+            let (from, to) = (base.ip(), server.address.ip());
+            from.is_ipv4() == to.is_ipv4() && (to.is_loopback() || !from.is_loopback())
+        };
+        let each = self.gathering.servers.iter().flat_map(|server| {
+            bases.iter().filter(|base| reaches(base, server)).map(|&base| Binding::new(base, server.address))
+        });
+        let bindings: Vec<_> = each.collect();
+        if !bindings.is_empty() {
+            self.gathering.bindings.insert(port, bindings);
+            self.gathering.timers.arm(port, Some(self.now));
+        }
+    }
+
+    /// Sends what is due from a port to its servers.
+    fn work_on_bindings(&mut self, port: u32) -> io::Result<()> {
+        let time = self.gathering.time(self.now);
+        let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return Ok(()) };
+        let mut next = None;
+        let mut due = Vec::new();
+        for binding in bindings {
+            let path = (binding.base(), binding.server());
+            let wait = binding.work(time, |request| due.push((path, request.to_vec())));
+            next = next.into_iter().chain([wait]).min();
+        }
+        let next = next.map(|next| self.gathering.moment(next));
+        self.gathering.timers.arm(port, next);
+        for ((local, remote), request) in due {
+            // As on the way, a request may be lost.
+            if self.ports.get(port).is_some_and(|port| !port.is_blocked()) {
+                let (length, segment_bytes) = (request.len(), request.len());
+                self.ports.send(port, Transmit { local, remote, length, segment_bytes }, &request)?;
+            }
+        }
+        self.tell_of(port);
+        Ok(())
+    }
+
+    /// What is known of this port concerns all connections that use it.
+    fn tell_of(&mut self, port: u32) {
+        let all = self.slots.iter().filter(|(_, slot)| slot.port == port && slot.peer.is_gathering());
+        let all: Vec<u32> = all.map(|(index, _)| index as u32).collect();
+        all.into_iter().for_each(|index| self.offer_found(index));
+    }
+
+    /// What servers have said by now becomes candidates of a connection.
+    pub(super) fn offer_found(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        for (address, base) in self.gathering.mapped(slot.port) {
+            // Where there is no NAT it is the host candidate.
+            if address != base {
+                slot.peer.add_reflexive_address(self.now, address, base);
+            }
+        }
+        if slot.peer.is_gathering() && self.gathering.is_settled(slot.port) {
+            slot.peer.set_gathering(self.now, false);
+        }
+        self.touch(index);
+    }
+
+    /// What the settings say of a NAT.
+    fn offer_stated(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
+        for &public in self.settings.public_addresses.iter().filter(|_| !self.settings.relay_only) {
+            let base = self.addresses.iter().find(|base: &&IpAddr| base.is_ipv4() == public.is_ipv4());
+            if let Some(&base) = base.filter(|&&base| base != public) {
+                let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base, number));
+                slot.peer.add_reflexive_address(self.now, address, base);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! What one STUN server sees of one address of ours (RFC 8489, usage of RFC 8445 section 5.1.1.1).
+//!
+//! A server asks for no credentials, so that an answer is believed for its source and for the 96 random bits of the transaction. One who
+//! could forge both can have us offer a candidate that leads nowhere, and no more.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use turn_client_proto::stun::agent::{StunAgent, StunAgentPollRet};
+use turn_client_proto::stun::types::TransportType;
+use turn_client_proto::stun::types::attribute::XorMappedAddress;
+use turn_client_proto::stun::types::message::{BINDING, Message, MessageWriteVec};
+use turn_client_proto::stun::types::prelude::*;
+use turn_client_proto::stun::Instant;
+
+/// So often the server is asked again, so that NATs between keep what they lead here by: no more than RFC 8445 section 11 allows, and
+/// half of the shortest that NATs keep (RFC 4787 section 4.3 asks for 120 s, 30 s are met).
+const KEPT_ALIVE: Duration = Duration::from_secs(15);
+/// After a server has not answered to the end.
+const TRIED_AGAIN: Duration = Duration::from_secs(60);
+
+/// A server, asked from one address.
+#[derive(Debug)]
+pub(super) struct Binding {
+    base: SocketAddr,
+    server: SocketAddr,
+    agent: StunAgent,
+    /// When to ask; None while an answer is awaited.
+    asks_at: Option<Instant>,
+    mapped: Option<SocketAddr>,
+    is_settled: bool,
+}
+
+impl Binding {
+    pub(super) fn new(base: SocketAddr, server: SocketAddr) -> Self {
+        // Retransmission and its bounds are RFC 8489's (section 6.2.1): 500 ms and doubled, 7 requests, 39.5 s in all.
+        let agent = StunAgent::builder(TransportType::Udp, base).remote_addr(server).build();
+        Self { base, server, agent, asks_at: Some(Instant::ZERO), mapped: None, is_settled: false }
+    }
+
+    pub(super) fn base(&self) -> SocketAddr {
+        self.base
+    }
+
+    pub(super) fn server(&self) -> SocketAddr {
+        self.server
+    }
+
+    /// The address that the server sees.
+    pub(super) fn mapped(&self) -> Option<SocketAddr> {
+        self.mapped
+    }
+
+    /// Whether it has answered once, or did not in time.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Sends what is due. Gives the time of the next call.
+    pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Instant {
+        if self.asks_at.is_some_and(|at| at <= now) {
+            let request = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
+            match self.agent.send_request(request, self.server, now) {
+                Ok(transmit) => {
+                    send(&transmit.data);
+                    self.asks_at = None;
+                }
+                // Two transactions of one name: the next has another.
+                Err(_) => self.asks_at = Some(now + KEPT_ALIVE),
+            }
+        }
+        while let Some(transmit) = self.agent.poll_transmit(now) {
+            send(transmit.data);
+        }
+        loop {
+            match self.agent.poll(now) {
+                StunAgentPollRet::WaitUntil(until) => return self.asks_at.unwrap_or(until),
+                StunAgentPollRet::TransactionTimedOut(_) | StunAgentPollRet::TransactionCancelled(_) => {
+                    (self.asks_at, self.is_settled) = (Some(now + TRIED_AGAIN), true);
+                }
+            }
+        }
+    }
+
+    /// Takes what may be its answer. False if it is not.
+    pub(super) fn take(&mut self, now: Instant, source: SocketAddr, datagram: &[u8]) -> bool {
+        let Ok(message) = Message::from_bytes(datagram) else { return false };
+        if !message.is_response() || !self.agent.handle_stun_message_with_time(&message, source, now) {
+            return false;
+        }
+        (self.asks_at, self.is_settled) = (Some(now + KEPT_ALIVE), true);
+        let mapped = message.attribute::<XorMappedAddress>().map(|mapped| mapped.addr(message.transaction_id()));
+        let is_success = !message.has_class(turn_client_proto::stun::types::message::MessageClass::Error);
+        if let Some(mapped) = mapped.ok().filter(|mapped| is_success && mapped.is_ipv4() == self.base.is_ipv4()) {
+            self.mapped = Some(mapped);
+        }
+        true
+    }
+}

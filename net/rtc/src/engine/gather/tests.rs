@@ -1,0 +1,189 @@
+use std::net::SocketAddr;
+
+use netdyno_io::{ReceiveBatch, SocketOptions, UdpSocket};
+use turn_client_proto::stun::types::attribute::XorMappedAddress;
+use turn_client_proto::stun::types::message::{Message, MessageWriteVec};
+use turn_client_proto::stun::types::prelude::*;
+
+use super::super::support::{Side, settings, until};
+use super::super::{ConnectionId, Port};
+use crate::servers::IceServer;
+use crate::settings::Settings;
+
+/// A STUN server on a socket of its own, which answers when it is told to.
+struct Server {
+    socket: UdpSocket,
+    asked: Vec<(Vec<u8>, SocketAddr)>,
+}
+
+impl Server {
+    fn new() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+        Self { socket, asked: Vec::new() }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.socket.local_address()
+    }
+
+    /// Takes what has come; the number of requests since the last call.
+    fn take(&mut self) -> usize {
+        let mut batch = ReceiveBatch::default();
+        // Nothing may have come.
+        let _ = self.socket.receive(&mut batch);
+        let mut count = 0;
+        for received in batch.iter() {
+            for datagram in received.datagrams.chunks(received.segment_bytes) {
+                self.asked.push((datagram.to_vec(), received.remote));
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Answers what was asked last, from `socket`, as if it had come from `seen`.
+    fn answer(&self, from: &UdpSocket, seen: SocketAddr) {
+        let (request, asker) = self.asked.last().unwrap();
+        let request = Message::from_bytes(request).unwrap();
+        let mut answer = Message::builder_success(&request, MessageWriteVec::new());
+        answer.add_attribute(&XorMappedAddress::new(seen, request.transaction_id())).unwrap();
+        let bytes = answer.finish();
+        assert_eq!(from.send(from.local_address(), *asker, &bytes, bytes.len()), bytes.len());
+    }
+}
+
+fn asking(servers: &[&Server]) -> Settings {
+    let mut settings = settings();
+    settings.ice_servers =
+        servers.iter().map(|server| IceServer::stun(format!("stun:{}", server.address()))).collect();
+    settings
+}
+
+fn candidates(side: &mut Side, id: ConnectionId) -> Vec<String> {
+    side.engine.connection(id).unwrap().local_candidates()
+}
+
+fn is_gathering(side: &mut Side, id: ConnectionId) -> bool {
+    side.engine.connection(id).unwrap().is_gathering()
+}
+
+#[test]
+fn a_server_s_answer_becomes_a_candidate_of_all_that_use_the_port() {
+    let seen: SocketAddr = "192.0.2.99:4321".parse().unwrap();
+    let mut server = Server::new();
+    let mut side = Side::new(asking(&[&server]));
+    let first = side.engine.add(Port::Shared).unwrap();
+    let own = side.engine.add(Port::Own).unwrap();
+    let offer = side.engine.connection(first).unwrap().create_offer(false).unwrap();
+    assert!(!offer.contains("srflx") && !offer.contains("end-of-candidates"), "{offer}");
+    let from_port = |server: &Server, port| server.asked.iter().rposition(|(_, asker)| asker.port() == port);
+    let shared = side.address().port();
+    until(|| {
+        side.turn();
+        server.take();
+        server.asked.len() >= 2 && from_port(&server, shared).is_some()
+    });
+    let at = from_port(&server, shared).unwrap();
+    server.asked.drain(at + 1..);
+    server.answer(&server.socket, seen);
+    until(|| {
+        side.turn();
+        !is_gathering(&mut side, first)
+    });
+    let lines = candidates(&mut side, first);
+    let base = side.address();
+    let reflexive = lines.iter().find(|line| line.contains("typ srflx")).unwrap();
+    let text = format!(" {} {} typ srflx raddr {} rport {} ", seen.ip(), seen.port(), base.ip(), base.port());
+    assert!(reflexive.contains(&text), "{reflexive}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    // A later connection of the port has it from the start, one with a port of its own does not.
+    let later = side.engine.add(Port::Shared).unwrap();
+    assert!(!is_gathering(&mut side, later) && is_gathering(&mut side, own));
+    let offer = side.engine.connection(later).unwrap().create_offer(false).unwrap();
+    assert!(offer.contains("typ srflx") && offer.contains("a=end-of-candidates"), "{offer}");
+    assert_eq!(candidates(&mut side, own).len(), 1);
+}
+
+#[test]
+fn an_answer_that_is_not_the_server_s_changes_nothing() {
+    let seen: SocketAddr = "192.0.2.99:4321".parse().unwrap();
+    let (mut server, other) = (Server::new(), Server::new());
+    let mut side = Side::new(asking(&[&server]));
+    let id = side.engine.add(Port::Shared).unwrap();
+    until(|| {
+        side.turn();
+        server.take() > 0
+    });
+    server.answer(&other.socket, seen);
+    // From the right place, for another transaction.
+    let (request, asker) = server.asked[0].clone();
+    let mut forged = request.clone();
+    forged[8..20].copy_from_slice(b"transaction!");
+    server.asked.push((forged, asker));
+    server.answer(&server.socket, seen);
+    for _ in 0..20 {
+        side.turn();
+    }
+    assert!(is_gathering(&mut side, id));
+    assert_eq!(candidates(&mut side, id).len(), 1);
+    server.asked.push((request, asker));
+    server.answer(&server.socket, side.address());
+    until(|| {
+        side.turn();
+        !is_gathering(&mut side, id)
+    });
+    assert_eq!(candidates(&mut side, id).len(), 1, "no NAT, no candidate");
+}
+
+#[test]
+fn a_request_is_sent_again_after_half_a_second() {
+    let mut server = Server::new();
+    let mut side = Side::new(asking(&[&server]));
+    let began = std::time::Instant::now();
+    until(|| {
+        side.turn();
+        server.take();
+        server.asked.len() == 2
+    });
+    assert!(began.elapsed() >= std::time::Duration::from_millis(400), "{:?}", began.elapsed());
+    assert_eq!(server.asked[0], server.asked[1]);
+}
+
+#[test]
+fn a_stated_address_is_offered_at_once_and_none_of_ours_where_all_is_relayed() {
+    let mut settings = settings();
+    settings.public_addresses = vec!["203.0.113.5".parse().unwrap(), "2001:db8::5".parse().unwrap()];
+    let mut side = Side::new(settings.clone());
+    let id = side.engine.add(Port::Shared).unwrap();
+    let port = side.address().port();
+    let lines = candidates(&mut side, id);
+    assert!(lines.len() == 2 && lines[1].contains(&format!(" 203.0.113.5 {port} typ srflx ")), "{lines:?}");
+    settings.relay_only = true;
+    let mut side = Side::new(settings);
+    let id = side.engine.add(Port::Shared).unwrap();
+    assert!(candidates(&mut side, id).is_empty());
+}
+
+#[test]
+fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
+    let free = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
+    let taken = free.local_address().port();
+    // Whatever else uses these ports is passed over as this one is.
+    let first = taken.min(u16::MAX - 8);
+    let mut settings = settings();
+    settings.ports = Some(first..=first + 8);
+    let mut side = Side::new(settings);
+    let mut opened = 0;
+    let error = loop {
+        match side.engine.add(Port::Own) {
+            Ok(id) => {
+                let line = candidates(&mut side, id).remove(0);
+                let port: u16 = line.split(' ').nth(5).unwrap().parse().unwrap();
+                assert!((first..=first + 8).contains(&port) && port != taken, "{line}");
+                opened += 1;
+            }
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(opened <= 8 && error.contains("allow more by `ports`"), "{opened}: {error}");
+}

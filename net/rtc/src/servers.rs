@@ -1,0 +1,201 @@
+//! STUN and TURN servers as they are named: URLs of RFC 7064 and RFC 7065, and what they resolve to.
+//!
+//! Does not talk to them (`engine/gather.rs` does), and asks the system's name service alone: no SRV records.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use netdyno_io::Waker;
+
+use crate::error::Error;
+use crate::limits::{ADDRESSES_PER_SERVER, ICE_SERVERS};
+
+/// The port of a URL that names none (RFC 7064 section 3.2, RFC 7065 section 3.2).
+const PORT: u16 = 3478;
+
+/// A server as W3C's RTCIceServer has it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IceServer {
+    /// `stun:host:port`, `turn:host:port?transport=udp`. The port may be left out (3478), and so may the transport; IPv6 addresses stand
+    /// in brackets.
+    pub url: String,
+    /// The name that the TURN server knows us by (RFC 8489 section 9.2). Empty for STUN.
+    pub username: String,
+    /// The password that goes with it, at the most 763 bytes.
+    pub credential: String,
+}
+
+impl IceServer {
+    /// A STUN server, which tells what address it sees us at.
+    pub fn stun(url: impl Into<String>) -> Self {
+        Self { url: url.into(), username: String::new(), credential: String::new() }
+    }
+
+    /// A TURN server, which tells the same, and relays what finds no other way.
+    pub fn turn(
+        url: impl Into<String>,
+        username: impl Into<String>,
+        credential: impl Into<String>,
+    ) -> Self {
+        Self { url: url.into(), username: username.into(), credential: credential.into() }
+    }
+}
+
+impl fmt::Debug for IceServer {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IceServer").field("url", &self.url).field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+/// What a URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    is_turn: bool,
+    host: String,
+    port: u16,
+}
+
+/// A server at one address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    /// Name and password, of one that relays.
+    pub(crate) relays_for: Option<(String, String)>,
+}
+
+/// All servers of an endpoint, once their names are resolved.
+#[derive(Debug)]
+pub(crate) struct Resolving(Receiver<Vec<Server>>);
+
+impl Resolving {
+    /// Reads the URLs, and asks for their addresses, on a thread of its own if any is a name. `waker` is called when there is an answer.
+    pub(crate) fn start(servers: &[IceServer], waker: Waker) -> Result<Option<Self>, Error> {
+        let places = servers.iter().map(|server| Ok((place(server)?, server.clone())));
+        let places: Vec<_> = places.collect::<Result<_, Error>>()?;
+        if let Some(beyond) = servers.get(ICE_SERVERS) {
+            let why = "there are more servers than 8: two or three will do";
+            return Err(Error::IceServer { url: beyond.url.clone(), why });
+        }
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let (give, result) = channel();
+        let are_known = places.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
+        let resolve = move || {
+            // Nobody takes it if the endpoint is gone.
+            let _ = give.send(places.iter().flat_map(|(place, server)| resolve(place, server)).collect());
+            waker.wake();
+        };
+        if are_known {
+            resolve();
+        } else {
+            // It ends by itself, when the name service has answered or given up.
+            thread::Builder::new().name("netdyno-rtc-names".to_owned()).spawn(resolve)?;
+        }
+        Ok(Some(Self(result)))
+    }
+
+    /// The servers, once; those whose names are not known are left out.
+    pub(crate) fn poll(&self) -> Option<Vec<Server>> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// The addresses of one, the first of each family.
+fn resolve(place: &Place, server: &IceServer) -> Vec<Server> {
+    let found = (place.host.as_str(), place.port).to_socket_addrs();
+    let mut found: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
+    found.dedup_by_key(|address| address.is_ipv4());
+    found.truncate(ADDRESSES_PER_SERVER);
+    let relays_for = place.is_turn.then(|| (server.username.clone(), server.credential.clone()));
+    found.into_iter().map(|address| Server { address, relays_for: relays_for.clone() }).collect()
+}
+
+fn place(server: &IceServer) -> Result<Place, Error> {
+    let wrong = |why| Error::IceServer { url: server.url.clone(), why };
+    let (scheme, rest) = server.url.split_once(':').ok_or_else(|| wrong("write stun:host:port, or turn:host:port"))?;
+    let is_turn = match scheme.to_ascii_lowercase().as_str() {
+        "stun" => false,
+        "turn" => true,
+        "stuns" | "turns" => return Err(wrong("TLS to the server is not spoken yet: use turn: or stun:, by UDP")),
+        _ => return Err(wrong("write stun:host:port, or turn:host:port")),
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, "transport=udp"));
+    match query.split_once('=') {
+        Some(("transport", "udp")) => {}
+        Some(("transport", "tcp")) => return Err(wrong("TCP to the server is not spoken yet: use ?transport=udp")),
+        _ => return Err(wrong("all that may follow the ? is transport=udp")),
+    }
+    if is_turn && (server.username.is_empty() || server.credential.is_empty()) {
+        return Err(wrong("a TURN server wants a username and a credential"));
+    }
+    if server.username.len() > 512 || server.credential.len() > 763 {
+        return Err(wrong("a username has up to 512 bytes, a credential up to 763"));
+    }
+    let is_bare_v6 = place.starts_with('[') && place.ends_with(']');
+    let (host, port) = match place.rsplit_once(':').filter(|_| !is_bare_v6) {
+        Some((host, port)) => (host, port.parse().map_err(|_| wrong("the port is a number from 1 to 65535"))?),
+        None => (place, PORT),
+    };
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let is_v6 = host.contains(':');
+    if host.is_empty() || port == 0 || (is_v6 && !place.starts_with('[')) {
+        return Err(wrong("write stun:host:port, with an IPv6 address in brackets"));
+    }
+    Ok(Place { is_turn, host: host.to_owned(), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_as_rfc_7064_and_7065_have_them() {
+        for (url, expected) in [
+            ("stun:stun.example.org", Some((false, "stun.example.org", 3478))),
+            ("stun:192.0.2.1:19302", Some((false, "192.0.2.1", 19302))),
+            ("STUN:[2001:db8::1]", Some((false, "2001:db8::1", 3478))),
+            ("turn:[2001:db8::1]:99?transport=udp", Some((true, "2001:db8::1", 99))),
+            ("turn:example.org?transport=udp", Some((true, "example.org", 3478))),
+            ("turn:example.org?transport=tcp", None),
+            ("turns:example.org", None),
+            ("turn:example.org?colour=red", None),
+            ("http://example.org", None),
+            ("stun:2001:db8::1", None),
+            ("stun:example.org:0", None),
+            ("stun:example.org:99999", None),
+            ("stun:", None),
+            ("example.org", None),
+        ] {
+            let read = place(&IceServer::turn(url, "name", "password"));
+            match (read, expected) {
+                (Ok(Place { is_turn, host, port }), Some(expected)) => {
+                    assert_eq!((is_turn, host.as_str(), port), expected, "{url}");
+                }
+                (Err(Error::IceServer { url: named, .. }), None) => assert_eq!(named, url),
+                (read, expected) => panic!("{url}: {read:?}, not {expected:?}"),
+            }
+        }
+        assert!(place(&IceServer::stun("turn:192.0.2.1")).is_err(), "without a name and a password");
+        let text = format!("{:?}", IceServer::turn("turn:192.0.2.1", "name", "secret"));
+        assert!(text.contains("name") && !text.contains("secret"), "{text}");
+    }
+
+    #[test]
+    fn too_many_servers_are_refused_and_unknown_names_left_out() {
+        let waker = || netdyno_io::Poller::new().unwrap().waker();
+        let many = vec![IceServer::stun("stun:192.0.2.1"); ICE_SERVERS + 1];
+        assert!(matches!(Resolving::start(&many, waker()), Err(Error::IceServer { .. })));
+        assert!(Resolving::start(&[], waker()).unwrap().is_none());
+        let known = [IceServer::stun("stun:192.0.2.1"), IceServer::turn("turn:[2001:db8::1]:9", "a", "b")];
+        let found = Resolving::start(&known, waker()).unwrap().unwrap().poll().unwrap();
+        let found: Vec<_> = found.into_iter().map(|it| (it.address, it.relays_for.is_some())).collect();
+        assert_eq!(
+            found,
+            [("192.0.2.1:3478".parse().unwrap(), false), ("[2001:db8::1]:9".parse().unwrap(), true)]
+        );
+    }
+}

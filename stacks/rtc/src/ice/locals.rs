@@ -1,0 +1,79 @@
+//! Candidates of ours: addresses of interfaces, what servers see of them, and addresses at relays.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::Ice;
+use crate::sdp::{Candidate, CandidateKind};
+
+/// Type preferences of host and server-reflexive candidates (RFC 8445 section 5.1.2.2).
+const HOST_PREFERENCE: u32 = 126;
+const REFLEXIVE_PREFERENCE: u32 = 100;
+
+impl Ice {
+    /// A local address becomes a host candidate, unless datagrams cannot come there.
+    pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) {
+        self.add(now, CandidateKind::Host, address, None);
+    }
+
+    /// Others see `base`, which is a host candidate or would be one, as `address`. A lite side has host candidates only (RFC 8445
+    /// section 5.2). False if it is known already, or of no use.
+    pub(crate) fn add_reflexive(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) -> bool {
+        let kind = if self.lite { CandidateKind::Host } else { CandidateKind::ServerReflexive };
+        is_usable(address) && self.add(now, kind, address, Some(base))
+    }
+
+    /// What is sent to `address` is relayed to us, and what has it as its source by us. False as above.
+    pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr) -> bool {
+        // RFC 8839 section 5.1 wants a related address; which one of ours the relay sees is nobody's business.
+        let related = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
+        is_usable(address) && self.add(now, CandidateKind::Relayed, address, Some(related))
+    }
+
+    fn add(
+        &mut self,
+        now: Instant,
+        kind: CandidateKind,
+        address: SocketAddr,
+        related: Option<SocketAddr>,
+    ) -> bool {
+        if self.locals.iter().any(|local| local.address == address) || self.locals.len() >= self.remotes_max {
+            return false;
+        }
+        let place = self.locals.len() as u32;
+        // Candidates of one kind and base, and of one server, have one foundation (RFC 8445 section 5.1.1.3).
+        let is_relayed = kind == CandidateKind::Relayed;
+        let base = |address: SocketAddr, related: Option<SocketAddr>| {
+            related.filter(|_| !is_relayed).unwrap_or(address).ip()
+        };
+        let is_like = |local: &&Candidate| {
+            local.kind == kind && base(local.address, local.related) == base(address, related)
+        };
+        let same = self.locals.iter().find(is_like);
+        let foundation = same.map_or_else(|| (place + 1).to_string(), |local| local.foundation.clone());
+        let preference = if kind == CandidateKind::Host { HOST_PREFERENCE } else { REFLEXIVE_PREFERENCE };
+        // Behind the host candidates of both families, in the order of their coming.
+        let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
+        let mut candidate = Candidate { foundation, priority, address, kind, related, ufrag: None };
+        let is_seen_by_others = !is_relayed && related.is_some();
+        if !is_seen_by_others {
+            let Some(priority) = self.session.add_local(&candidate) else { return false };
+            candidate.priority = priority;
+            for session in [&mut self.restarted, &mut self.offered].into_iter().flatten() {
+                session.add_local(&candidate);
+            }
+        }
+        // A stated host address is one that the agent has no socket for.
+        candidate.related = related.filter(|_| kind != CandidateKind::Host);
+        self.locals.push(candidate);
+        self.run(now);
+        true
+    }
+}
+
+/// Whether a peer can send there, and RFC 8839 write it.
+fn is_usable(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    let is_broadcast = matches!(ip, std::net::IpAddr::V4(ip) if ip.is_broadcast());
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+}
