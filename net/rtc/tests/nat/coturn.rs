@@ -6,10 +6,13 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netdyno_rtc::IceServer;
+use serde_json::{Value, json};
+
 use crate::bed::{Bed, PUBLIC};
 
-pub(crate) const USER: &str = "netdyno";
-pub(crate) const PASSWORD: &str = "a test's password";
+const USER: &str = "netdyno";
+const PASSWORD: &str = "a test's password";
 const PORT: u16 = 3478;
 const LOG: &str = "/run/coturn.log";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,7 +77,19 @@ impl Drop for Coturn {
     }
 }
 
-/// Where it is, as a URL of RFC 7064 or 7065 (`stun`, `turn`).
-pub(crate) fn url(scheme: &str, transport: &str) -> String {
-    format!("{scheme}:{}:{PORT}{transport}", PUBLIC[0])
+/// The URLs by which it is known (RFC 7064, RFC 7065).
+fn urls() -> [String; 2] {
+    let place = format!("{}:{PORT}", PUBLIC[0]);
+    [format!("stun:{place}"), format!("turn:{place}?transport=udp")]
+}
+
+/// For us.
+pub(crate) fn servers() -> Vec<IceServer> {
+    let [stun, turn] = urls();
+    vec![IceServer::stun(stun), IceServer::turn(turn, USER, PASSWORD)]
+}
+
+/// For a browser.
+pub(crate) fn ice_servers() -> Value {
+    json!([{ "urls": urls(), "username": USER, "credential": PASSWORD }])
 }

@@ -9,13 +9,19 @@ mod peers;
 mod probe;
 mod table;
 
+use std::net::Ipv4Addr;
 use std::thread;
+use std::time::Instant;
 
 use bed::{Bed, Nat, alone};
+use browser::Browser;
 use coturn::Coturn;
-use netdyno_rtc::Settings;
-use peers::Way;
+use peers::{End, MESSAGE_BYTES, Way};
 use probe::{Behaviour, Filtering, Mapping};
+use serde_json::json;
+
+/// 10 MB.
+const BULK_MESSAGES: usize = 160;
 
 /// What a host may be behind of, the innermost NAT first, and what that does.
 const KINDS: [(&str, &[Nat], Behaviour); 6] = [
@@ -92,9 +98,8 @@ fn every_pairing() {
             let carrier = bed.nat(&public, carrier);
             (name, [(); 2].map(|()| bed.host(&carrier, nats)), way)
         });
-        let settings = &Settings::new().unwrap();
         let (found, beside) = thread::scope(|scope| {
-            let try_ = |one, other| scope.spawn(move || peers::connect(one, other, settings));
+            let try_ = |one, other| scope.spawn(move || peers::way(one, other));
             let rows = offerers.each_ref().map(|one| answerers.each_ref().map(|other| try_(one, other)));
             let beside = places.each_ref().map(|(_, [one, other], _)| try_(one, other));
             let found = rows.map(|row| row.map(|way| way.join().unwrap()));
@@ -113,36 +118,64 @@ fn every_pairing() {
     });
 }
 
+/// It has a way to us by coturn alone, and takes 10 MB, and sends them back.
 #[test]
-fn chromium_twice() {
-    use browser::Browser;
-    use serde_json::json;
-    browser::installed().unwrap();
-    alone("chromium_twice", || {
+fn chromium_and_we_behind_symmetric_nats() {
+    if let Err(reason) = browser::installed() {
+        return bed::skip(&reason);
+    }
+    alone("chromium_and_we_behind_symmetric_nats", || {
         let mut bed = Bed::new();
         let public = bed.public.clone();
         let _coturn = Coturn::start(&bed);
-        for nat in [Nat::PortRestricted, Nat::Symmetric, Nat::NoUdp] {
-            let t = std::time::Instant::now();
-            let hosts = [(); 2].map(|()| bed.host(&public, &[nat]));
-            let tail = if nat == Nat::NoUdp { "?transport=tcp" } else { "?transport=udp" };
-            let servers = json!([{ "urls": [coturn::url("turn", tail)],
-                "username": coturn::USER, "credential": coturn::PASSWORD }]);
-            let mut browsers = hosts.map(|host| {
-                host.enter(|| Browser::start(&["--disable-features=WebRtcHideLocalIpsWithMdns"]).unwrap())
-            });
-            println!("started {:?}", t.elapsed());
-            for browser in &mut browsers {
-                browser.call("create", json!(["peer", { "iceServers": servers }]));
-            }
-            let [one, other] = &mut browsers;
-            one.call("createChannel", json!(["peer", "chat", {}]));
-            let offer = one.call("offer", json!(["peer", false, false]));
-            println!("{}", offer.as_str().unwrap());
-            let answer = other.call("acceptOffer", json!(["peer", offer, false]));
-            one.call("acceptAnswer", json!(["peer", answer]));
-            one.expect(&[("type", json!("open"))]);
-            println!("{nat:?} {} {:?}", one.call("selectedPair", json!(["peer"])), t.elapsed());
+        let [theirs, ours] = [(); 2].map(|()| bed.host(&public, &[Nat::Symmetric]));
+        let mut browser = theirs.enter(|| Browser::start(&[])).unwrap();
+        for we_offer in [false, true] {
+            let end = End::new(&ours);
+            let name = if we_offer { "answers" } else { "offers" };
+            browser.call("create", json!([name, { "iceServers": coturn::ice_servers() }]));
+            let channel = if we_offer {
+                let channel = end.create_channel();
+                let offer = end.does(|peer| peer.create_offer().unwrap());
+                let answer = browser.call("acceptOffer", json!([name, offer, false]));
+                end.does(|peer| peer.accept_answer(answer.as_str().unwrap()).unwrap());
+                channel
+            } else {
+                browser.call("createChannel", json!([name, "bulk", {}]));
+                let offer = browser.call("offer", json!([name, false, false]));
+                let answer = end.does(|peer| peer.accept_offer(offer.as_str().unwrap()).unwrap());
+                browser.call("acceptAnswer", json!([name, answer]));
+                end.accept_channel().expect("a channel")
+            };
+            let begun = Instant::now();
+            // What is sent is echoed.
+            peers::carry(&channel, &channel, BULK_MESSAGES);
+            assert_eq!(end.way(BULK_MESSAGES * MESSAGE_BYTES), Way::Relayed);
+            println!("Chromium {name}: 10 MB there and back in {:?}", begun.elapsed());
+            browser.call("close", json!([name]));
         }
+    });
+}
+
+/// A NAT gets another address, as it does when a line is dialled anew.
+#[test]
+fn a_peer_whose_address_changes_is_followed() {
+    alone("a_peer_whose_address_changes_is_followed", || {
+        let mut bed = Bed::new();
+        let public = bed.public.clone();
+        probe::serve(&bed);
+        let _coturn = Coturn::start(&bed);
+        let server = bed.host(&public, &[]);
+        let nat = bed.nat(&public, Nat::PortRestricted);
+        let client = bed.host(&nat, &[]);
+        let (_ends, [here, there]) = peers::connect(&client, &server).unwrap();
+        peers::carry(&here, &there, 1);
+        let other = Ipv4Addr::new(203, 0, 113, 200);
+        let change = format!("addr add {other}/24 dev wan\naddr del {}/24 dev wan\n", nat.address);
+        probe::changes_address(&client, || nat.ip(&change));
+        let begun = Instant::now();
+        peers::carry(&here, &there, 1);
+        peers::carry(&there, &here, 1);
+        println!("followed within {:?}", begun.elapsed());
     });
 }

@@ -1,35 +1,59 @@
-//! Two peers of ours, each on a host of its own, and how they come to talk.
+//! Peers of ours, each on a host of its own, and how they come to talk.
 
+use std::net::Ipv4Addr;
+use std::thread;
 use std::time::Duration;
 
-use netdyno_rtc::blocking::{Endpoint, PeerConnection};
+use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{ChannelOptions, Settings};
 
 use crate::bed::{Node, PUBLIC};
+use crate::coturn;
 
 /// In what time they connect, on a machine on which many do at once.
 const PATIENCE: Duration = Duration::from_secs(60);
-const MESSAGE_BYTES: usize = 100_000;
+pub(crate) const MESSAGE_BYTES: usize = 65_536;
 
-/// One end.
-struct End {
+/// One end, which knows of coturn.
+pub(crate) struct End {
     peer: PeerConnection,
     host: Node,
     endpoint: Endpoint,
 }
 
 impl End {
-    fn new(host: &Node, settings: &Settings) -> Self {
+    pub(crate) fn new(host: &Node) -> Self {
         let (peer, endpoint) = host.enter(|| {
-            let endpoint = Endpoint::bind("0.0.0.0:0".parse().unwrap(), settings.clone()).unwrap();
-            (PeerConnection::new(&endpoint).unwrap(), endpoint)
+            let mut settings = Settings::new().unwrap();
+            settings.ice_servers = coturn::servers();
+            let endpoint = Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), settings).unwrap();
+            let peer = PeerConnection::new(&endpoint).unwrap();
+            assert!(peer.wait_gathered(PATIENCE), "no answer of the servers");
+            (peer, endpoint)
         });
         Self { peer, host: host.clone(), endpoint }
     }
 
     /// Does something with it where it is.
-    fn does<T: Send>(&self, run: impl FnOnce(&PeerConnection) -> T + Send) -> T {
+    pub(crate) fn does<T: Send>(&self, run: impl FnOnce(&PeerConnection) -> T + Send) -> T {
         self.host.enter(|| run(&self.peer))
+    }
+
+    pub(crate) fn create_channel(&self) -> DataChannel {
+        self.peer.create_channel("bulk", ChannelOptions::default()).unwrap()
+    }
+
+    /// The channel that the other end makes; none if they do not connect.
+    pub(crate) fn accept_channel(&self) -> Option<DataChannel> {
+        let is_connected = self.peer.wait_connected_timeout(PATIENCE).is_ok_and(|in_time| in_time);
+        is_connected.then(|| self.peer.accept_channel_timeout(PATIENCE).unwrap().unwrap())
+    }
+
+    /// By which way so many bytes have gone from here, as the host has counted.
+    pub(crate) fn way(&self, bytes: usize) -> Way {
+        let sent = self.host.sent(self.endpoint.local_address().port());
+        let is_direct = sent.iter().any(|(to, count)| *to != PUBLIC[0] && *count >= bytes as u64);
+        if is_direct { Way::Direct } else { Way::Relayed }
     }
 }
 
@@ -43,27 +67,41 @@ pub(crate) enum Way {
     Not,
 }
 
-/// Connects two, has each send to the other, and looks at the wire.
-pub(crate) fn connect(offerer: &Node, answerer: &Node, settings: &Settings) -> Way {
-    let [one, other] = [offerer, answerer].map(|host| End::new(host, settings));
-    let here = one.peer.create_channel("chat", ChannelOptions::default()).unwrap();
+/// Connects two; none if they do not come to it.
+pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [DataChannel; 2])> {
+    let [one, other] = [offerer, answerer].map(End::new);
+    let here = one.create_channel();
     let offer = one.does(|peer| peer.create_offer().unwrap());
     let answer = other.does(|peer| peer.accept_offer(&offer).unwrap());
     one.does(|peer| peer.accept_answer(&answer).unwrap());
-    let Ok(true) = one.peer.wait_connected_timeout(PATIENCE) else { return Way::Not };
-    let there = other.peer.accept_channel_timeout(PATIENCE).unwrap().unwrap();
-    for (from, to, seed) in [(&here, &there, 1), (&there, &here, 2)] {
-        let data: Vec<u8> = (0..MESSAGE_BYTES).map(|at| (at * 7 + seed) as u8).collect();
-        assert!(from.send_timeout(&data, PATIENCE).unwrap());
-        assert_eq!(to.recv_timeout(PATIENCE).unwrap().unwrap().data, data);
-    }
-    let is_direct = |end: &End| {
-        let sent = end.host.sent(end.endpoint.local_address().port());
-        sent.iter().any(|(to, bytes)| *to != PUBLIC[0] && *bytes > MESSAGE_BYTES as u64)
+    let there = other.accept_channel()?;
+    Some(([one, other], [here, there]))
+}
+
+/// Connects two, has each send to the other, and looks at the wire.
+pub(crate) fn way(offerer: &Node, answerer: &Node) -> Way {
+    let Some((ends, [here, there])) = connect(offerer, answerer) else { return Way::Not };
+    carry(&here, &there, 1);
+    carry(&there, &here, 1);
+    let [way, back] = ends.each_ref().map(|end| end.way(MESSAGE_BYTES));
+    assert_eq!(way, back, "one way there and another one back");
+    way
+}
+
+/// So many messages from one to the other, where they have to come to as they were.
+pub(crate) fn carry(from: &DataChannel, to: &DataChannel, messages: usize) {
+    let data = |number: usize| -> Vec<u8> {
+        (0..MESSAGE_BYTES).map(|at| (at * 7 + at / 256 + number) as u8).collect()
     };
-    match [is_direct(&one), is_direct(&other)] {
-        [true, true] => Way::Direct,
-        [false, false] => Way::Relayed,
-        mixed => panic!("a way there and another one back: {mixed:?}"),
-    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..messages {
+                assert!(from.send_timeout(&data(number), PATIENCE).unwrap());
+            }
+        });
+        for number in 0..messages {
+            let message = to.recv_timeout(PATIENCE).unwrap().expect("a message");
+            assert!(message.data == data(number), "message {number} is another one");
+        }
+    });
 }

@@ -132,3 +132,15 @@ pub(crate) fn hairpins(from: &Node, to: &Node) -> bool {
     let (_, seen) = there.recv_from(&mut [0; 100]).unwrap();
     seen == shows
 }
+
+/// Waits until the world sees this host at another address, by a flow that was there before too.
+pub(crate) fn changes_address(host: &Node, change: impl FnOnce() + Send) {
+    host.enter(|| {
+        let socket = socket();
+        let before = ask(&socket, 0, &[0]).unwrap();
+        change();
+        socket.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        // What goes to the old address is lost.
+        while ask(&socket, 0, &[0]).is_none_or(|now| now == before) {}
+    });
+}
