@@ -171,7 +171,11 @@ fn a_peer_whose_address_changes_is_followed() {
         let (_ends, [here, there]) = peers::connect(&client, &server).unwrap();
         peers::carry(&here, &there, 1);
         let other = Ipv4Addr::new(203, 0, 113, 200);
-        let change = format!("addr add {other}/24 dev wan\naddr del {}/24 dev wan\n", nat.address);
+        let change = format!(
+            "addr del {}/24 dev wan\naddr add {other}/24 dev wan\nroute add default via {}\n",
+            nat.address,
+            bed::PUBLIC[0]
+        );
         probe::changes_address(&client, || nat.ip(&change));
         let begun = Instant::now();
         peers::carry(&here, &there, 1);

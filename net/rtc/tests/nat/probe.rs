@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::bed::{Bed, Node, PUBLIC};
 
@@ -141,6 +141,9 @@ pub(crate) fn changes_address(host: &Node, change: impl FnOnce() + Send) {
         change();
         socket.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         // What goes to the old address is lost.
-        while ask(&socket, 0, &[0]).is_none_or(|now| now == before) {}
+        let deadline = Instant::now() + PATIENCE;
+        while ask(&socket, 0, &[0]).is_none_or(|now| now == before) {
+            assert!(Instant::now() < deadline, "the world sees the host at its old address");
+        }
     });
 }
