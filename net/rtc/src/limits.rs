@@ -40,3 +40,6 @@ pub(crate) const ICE_SERVERS: usize = 8;
 
 /// Addresses of a server that are asked: one of each family.
 pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
+
+/// Addresses of a peer that something is sent to by way of one TURN server: as many as a connection checks.
+pub(crate) const PEERS_PER_RELAY: usize = 64;

@@ -43,6 +43,10 @@ impl<'a> Connection<'a> {
 
     /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials.
     pub fn create_offer(&mut self, restart: bool) -> Result<String, SignalingError> {
+        if restart {
+            // What a server gave may be lost with the path.
+            self.engine.gather_for(self.id.index);
+        }
         self.engine.offer_found(self.id.index);
         self.signal(|peer, now| peer.create_offer(now, restart))
     }

@@ -6,6 +6,8 @@
 //! address that was asked.
 
 mod binding;
+mod relay;
+mod relaying;
 
 use std::collections::HashMap;
 use std::io;
@@ -20,6 +22,7 @@ use super::Engine;
 use super::timers::Timers;
 use crate::servers::{Resolving, Server};
 use binding::Binding;
+use relay::Relay;
 
 /// What is asked, and what is known.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(crate) struct Gathering {
     servers: Vec<Server>,
     /// What the servers are asked by the port with this number, from each of its addresses.
     bindings: HashMap<u32, Vec<Binding>>,
+    /// Addresses at TURN servers, by the port that leads there.
+    relays: HashMap<u32, Relay>,
     /// When the port with this number has something to do.
     timers: Timers,
     /// The library counts time from here.
@@ -37,7 +42,14 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     pub(super) fn new(resolving: Option<Resolving>, epoch: Instant) -> Self {
-        Self { resolving, servers: Vec::new(), bindings: HashMap::new(), timers: Timers::default(), epoch }
+        Self {
+            resolving,
+            servers: Vec::new(),
+            bindings: HashMap::new(),
+            relays: HashMap::new(),
+            timers: Timers::default(),
+            epoch,
+        }
     }
 
     /// When there is something to do next.
@@ -80,6 +92,7 @@ impl Engine {
         }
         self.slots[index as usize].peer.set_gathering(self.now, true);
         self.ask_by(port);
+        self.allocate(index);
         self.offer_found(index);
     }
 
@@ -91,11 +104,16 @@ impl Engine {
             let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
             for index in indices {
                 self.ask_by(self.slots[index as usize].port);
+                self.allocate(index);
                 self.offer_found(index);
             }
         }
         while let Some(port) = self.gathering.timers.expired(self.now) {
-            self.work_on_bindings(port)?;
+            if self.gathering.relays.contains_key(&port) {
+                self.work_on_relay(port)?;
+            } else {
+                self.work_on_bindings(port)?;
+            }
         }
         Ok(())
     }
@@ -188,7 +206,12 @@ impl Engine {
                 slot.peer.add_reflexive_address(self.now, address, base);
             }
         }
-        if slot.peer.is_gathering() && self.gathering.is_settled(slot.port) {
+        let relays = || slot.relays.iter().filter_map(|port| self.gathering.relays.get(port));
+        for address in relays().filter_map(Relay::relayed) {
+            slot.peer.add_relayed_address(self.now, address);
+        }
+        let is_settled = self.gathering.is_settled(slot.port) && relays().all(Relay::is_settled);
+        if slot.peer.is_gathering() && is_settled {
             slot.peer.set_gathering(self.now, false);
         }
         self.touch(index);

@@ -56,13 +56,16 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(Port { socket, stands_for, .. }) = self.ports.get(port) else { return Ok((0, false)) };
+        let Some(Port { socket, stands_for, is_relay, .. }) = self.ports.get(port) else { return Ok((0, false)) };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let (port, mut cost) = (*stands_for, 0);
+        let (port, is_relay, mut cost) = (*stands_for, *is_relay, 0);
         for received in batch.iter() {
-            cost += self.dispatch(port, received, Way::Straight);
+            cost += match is_relay {
+                false => self.dispatch(port, received, Way::Straight),
+                true => self.receive_relayed(port, received),
+            };
         }
         let may_have_more = batch.is_full();
         self.batch = Some(batch);
@@ -148,7 +151,7 @@ impl Engine {
     }
 
     /// Gives datagrams to a connection; tells what that cost.
-    fn hand_over(&mut self, index: u32, received: Received<'_>) -> usize {
+    pub(super) fn hand_over(&mut self, index: u32, received: Received<'_>) -> usize {
         let Some(slot) = self.slots.get_mut(index as usize) else { return 0 };
         let Received { local, remote, datagrams, segment_bytes } = received;
         let cost = if slot.peer.state() == PeerState::Connecting { SETUP_COST } else { 1 };

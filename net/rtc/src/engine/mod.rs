@@ -269,6 +269,8 @@ impl Engine {
             // An endpoint that goes has nobody to tell of an error.
             let _ = self.send_queued(1);
         }
+        let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
+        indices.into_iter().for_each(|index| self.release_relays(index));
     }
 
     /// Is not there any more for who sends something, nor for the others at its port.

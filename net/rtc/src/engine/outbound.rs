@@ -34,7 +34,7 @@ impl Engine {
     /// Sends once from a connection: up to so many datagrams, in one system call.
     fn send_from(&mut self, index: u32) -> io::Result<Sent> {
         let Some(slot) = self.slots.get_mut(index as usize) else { return Ok(Sent::All) };
-        let Some(port) = self.ports.get_mut(slot.port) else { return Ok(Sent::All) };
+        let Some(port) = self.ports.get_mut(slot.way) else { return Ok(Sent::All) };
         if port.is_blocked() {
             // It stays dirty, so that nobody queues it, and stalls it, again.
             port.stalled.push(index);
@@ -46,6 +46,11 @@ impl Engine {
             return Ok(Sent::All);
         };
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
+        if slot.may_relay && !self.goes_straight(index, &transmit) {
+            self.send_relayed(index, transmit)?;
+            return Ok(Sent::Some);
+        }
+        let slot = &mut self.slots[index as usize];
         let datagrams = self.arena.filled(&transmit);
         if let Some(id) = stun::request_transaction(datagrams) {
             self.routes.add_check(index, &mut slot.trail, id, transmit.remote);
@@ -85,6 +90,7 @@ impl Engine {
     pub(super) fn remove(&mut self, index: u32) {
         let Some(slot) = self.slots.try_remove(index as usize) else { return };
         self.routes.remove(index, &slot.trail);
+        slot.relays.iter().for_each(|&port| self.release_relay(port));
         self.timers.disarm(index);
         self.ports.close_own(slot.port);
         self.forget_port(slot.port);

@@ -25,6 +25,8 @@ pub(crate) struct Port {
     pub(crate) stalled: Vec<u32>,
     /// Queued to be received from.
     pub(crate) readable: bool,
+    /// What comes here comes from a TURN server.
+    pub(crate) is_relay: bool,
 }
 
 impl Port {
@@ -90,6 +92,21 @@ impl Ports {
         }
         let why = format!("all UDP ports from {} to {} are taken: allow more by `ports`", range.start(), range.end());
         Err(io::Error::new(io::ErrorKind::AddrInUse, why))
+    }
+
+    /// Opens one towards a TURN server, as the one before.
+    ///
+    /// # Errors
+    ///
+    /// The same, and where the endpoint is bound to an address of the other family.
+    pub(crate) fn open_relay(&mut self, server: SocketAddr) -> io::Result<u32> {
+        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
+        if self.bound.is_ipv4() != server.is_ipv4() && !is_dual {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        let index = self.open_own()?;
+        self.slab[index as usize].is_relay = true;
+        Ok(index)
     }
 
     /// Opens one for what a peer sends to the shared one.
@@ -160,7 +177,7 @@ impl Ports {
         let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.poller.add(&socket, index)?;
         let stands_for = stands_for.unwrap_or(index);
-        entry.insert(Port { socket, stands_for, backlog: None, stalled: Vec::new(), readable: false });
+        entry.insert(Port { socket, stands_for, backlog: None, stalled: Vec::new(), readable: false, is_relay: false });
         Ok(index)
     }
 }

@@ -34,6 +34,12 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The socket that it sends from.
     pub(crate) port: u32,
+    /// Sockets towards TURN servers.
+    pub(crate) relays: Vec<u32>,
+    /// Whether there are such, or were.
+    pub(crate) may_relay: bool,
+    /// The one of these sockets that it sent its latest data by.
+    pub(crate) way: u32,
     /// Queued to be polled for datagrams, or waiting for room in its socket.
     pub(crate) dirty: bool,
     /// Datagrams that it may still send before it stands behind the others.
@@ -67,6 +73,9 @@ impl Slot {
             peer,
             generation,
             port,
+            relays: Vec::new(),
+            may_relay: false,
+            way: port,
             dirty: false,
             share: SHARE_DATAGRAMS,
             touched: false,
