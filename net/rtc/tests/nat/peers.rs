@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{ChannelOptions, Settings};
@@ -49,11 +49,15 @@ impl End {
         is_connected.then(|| self.peer.accept_channel_timeout(PATIENCE).unwrap().unwrap())
     }
 
-    /// By which way so many bytes have gone from here, as the host has counted.
-    pub(crate) fn way(&self, bytes: usize) -> Way {
-        let sent = self.host.sent(self.endpoint.local_address().port());
-        let is_direct = sent.iter().any(|(to, count)| *to != PUBLIC[0] && *count >= bytes as u64);
-        if is_direct { Way::Direct } else { Way::Relayed }
+    /// Does something, and tells by which way so many bytes have gone from here meanwhile, as the host has counted.
+    pub(crate) fn way(&self, bytes: usize, run: impl FnOnce()) -> Way {
+        let elsewhere = || {
+            let sent = self.host.sent(self.endpoint.local_address().port());
+            sent.iter().filter(|(to, _)| *to != PUBLIC[0]).map(|(_, count)| count).sum::<u64>()
+        };
+        let before = elsewhere();
+        run();
+        if elsewhere() - before >= bytes as u64 { Way::Direct } else { Way::Relayed }
     }
 }
 
@@ -78,14 +82,20 @@ pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [Dat
     Some(([one, other], [here, there]))
 }
 
-/// Connects two, has each send to the other, and looks at the wire.
-pub(crate) fn way(offerer: &Node, answerer: &Node) -> Way {
-    let Some((ends, [here, there])) = connect(offerer, answerer) else { return Way::Not };
-    carry(&here, &there, 1);
-    carry(&there, &here, 1);
-    let [way, back] = ends.each_ref().map(|end| end.way(MESSAGE_BYTES));
-    assert_eq!(way, back, "one way there and another one back");
-    way
+/// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until that is
+/// what is expected.
+pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
+    let Some(([one, other], [here, there])) = connect(offerer, answerer) else { return Way::Not };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let way = one.way(MESSAGE_BYTES, || carry(&here, &there, 1));
+        let back = other.way(MESSAGE_BYTES, || carry(&there, &here, 1));
+        if [way, back] == [expected; 2] || Instant::now() > deadline {
+            assert_eq!(way, back, "from {} and back from {}", offerer.address, answerer.address);
+            return way;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// So many messages from one to the other, where they have to come to as they were.
