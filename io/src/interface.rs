@@ -80,6 +80,23 @@ impl Interface {
         Ok(all)
     }
 
+    /// Addresses that this machine has, each once: of interfaces that are up, but no loopback and no link-local ones.
+    pub fn addresses() -> io::Result<Vec<IpAddr>> {
+        let mut all = Vec::new();
+        for entry in getifaddrs()? {
+            let flags = entry.flags;
+            let is_up =
+                flags.contains(InterfaceFlags::IFF_UP) && !flags.contains(InterfaceFlags::IFF_LOOPBACK);
+            let Some(address) = entry.address.filter(|_| is_up) else { continue };
+            let v4 = address.as_sockaddr_in().map(|v4| v4.ip());
+            let v4 = v4.filter(|ip| !ip.is_link_local() && !ip.is_unspecified()).map(IpAddr::V4);
+            let v6 = address.as_sockaddr_in6().map(|v6| v6.ip());
+            let v6 = v6.filter(|ip| !ip.is_unicast_link_local() && !ip.is_unspecified()).map(IpAddr::V6);
+            all.extend(v4.or(v6).filter(|ip| !all.contains(ip)));
+        }
+        Ok(all)
+    }
+
     /// The one of this name, or that has this address.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ mod datagram;
 mod interface;
 mod poller;
 mod sealed;
+#[cfg(target_os = "linux")]
+mod slice;
 mod socket;
 #[cfg(target_os = "linux")]
 pub mod tcp;

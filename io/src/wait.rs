@@ -29,12 +29,32 @@ thread_local! {
     static IS_EXACT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on waits of this thread end when they are due, as exactly as the system can (PR_SET_TIMERSLACK of 1 ns). Without it Linux ends them
-/// up to 50 us later, to end several at once. Costs a system call the first time; other systems than Linux are left as they are.
+/// From now on waits of this thread end when they are due, as exactly as the system can: without the 50 us that Linux adds, to end several at
+/// once (PR_SET_TIMERSLACK), and before other threads have finished their slices (`sched_setattr`). Costs three system calls the first time; other
+/// systems than Linux are left as they are.
 pub fn wait_exactly() {
     if !IS_EXACT.replace(true) {
         #[cfg(target_os = "linux")]
-        // It is refused only where a filter forbids it: then waits are what they were.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        {
+            // Both are refused only where a filter forbids them: then waits are what they were.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+            let _ = crate::slice::shorten();
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_exact_and_slices_short() {
+        wait_exactly();
+        assert_eq!(rustix::thread::current_timer_slack(), Ok(1));
+        let told = std::fs::read_to_string("/proc/thread-self/sched").unwrap_or_default();
+        match told.lines().find(|line| line.starts_with("se.slice")) {
+            Some(line) => assert!(line.ends_with(" 100000"), "{line}"),
+            None => println!("skipped: needs a kernel that tells slices"),
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
+mod authors;
 mod explain;
 mod pages;
 mod replicate;
+mod upkeep;
 mod values;
 
 use std::path::PathBuf;
@@ -13,9 +15,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
+pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
 pub use explain::{Equalise, ExplainArgs, ExplainFormat};
 pub use pages::{ServeArgs, SiteArgs};
 pub use replicate::ReplicateArgs;
+pub use upkeep::{CompletionsArgs, DummyArgs, PruneArgs, SchemaArgs, SchemaOf};
+pub use values::{FailOn, parse_fail_on};
 use values::{
     parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
     parse_size,
@@ -35,10 +40,22 @@ the same conditions, proves that each did the work, and says which is faster, by
   netdyno doctor                              what this machine lacks, and the remedy
   netdyno show last --format json             the newest run, for a program
 
-Exit codes: 0 good, 1 unlike itself (doctor), 2 usage or environment, 3 a cell failed, 4 nothing could run, 130 interrupted.
-Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CACHE (builds), NETDYNO_STORE (results),
+Exit codes: 0 good, 1 unlike itself (doctor) or what was printed (replay), 2 usage or environment, 3 a cell failed, 4 nothing could run,
+5 a regression (--fail-on), 130 interrupted.
+Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (as --contenders, parted by `:`),
+NETDYNO_CACHE (builds), NETDYNO_STORE (results),
 NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
+    /// A folder with contenders of one's own, in <WORKLOAD>/<NAME>, and workloads of one's own, in <WORKLOAD>.toml; may be said again
+    #[arg(
+        long = "contenders",
+        value_name = "DIR",
+        global = true,
+        env = "NETDYNO_CONTENDERS",
+        value_delimiter = ':',
+        hide_env = true
+    )]
+    pub folders: Vec<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -61,6 +78,8 @@ pub enum Verb {
     Show(ShowArgs),
     /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling, a matrix
     Plot(PlotArgs),
+    /// Compare two revisions of a contender, or two stored runs
+    Compare(Box<CompareArgs>),
     /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
     Replicate(ReplicateArgs),
     /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
@@ -73,7 +92,13 @@ pub enum Verb {
     Site(SiteArgs),
     /// Remove builds that are out of date and, if asked to, old runs
     Prune(PruneArgs),
-    /// Print a JSON Schema: of reports, or of the contender protocol
+    /// Write a stored run into a file
+    Export(ExportArgs),
+    /// Take a run from a file into the store
+    Import(ImportArgs),
+    /// Compute every verdict of a run or a file again, and hold it against what was printed then
+    Replay(ReplayArgs),
+    /// Print a JSON Schema: of reports, comparisons and exports, or of the contender protocol
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -132,8 +157,7 @@ pub enum ReportFormat {
 
 Where builds take long, a first look at what is built is shown meanwhile, on stderr.")]
 pub struct RunArgs {
-    /// The workload, as `netdyno list` names it
-    #[arg(required_unless_present = "resume")]
+    /// The workload, as `netdyno list` names it [default: that of netdyno.toml]
     pub workload: Option<String>,
     /// Only these contenders [default: all that can run here]
     pub contenders: Vec<String>,
@@ -155,7 +179,7 @@ pub struct RunArgs {
     /// Compare only who plays this role: the workload's stand-in plays the other for all
     #[arg(long, value_name = "ROLE", conflicts_with_all = ["matrix", "against"])]
     pub role: Option<String>,
-    /// The contender that ratios are to [default: the workload's]
+    /// The contender that ratios are to [default: that of netdyno.toml, else the workload's]
     #[arg(long, value_name = "CONTENDER")]
     pub baseline: Option<String>,
     /// Begin no block after this time of measuring: `90s`, `15m`, `1h`
@@ -192,6 +216,9 @@ pub struct RunArgs {
     /// Multiply the time that a role has for each answer, on slow machines or for very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
+    /// Fail on `regression=3%`: a contender that is slower than the baseline; and, said again, on `undecided`
+    #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
+    pub fail_on: Vec<FailOn>,
     /// Marks a second while measuring; 0: only at the window's ends [default: the workload's]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
     pub marks_hz: Option<u32>,
@@ -199,7 +226,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
               "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
-              "marks_hz"])]
+              "fail_on", "marks_hz"])]
     pub resume: Option<String>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]
@@ -360,65 +387,6 @@ pub struct HistoryArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// `prune`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  netdyno prune --dry-run                      what is out of date, and what it takes
-  netdyno prune --keep 20                      also all runs but the newest 20
-  netdyno prune --keep 20 --older-than 30d     of those only the ones older than 30 days")]
-pub struct PruneArgs {
-    /// Also remove runs, but for the newest N
-    #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
-    /// Also remove runs that began longer ago than this: `30d`, `12h`
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub older_than: Option<Duration>,
-    /// Say what would be removed, and remove nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// `schema`
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// Of what
-    #[arg(value_enum)]
-    pub of: SchemaOf,
-}
-
-/// What has a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
-    /// A report: `run --format json`, `show --format json`.
-    Report,
-    /// What came out of claims: `replicate --format json`.
-    Replication,
-    /// What `explain --format json` prints.
-    Explanation,
-    /// A line from the lab to a contender.
-    LabMessage,
-    /// A line from a contender to the lab.
-    ContenderMessage,
-}
-
-/// `completions`
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell
-    pub shell: clap_complete::Shell,
-}
-
-/// `dummy`
-#[derive(Debug, Args)]
-pub struct DummyArgs {
-    /// What to do wrong
-    #[arg(long, value_enum)]
-    pub fault: Option<crate::dummy::Fault>,
-    /// What to do beside, once a message
-    #[arg(long, value_enum)]
-    pub cost: Option<crate::dummy::Cost>,
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use netdyno_lab::cli::{Cli, Verb};
 use netdyno_lab::{cmd, dummy};
 
 fn main() -> ExitCode {
-    let verb = Cli::parse().verb;
+    let Cli { folders, verb } = Cli::parse();
+    cmd::place::also_in(folders);
     // These speak on their stdout and stderr for others, and must not have started a thread.
     if !matches!(verb, Verb::Agent | Verb::Holder | Verb::Dummy(_)) {
         cmd::log_as_asked();
@@ -20,6 +21,10 @@ fn main() -> ExitCode {
         Verb::New(args) => cmd::exit(cmd::new::run(&args)),
         Verb::Show(args) => cmd::exit(cmd::show::run(&args)),
         Verb::Plot(args) => cmd::exit(cmd::plot::run(&args)),
+        Verb::Compare(args) => cmd::exit(cmd::compare::run(&args)),
+        Verb::Export(args) => cmd::exit(cmd::export::run(&args)),
+        Verb::Import(args) => cmd::exit(cmd::import::run(&args)),
+        Verb::Replay(args) => cmd::exit(cmd::replay::run(&args)),
         Verb::Replicate(args) => cmd::exit(cmd::replicate::run(&args)),
         Verb::Explain(args) => cmd::exit(cmd::explain::run(&args)),
         Verb::History(args) => cmd::exit(cmd::history::run(&args)),
@@ -30,6 +35,6 @@ fn main() -> ExitCode {
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault, args.cost),
+        Verb::Dummy(args) => dummy::play(args.fault, args.cost, args.steps),
     }
 }

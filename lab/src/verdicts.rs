@@ -11,7 +11,7 @@ use crate::generator;
 use crate::load;
 use crate::manifest::{Better, Metric, Params, Workload};
 use crate::metrics;
-use crate::stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
+use crate::stats::{Claim, Comparison, Direction, Judgement, Loss, Rules, Unit, judge};
 use crate::store::{CellStatus, Outcome, Run, TrialRecord};
 
 /// The verdicts of one metric over the cells that share their parameters.
@@ -87,11 +87,7 @@ impl<'a> Judge<'a> {
         let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
         let comparisons: Vec<Comparison> =
             rivals.iter().map(|&i| self.comparison(metric, i, baseline)).collect();
-        let better = match metric.better {
-            Better::Higher => Direction::Higher,
-            Better::Lower => Direction::Lower,
-        };
-        let judgements = judge(&comparisons, better, rules);
+        let judgements = judge(&comparisons, direction(metric), rules);
         let shown =
             |i: usize| ranked.contains(&i) || (run.cells[i].ceiling && run.cells[i].status == CellStatus::Ok);
         let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| shown(*i)).collect();
@@ -126,7 +122,22 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The cells of which enough is known: the primary metric has a verdict (of the ceiling nothing is claimed), and the
+/// Which way a metric is better.
+#[must_use]
+pub fn direction(metric: &Metric) -> Direction {
+    match metric.better {
+        Better::Higher => Direction::Higher,
+        Better::Lower => Direction::Lower,
+    }
+}
+
+/// How much worse than the baseline it is.
+fn loss(metric: &Metric, judged: &Judgement) -> Loss {
+    Loss::of((judged.ratio, judged.low, judged.high), direction(metric))
+}
+
+/// The cells of which enough is known: the primary metric has a verdict, or a claim where a regression is looked for (of the
+/// ceiling nothing is claimed), and the
 /// interval of each metric that decides is as narrow as was asked for.
 #[must_use]
 pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
@@ -135,7 +146,11 @@ pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     for metric in workload.metrics.iter().filter(|m| m.primary || m.decides) {
         let verdicts = judge.verdicts(metric);
         let enough = |(cell, j): &&(usize, Judgement)| {
-            let claimed = j.is_decided() || !metric.primary || run.cells[*cell].ceiling;
+            let decided = match run.header.settings.regression {
+                Some(limit) => loss(metric, j).claim(limit) != Claim::Undecided,
+                None => j.is_decided(),
+            };
+            let claimed = decided || !metric.primary || run.cells[*cell].ceiling;
             claimed && j.is_precise(&rules) && j.blocks as usize >= j.unit.first()
         };
         let open = verdicts.iter().flat_map(|v| &v.judgements).filter(|j| !enough(j)).map(|(cell, _)| cell);

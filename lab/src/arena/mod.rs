@@ -47,7 +47,9 @@ use messages::Launch;
 use network::Network;
 
 /// The network of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// One private namespace with a loopback for all roles.
@@ -71,7 +73,7 @@ impl std::fmt::Display for Net {
 
 /// What joins two namespaces: a veth pair, or two TUN devices and the lab between them if packets are to be held up
 /// or lost (this kernel may have no netem).
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Link {
     /// Of both ends; Ethernet's is 1500.

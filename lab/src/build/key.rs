@@ -30,9 +30,10 @@ pub(super) struct Inputs {
     pub(super) local: Option<String>,
 }
 
-/// Reads and hashes the inputs of a contender's build. `root` is the repository.
-pub(super) fn inputs(probe: &Probe<'_>, root: &Path, sdk: Option<&Path>) -> Result<Inputs, BuildError> {
+/// Reads and hashes the inputs of a contender's build. `catalog` is the repository whose stacks and SDKs are nobody's local copies.
+pub(super) fn inputs(probe: &Probe<'_>, catalog: &Path, sdk: Option<&Path>) -> Result<Inputs, BuildError> {
     let contender = probe.contender;
+    let root = contender.root();
     let tool = ecosystem(contender.build.tool);
     let refused = |refused: Refused| BuildError::Source {
         contender: contender.id(),
@@ -80,8 +81,8 @@ pub(super) fn inputs(probe: &Probe<'_>, root: &Path, sdk: Option<&Path>) -> Resu
         files += hash_input(folder, &mut hash).map_err(refused)?;
     }
     let key = hex(&hash.finalize());
-    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let local = local::describe(probe, &root, &theirs, others);
+    let catalog = fs::canonicalize(catalog).unwrap_or_else(|_| catalog.to_owned());
+    let local = local::describe(probe, &catalog, &theirs, others);
     Ok(Inputs { key, folders: names, files, toolchain, environment, lock_hash, local })
 }
 

@@ -3,7 +3,6 @@
 //! Does: say what belongs to which, and why one of them is not known. Does not: fail a build; a count is no part of what runs.
 
 use std::fs;
-use std::path::Path;
 
 use super::count::Tally;
 use super::package::{Package, of_library};
@@ -13,13 +12,11 @@ use crate::manifest::Contender;
 /// Why there are no packages, where a tool only takes what is compiled.
 pub(super) const COMPILED: &str = "it comes compiled, without its source";
 
-/// Counts. `root` is the repository, and `packages` what the program was built from.
-pub(super) fn count(
-    contender: &Contender,
-    root: &Path,
-    packages: &Result<Vec<Package>, String>,
-) -> CodeLines {
-    let ours = fs::canonicalize(root.join("contenders")).unwrap_or_else(|_| root.join("contenders"));
+/// Counts. `packages` is what the program was built from.
+pub(super) fn count(contender: &Contender, packages: &Result<Vec<Package>, String>) -> CodeLines {
+    // The folder of contenders that it is in, SDKs included.
+    let ours = contender.dir.ancestors().nth(2).unwrap_or(&contender.dir);
+    let ours = fs::canonicalize(ours).unwrap_or_else(|_| ours.to_owned());
     let is_ours = |p: &&Package| fs::canonicalize(&p.folder).is_ok_and(|folder| folder.starts_with(&ours));
     let adapter = Tally::folder(&contender.dir);
     let library = library(contender, packages, &is_ours);

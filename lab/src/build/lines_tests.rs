@@ -69,7 +69,7 @@ fn why_there_is_no_library_is_said() {
                 Package { name: name.to_owned(), version: "1".to_owned(), folder, ..Package::default() }
             },
         );
-        lines::count(&repository.contender, repository.dir.path(), &Ok(packages.to_vec()))
+        lines::count(&repository.contender, &Ok(packages.to_vec()))
     };
     for (module, version, language, why) in [
         ("std", "toolchain", "rust", "std comes with the toolchain, without its source"),
@@ -88,8 +88,7 @@ fn why_there_is_no_library_is_said() {
     let lines = said("w-tiny", "1", "rust");
     assert_eq!((lines.library.lines, lines.generated.lines), (None, Some(0)), "{lines:?}");
     assert!(lines.library.source.contains("itself is under test"));
-    let compiled =
-        lines::count(&repository.contender, repository.dir.path(), &Err(lines::COMPILED.to_owned()));
+    let compiled = lines::count(&repository.contender, &Err(lines::COMPILED.to_owned()));
     assert_eq!(compiled.library.source, lines::COMPILED);
 }
 

@@ -9,6 +9,7 @@
 //! <cache>/inputs/                              what trials are given: prepare.rs
 //! <cache>/logs/<contender>-<16 hex>.log        everything that the tools printed
 //! <cache>/work/                                locks, and the state that tools share between builds
+//! <cache>/revisions/, <cache>/catalogues/       what builds may be of: revisions.rs, catalogue.rs
 //! ```
 //!
 //! A build is made where it will stay, because a virtual environment cannot be moved. It counts as finished once its
@@ -134,7 +135,7 @@ impl Builder {
         let node =
             (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
         let entry = self.entry(contender, &inputs.key);
-        let local = inputs.local.clone();
+        let local = contender.revision.clone().or_else(|| inputs.local.clone());
         let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
             Some(record) => (record, true),
             None => self.make(contender, &entry, inputs, events)?,
@@ -153,7 +154,10 @@ impl Builder {
     }
 
     fn sdk(&self, contender: &Contender) -> Option<PathBuf> {
-        contender.build.sdk.as_ref().map(|sdk| self.root.join("contenders/sdk").join(sdk))
+        let sdk = contender.build.sdk.as_ref()?;
+        // Beside it, as in another revision or in a library's repository; else the catalogue's.
+        let beside = contender.dir.ancestors().nth(2).map(|folder| folder.join("sdk").join(sdk));
+        beside.filter(|folder| folder.is_dir()).or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
     }
 
     fn inputs(&self, contender: &Contender) -> Result<Inputs, BuildError> {
@@ -221,7 +225,7 @@ impl Builder {
             seconds,
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
-            lines: lines::count(contender, &self.root, &job.packages),
+            lines: lines::count(contender, &job.packages),
         };
         write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
         Ok((record, false))
@@ -230,6 +234,13 @@ impl Builder {
 
 fn lock_path(work: &Path, name: &str) -> PathBuf {
     work.join("locks").join(format!("{name}.lock"))
+}
+
+/// Takes the lock of a folder of the cache, which is held until the file is dropped.
+pub(crate) fn lock(cache: &Path, name: &str) -> io::Result<fs::File> {
+    let file = job::open_lock(&lock_path(&cache.join("work"), name))?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Removes what interrupted builds of this contender's other states left, where nobody is building them; a finished one has a record of

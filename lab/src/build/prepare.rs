@@ -59,18 +59,18 @@ struct Record {
 }
 
 impl Builder {
-    /// What a workload's roles are given with these parameters: from the cache, or made now.
+    /// What a workload's roles are given with these parameters: from the cache, or made now. `folder` is that of its manifest.
     ///
     /// # Errors
     /// As for a build, of the input's program in the place of a contender.
     pub fn prepare(
         &self,
-        workload: &Workload,
+        (workload, folder): (&Workload, &Path),
         params: &Params,
         events: &mut dyn FnMut(BuildEvent),
     ) -> Result<Prepared, BuildError> {
         let one = |(name, spec): (&String, &InputSpec)| {
-            let maker = spec.maker(&self.root, &workload.name, name);
+            let maker = spec.maker(folder, &workload.name, name);
             Ok((name.clone(), self.input(&maker, spec.arguments(params), events)?))
         };
         workload.inputs.iter().map(one).collect()

@@ -1,4 +1,5 @@
-//! Builds of another state than the current one of this checkout, and inputs made by such a program: what they take, and their removal.
+//! Builds of another state than the current one of this checkout, inputs made by such a program, revisions that were compared, and
+//! catalogues that another program carried: what they take, and their removal.
 //!
 //! Does not touch what tools share between builds (`work`): the next build would begin from nothing.
 
@@ -8,12 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
+use crate::catalogue;
 use crate::manifest::Contender;
+use crate::revisions;
 
 /// A build, or an input, that nobody of this checkout would use.
 #[derive(Debug)]
 pub struct Stale {
-    /// `build` or `input`.
+    /// `build`, `input`, `revision` or `catalogue`.
     pub kind: &'static str,
     /// Name of its folder: `<contender>-<16 hex>`.
     pub name: String,
@@ -52,6 +55,10 @@ impl Builder {
         };
         let mut stale = self.stale_in("build", &is_stale_build)?;
         stale.extend(self.stale_in("input", &is_stale_input)?);
+        // A revision is written again when it is wanted again.
+        stale.extend(self.stale_in("revision", &|_, _| true)?);
+        let carried = catalogue::name();
+        stale.extend(self.stale_in("catalogue", &|_, name| name != carried)?);
         Ok(stale)
     }
 
@@ -89,7 +96,11 @@ impl Builder {
             return Ok(false);
         }
         // The record first: what is left of an interrupted removal is no finished build.
-        let record = stale.folder.join(if stale.kind == "build" { built::RECORD } else { prepare::RECORD });
+        let record = stale.folder.join(match stale.kind {
+            "build" => built::RECORD,
+            "input" => prepare::RECORD,
+            _ => revisions::WHOLE,
+        });
         for gone in [fs::remove_file(record), fs::remove_dir_all(&stale.folder)] {
             match gone {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(e)),

@@ -37,10 +37,44 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    const LEAST_BYTES: u64 = 1 << 20;
+    if text.parse::<u64>().is_ok() {
+        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
+    }
+    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
+    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
+    match bytes {
+        Some(n) if n >= LEAST_BYTES => Ok(n),
+        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
+    }
+}
+
 /// From 0.01 to 1000.
 pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
     factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
+}
+
+/// What makes a verb fail beside failures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FailOn {
+    /// A regression by more than this share.
+    Regression(f64),
+    /// That nothing can be said of it.
+    Undecided,
+}
+
+/// `regression=3%`, `undecided`.
+pub fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+    match text.split_once('=') {
+        Some(("regression", share)) => parse_share(share).map(FailOn::Regression),
+        None if text == "undecided" => Ok(FailOn::Undecided),
+        _ => Err(format!("{text:?} is neither `regression=3%` nor `undecided`")),
+    }
 }
 
 pub(super) fn parse_placement(text: &str) -> Result<Placement, String> {
@@ -93,22 +127,6 @@ fn parse_rate(text: &str) -> Result<u64, String> {
     parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
 }
 
-/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
-pub(super) fn parse_size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    const LEAST_BYTES: u64 = 1 << 20;
-    if text.parse::<u64>().is_ok() {
-        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
-    }
-    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
-    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
-    match bytes {
-        Some(n) if n >= LEAST_BYTES => Ok(n),
-        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
-        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
-    }
-}
-
 /// A file whose name does not claim to be another kind of picture.
 pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
@@ -135,8 +153,26 @@ mod tests {
         assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
+        assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
+        assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
+        assert!(
+            ["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err())
+        );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());
+        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
+        for (text, part) in [
+            ("", "such as 512MiB"),
+            ("99999999999GiB", "such as 512MiB"),
+            ("2GB", "such as 512MiB"),
+            ("10", "write 10MiB or 10GiB"),
+            ("0MiB", "at least 1MiB"),
+            ("10KiB", "at least 1MiB"),
+        ] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
         assert_eq!(
             parse_net("veth,mtu=9000,rate=1gbit"),
             Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
@@ -159,19 +195,6 @@ mod tests {
 
     #[test]
     fn sizes_and_pictures() {
-        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
-        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
-        for (text, part) in [
-            ("", "such as 512MiB"),
-            ("99999999999GiB", "such as 512MiB"),
-            ("2GB", "such as 512MiB"),
-            ("10", "write 10MiB or 10GiB"),
-            ("0MiB", "at least 1MiB"),
-            ("10KiB", "at least 1MiB"),
-        ] {
-            let error = parse_size(text).unwrap_err();
-            assert!(error.contains(part), "{text}: {error}");
-        }
         assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
         assert_eq!(parse_picture("a/x.png"), Ok(PathBuf::from("a/x.png")));
         assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));

@@ -185,11 +185,15 @@ fn check(
         Ok(TrialSpec {
             workload,
             params,
-            inputs: builder.prepare(workload, params, &mut |event| {
-                if event == BuildEvent::Started {
-                    lines.say("  making the input ...");
-                }
-            })?,
+            inputs: builder.prepare(
+                (workload, &catalog.folder_of(&workload.name)),
+                params,
+                &mut |event| {
+                    if event == BuildEvent::Started {
+                        lines.say("  making the input ...");
+                    }
+                },
+            )?,
             seed: SEED,
             roles: roles.clone(),
             marks: trial::steady_marks(params, MARKS_HZ),

@@ -191,7 +191,10 @@ impl Looker<'_> {
         let spec = TrialSpec {
             workload,
             params: &cell.params,
-            inputs: self.builder.prepare(workload, &cell.params, &mut |_| {}).map_err(|e| e.to_string())?,
+            inputs: self
+                .builder
+                .prepare((workload, &self.catalog.folder_of(&workload.name)), &cell.params, &mut |_| {})
+                .map_err(|e| e.to_string())?,
             seed,
             roles: roles(workload, cell, settings, &builds, &cpus, &arena),
             marks: Vec::new(),

@@ -2,17 +2,23 @@
 
 pub mod agent;
 pub mod check;
+pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod explain;
+pub mod export;
+mod gate;
 pub mod history;
 pub mod holder;
+pub mod import;
 mod lines;
 pub mod list;
 pub mod new;
+pub mod place;
 pub mod plot;
 mod progress;
 pub mod prune;
+pub mod replay;
 pub mod replicate;
 pub mod run;
 pub mod schema;
@@ -28,14 +34,15 @@ use std::sync::atomic::AtomicBool;
 
 use crate::build::{BuildError, Builder};
 use crate::cli::ReportFormat;
-use crate::manifest::{Catalog, ManifestError, find_root};
+use crate::manifest::{Catalog, find_root};
 use crate::pages::Studies;
+use crate::replay::Printed;
 use crate::report::{self, Report};
-use crate::store::{CellStatus, Run, StoreError};
+use crate::store::{CellStatus, Run, Store, StoreError};
 
 /// Everything went well.
 pub const GOOD: u8 = 0;
-/// A contender differs from itself more often than verdicts may be wrong.
+/// A contender differs from itself more often than verdicts may be wrong; a verdict is not what was printed.
 pub const DIFFERS: u8 = 1;
 /// The command line, or the environment, is at fault.
 pub const USAGE: u8 = 2;
@@ -43,6 +50,8 @@ pub const USAGE: u8 = 2;
 pub const CELL_FAILED: u8 = 3;
 /// Nothing could run.
 pub const NOTHING_RAN: u8 = 4;
+/// Slower than is put up with: `--fail-on`.
+pub const REGRESSION: u8 = 5;
 /// Ctrl-C, as shells have it: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -63,7 +72,7 @@ pub(crate) fn print(text: &str) {
 
 /// Reads the repository. Broken manifests are told, and do not stop the others; those that were `named` on the command
 /// line are left to the error that they become.
-pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, ManifestError> {
+pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Error>> {
     let catalog = quiet_catalog()?;
     for problem in catalog.problems_beside(named) {
         let _ = writeln!(anstream::stderr(), "warning: {problem}");
@@ -72,18 +81,13 @@ pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, ManifestError> {
 }
 
 /// The same, for a verb that tells of broken manifests itself.
-pub(crate) fn quiet_catalog() -> Result<Catalog, ManifestError> {
-    let root = find_root()?;
-    if root.is_compiled_in {
-        let path = root.path.display();
-        let _ = writeln!(anstream::stderr(), "using the checkout at {path}, where this program was built");
-    }
-    Catalog::load(&root.path)
+pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
+    place::catalog(&Builder::default_cache()?)
 }
 
 /// The studies of a folder; of the checkout's unless one is named, if there is one.
 fn studies(named: Option<&Path>) -> Option<Studies> {
-    let of_checkout = || Some(find_root().ok()?.path.join("docs/studies")).filter(|folder| folder.is_dir());
+    let of_checkout = || Some(find_root().ok()??.join("docs/studies")).filter(|folder| folder.is_dir());
     named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::of(&folder))
 }
 
@@ -115,6 +119,11 @@ pub(crate) fn render(run: &Run, format: ReportFormat) -> Result<(Report, String)
         ReportFormat::Html => report::html::page(&report, &workload),
     };
     Ok((report, text))
+}
+
+/// Keeps with a run what was printed of it, for `replay`.
+pub(crate) fn keep_printed(store: &mut Store, report: &Report) -> Result<(), StoreError> {
+    store.keep_printed(&report.run.id, &Printed::of(report).to_json())
 }
 
 /// The exit code that a report stands for.

@@ -1,17 +1,22 @@
 //! `netdyno new`: a contender that passes `check`, to put a library into.
 //!
 //! Templates are `contenders/sdk/<language>/templates/<workload>/`: every file, its `.j2` taken off, is rendered with
-//! `name` into `contenders/<workload>/<name>/`.
+//! `name` into `contenders/<workload>/<name>/` of a checkout. Outside of one, into the folder that `netdyno.toml` names, or into
+//! `netdyno/` here with a `netdyno.toml` that names it; the SDK goes with it, so that the repository builds by itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
+use super::place::{self, Home};
 use super::{GOOD, Outcome, catalog, print};
 use crate::cli::NewArgs;
-use crate::manifest::{Catalog, Contender, ManifestError, find_root};
+use crate::manifest::{Catalog, Contender, ManifestError};
+use crate::project;
 
+/// Folders of an SDK that who uses it does not need.
+const NOT_VENDORED: [&str; 5] = ["templates", "tests", "target", "node_modules", "__pycache__"];
 /// Files of a template at the most.
 const FILES_MAX: usize = 100;
 
@@ -20,19 +25,12 @@ const FILES_MAX: usize = 100;
 /// # Errors
 /// When the workload or the template is unknown, the name is taken or not allowed, or the folder cannot be written.
 pub fn run(args: &NewArgs) -> Outcome {
-    let root = find_root()?;
-    if root.is_compiled_in {
-        let path = root.path.display();
-        return Err(format!(
-            "there is no checkout here or above, and `new` writes into one: run it in your checkout, or set \
-             NETDYNO_ROOT={path}, where this program was built"
-        )
-        .into());
-    }
     let catalog = catalog(&[&args.workload])?;
     let workload = catalog.workload(&args.workload)?;
     let template = template(&catalog, &args.language, &workload.name)?;
-    let folder = catalog.root.join("contenders").join(&workload.name).join(&args.name);
+    let home = place::home()?;
+    let (Home::Checkout(contenders) | Home::Own { folder: contenders, .. }) = &home;
+    let folder = contenders.join(&workload.name).join(&args.name);
     if folder.exists() {
         return Err(format!("{} exists: choose another name, or remove it", folder.display()).into());
     }
@@ -49,6 +47,13 @@ pub fn run(args: &NewArgs) -> Outcome {
         }
         fs::write(&path, text)?;
     }
+    if let Home::Own { project, .. } = &home {
+        vendor(&catalog, &args.language, contenders)?;
+        if let Some(file) = project {
+            fs::write(file, project_file(&workload.name, &args.name))?;
+            print(&format!("made {}, which names what there is here\n", file.display()));
+        }
+    }
     print(&format!(
         "made {}\nnext: netdyno check {}/{name}, put your library into it, netdyno run {} {name}\n",
         folder.display(),
@@ -57,6 +62,47 @@ pub fn run(args: &NewArgs) -> Outcome {
         name = args.name
     ));
     Ok(GOOD)
+}
+
+/// Copies an SDK to where templates look for it, beside the contenders, if it is not there.
+fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Result<()> {
+    let to = contenders.join("sdk").join(language);
+    if to.exists() {
+        return Ok(());
+    }
+    let from = catalog.root.join("contenders/sdk").join(language);
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        fs::create_dir_all(to.join(&folder))?;
+        for entry in fs::read_dir(from.join(&folder))? {
+            let entry = entry?;
+            let (name, relative) = (entry.file_name(), folder.join(entry.file_name()));
+            if entry.path().is_dir() {
+                if !NOT_VENDORED.iter().any(|skipped| name == *skipped) {
+                    folders.push(relative);
+                }
+                continue;
+            }
+            fs::copy(entry.path(), to.join(&relative))?;
+        }
+    }
+    // Above it there may be a workspace that does not know it.
+    let manifest = to.join("Cargo.toml");
+    if manifest.exists() {
+        let text = fs::read_to_string(&manifest)?;
+        fs::write(&manifest, format!("[workspace]\n\n{text}"))?;
+    }
+    print(&format!("made {}, the SDK that it uses\n", to.display()));
+    Ok(())
+}
+
+/// What a repository tells the lab, to begin with.
+fn project_file(workload: &str, name: &str) -> String {
+    format!(
+        "# What `netdyno` finds here: its docs/CI.md says what else can stand here.\nworkload = \"{workload}\"\ncontender = \"{name}\"\n\
+         contenders = [\"{}\"]\nfail-on = [\"regression=3%\"]\n",
+        project::FOLDER
+    )
 }
 
 /// The folder of a template; where there is none, says which languages have one.

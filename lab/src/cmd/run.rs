@@ -2,12 +2,18 @@
 
 use std::io::Write;
 
+use super::gate::Gate;
 use super::progress::Progress;
-use super::{INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, print, render};
+use super::{
+    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
+    render,
+};
 use crate::build::install_all;
 use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
+use crate::comparison;
 use crate::history;
 use crate::plan::Casting;
+use crate::project::Project;
 use crate::run::{Ended, Engine, Request};
 use crate::store::Store;
 
@@ -16,6 +22,7 @@ use crate::store::Store;
 /// # Errors
 /// When the request makes no sense, or the environment does not let a run begin.
 pub fn run(args: &RunArgs) -> Outcome {
+    let gate = Gate::of(&args.fail_on)?;
     let catalog = catalog(&named(args))?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
@@ -38,13 +45,15 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id)?
         }
         None => {
-            let resolved = request(args).resolve(&catalog)?;
+            let resolved =
+                request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
             engine.start(&resolved)?
         }
     };
     let run = store.load(&id)?;
     let (report, text) = render(&run, args.format)?;
     print(&text);
+    keep_printed(&mut store, &report)?;
     // For lists and histories, while it is at hand; they can make it again.
     if let Err(error) = history::keep(&store, &run, &report) {
         tracing::warn!(%error, "what the run says is not kept for lists");
@@ -66,7 +75,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
         return Ok(INTERRUPTED);
     }
-    Ok(code_of(&report))
+    let code = code_of(&report);
+    let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
+    let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
+    for claimed in &claims {
+        let _ = writeln!(anstream::stderr(), "{}", claimed.sentence(limit));
+    }
+    Ok(gate.code(comparison::worst(&claims)))
 }
 
 /// Every name on the command line.
@@ -83,17 +98,27 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-/// What was typed, as a request.
-pub(super) fn request(args: &RunArgs) -> Request {
-    Request {
-        workload: args.workload.clone().unwrap_or_default(),
+/// What was typed, as a request; a project says what was not.
+pub(super) fn request(
+    args: &RunArgs,
+    regression: Option<f64>,
+    project: Project,
+) -> Result<Request, &'static str> {
+    let typed = args.workload.clone().or_else(|| project.workload.clone());
+    let workload =
+        typed.ok_or("which WORKLOAD? `netdyno list` names them; or a netdyno.toml here or above")?;
+    // Whom one's own are held against, in that workload.
+    let usual =
+        project.baseline.filter(|_| project.workload.as_ref() == Some(&workload) && args.against.is_none());
+    Ok(Request {
+        workload,
         contenders: args.contenders.clone(),
         preset: args.preset.clone(),
         set: args.set.clone(),
         sweep: args.sweep.clone(),
         casting: casting(args),
         role: args.role.clone(),
-        baseline: args.baseline.clone(),
+        baseline: args.baseline.clone().or(usual),
         budget_seconds: args.budget.map(|b| b.as_secs_f64()),
         max_blocks: args.max_blocks,
         precision: args.precision,
@@ -104,8 +129,9 @@ pub(super) fn request(args: &RunArgs) -> Request {
         memory_limit_bytes: args.memory_limit,
         awake: args.awake,
         blocks: args.blocks,
+        regression,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         command: std::env::args().collect(),
-    }
+    })
 }

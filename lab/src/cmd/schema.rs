@@ -3,7 +3,7 @@
 use super::{GOOD, Outcome, print};
 use crate::cli::{SchemaArgs, SchemaOf};
 use crate::explain::Explanation;
-use crate::{claims, protocol, report};
+use crate::{claims, comparison, export, protocol, report};
 
 /// Prints a JSON Schema.
 ///
@@ -13,6 +13,8 @@ pub fn run(args: &SchemaArgs) -> Outcome {
     let of_protocol = |name: &str| protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);
     let schema = match args.of {
         SchemaOf::Report => Some(report::schema()),
+        SchemaOf::Comparison => Some(comparison::schema()),
+        SchemaOf::Export => Some(export::schema()),
         SchemaOf::Replication => Some(schemars::schema_for!(claims::Replication)),
         SchemaOf::Explanation => Some(schemars::schema_for!(Explanation)),
         SchemaOf::LabMessage => of_protocol("lab-message"),

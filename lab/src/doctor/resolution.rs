@@ -3,6 +3,7 @@
 //! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
 //! random order; "without" pays for putting in, too. The difference to that within a block has an interval that holds at any stopping time.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaSpec};
@@ -81,7 +82,8 @@ pub fn measure(
             return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name));
         }
         let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
-        let bench = Bench { workload, builder, built: &built, primary, arena, cancel };
+        let folder = catalog.folder_of(&workload.name);
+        let bench = Bench { workload, folder, builder, built: &built, primary, arena, cancel };
         all.extend(bench.measure(detect, blocks_max)?);
     }
     Ok(all)
@@ -102,6 +104,8 @@ fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
 
 struct Bench<'a> {
     workload: &'a Workload,
+    /// Of its manifest.
+    folder: PathBuf,
     builder: &'a Builder,
     built: &'a Built,
     primary: &'a Metric,
@@ -162,7 +166,10 @@ impl Bench<'_> {
         let spec = TrialSpec {
             workload: self.workload,
             params: &params,
-            inputs: self.builder.prepare(self.workload, &params, &mut |_| {}).map_err(|e| e.to_string())?,
+            inputs: self
+                .builder
+                .prepare((self.workload, &self.folder), &params, &mut |_| {})
+                .map_err(|e| e.to_string())?,
             seed: plan::payload_seed(SEED, block),
             roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)
                 .map_err(|e| e.to_string())?,

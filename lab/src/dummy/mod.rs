@@ -23,7 +23,7 @@ use crate::protocol::{
 /// Name of the workload that a dummy plays, for the self-test.
 pub const WORKLOAD: &str = include_str!("dummy.toml");
 /// Steps of arithmetic that make one message: enough that the loop lives in registers.
-const STEPS_PER_MESSAGE: u64 = 1000;
+pub const STEPS_PER_MESSAGE: u64 = 1000;
 /// What the source says that it sent: more than any sink can count.
 const PLENTY: u64 = 1 << 52;
 
@@ -75,9 +75,9 @@ pub fn workload() -> Workload {
         .expect("the built-in manifest is valid: a test parses it")
 }
 
-/// Plays a role until the lab says `stop` or goes away.
+/// Plays a role until the lab says `stop` or goes away, with so many steps a message.
 #[must_use]
-pub fn play(fault: Option<Fault>, cost: Option<Cost>) -> ExitCode {
+pub fn play(fault: Option<Fault>, cost: Option<Cost>, steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
@@ -94,7 +94,7 @@ pub fn play(fault: Option<Fault>, cost: Option<Cost>) -> ExitCode {
         say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault, cost, sink: setup.role == "sink", setup, messages: Arc::default() };
+    let dummy = Dummy { fault, cost, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -112,6 +112,7 @@ pub fn play(fault: Option<Fault>, cost: Option<Cost>) -> ExitCode {
 struct Dummy {
     fault: Option<Fault>,
     cost: Option<Cost>,
+    steps: u64,
     sink: bool,
     setup: Setup,
     messages: Arc<AtomicU64>,
@@ -212,11 +213,11 @@ impl Dummy {
 
     /// Works for good; the counter is written in one place, so a plain store does.
     fn spin(&self) {
-        let (messages, cost) = (Arc::clone(&self.messages), self.cost);
+        let (messages, cost, steps) = (Arc::clone(&self.messages), self.cost, self.steps);
         std::thread::spawn(move || {
             let (mut n, mut x) = (0u64, 1u64);
             loop {
-                for _ in 0..STEPS_PER_MESSAGE {
+                for _ in 0..steps {
                     // Marsaglia's xorshift64: each step needs the one before.
                     x ^= x << 13;
                     x ^= x >> 7;

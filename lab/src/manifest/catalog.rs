@@ -19,39 +19,83 @@ pub struct Catalog {
     pub root: PathBuf,
     /// The valid workloads, by name.
     pub workloads: IndexMap<String, Workload>,
-    /// The valid contenders, by workload and name.
+    /// The valid contenders, by workload and name; of a revision that was added, by `<name>@<revision>`.
     pub contenders: IndexMap<(String, String), Contender>,
-    /// What is wrong with the others. Files are relative to the root.
+    /// What is wrong with the others. Files are relative to the root, or absolute where they are not below it.
     pub problems: Vec<ManifestError>,
+    /// The folders of the workloads' manifests, where that is not the root's.
+    elsewhere: IndexMap<String, PathBuf>,
 }
 
 impl Catalog {
     /// Reads a repository. Fails only if it is none; a broken manifest is one of the problems.
     pub fn load(root: &Path) -> Result<Self, ManifestError> {
         let mut catalog = Self { root: root.to_owned(), ..Self::default() };
-        for name in entries(root, Path::new("workloads"))? {
-            if let Some(stem) = name.strip_suffix(".toml") {
-                catalog.load_workload(stem);
+        catalog.load_workloads(root, Path::new("workloads"))?;
+        catalog.load_contenders(root, Path::new("contenders"))?;
+        Ok(catalog)
+    }
+
+    /// Adds a folder from elsewhere: contenders in `<workload>/<name>`, workloads of its own in `<workload>.toml`, SDKs of its
+    /// own in `sdk`. Fails only if it is none; a broken manifest, or a name that is taken, is one of the problems.
+    pub fn add(&mut self, folder: &Path) -> Result<(), ManifestError> {
+        let folder = folder.canonicalize().map_err(|e| ManifestError::unreadable(folder, &e))?;
+        self.load_workloads(Path::new(""), &folder)?;
+        self.load_contenders(Path::new(""), &folder)
+    }
+
+    /// Adds a contender as it stands in another folder of contenders, as `<name>@<revision>`, and gives that name. `state`
+    /// is what it is there, in words.
+    pub fn add_revision(
+        &mut self,
+        folder: &Path,
+        (workload, name): (&str, &str),
+        (revision, state): (&str, String),
+    ) -> Result<String, ManifestError> {
+        let mut contender = self
+            .read_contender(Path::new(""), &folder.join(workload).join(name))
+            .map_err(|mut all| if all.len() > 1 { ManifestError::Broken(all) } else { all.remove(0) })?;
+        contender.revision = Some(state);
+        let shown = format!("{name}@{revision}");
+        self.contenders.insert((workload.to_owned(), shown.clone()), contender);
+        Ok(shown)
+    }
+
+    /// The folder that has a workload's manifest and, below a folder of its name, the programs of its inputs.
+    #[must_use]
+    pub fn folder_of(&self, workload: &str) -> PathBuf {
+        self.elsewhere.get(workload).cloned().unwrap_or_else(|| self.root.join("workloads"))
+    }
+
+    fn load_workloads(&mut self, root: &Path, folder: &Path) -> Result<(), ManifestError> {
+        for name in entries(root, folder)? {
+            if let Some(stem) = name.strip_suffix(".toml").filter(|stem| root == self.root || is_name(stem)) {
+                self.load_workload(root, folder, stem);
             }
         }
-        let contenders = Path::new("contenders");
-        for workload in entries(root, contenders)? {
-            let folder = contenders.join(&workload);
-            if workload == SDK || !root.join(&folder).is_dir() {
+        Ok(())
+    }
+
+    fn load_contenders(&mut self, root: &Path, folder: &Path) -> Result<(), ManifestError> {
+        for workload in entries(root, folder)? {
+            let of_workload = folder.join(&workload);
+            if workload == SDK || !root.join(&of_workload).is_dir() {
                 continue;
             }
-            match entries(root, &folder) {
-                Ok(names) => names.iter().for_each(|name| catalog.load_contender(&workload, name)),
-                Err(error) => catalog.problems.push(error),
+            match entries(root, &of_workload) {
+                Ok(names) => names
+                    .iter()
+                    .for_each(|name| self.load_contender(root, &of_workload.join(name), (&workload, name))),
+                Err(error) => self.problems.push(error),
             }
         }
-        Ok(catalog)
+        Ok(())
     }
 
     /// A workload by name. A broken one gives its own error.
     pub fn workload(&self, name: &str) -> Result<&Workload, ManifestError> {
         let unknown = || {
-            let broken = self.problem_of(&Path::new("workloads").join(format!("{name}.toml")));
+            let broken = self.problem_of(Path::new(&format!("{name}.toml")));
             let of = |c: &Contender| (c.name == name).then(|| c.workload.clone());
             let workloads: Vec<String> = self.contenders.values().filter_map(of).collect();
             broken.unwrap_or_else(|| match workloads.is_empty() {
@@ -65,7 +109,7 @@ impl Catalog {
     /// A contender of a workload by name. A broken one gives its own error.
     pub fn contender(&self, workload: &str, name: &str) -> Result<&Contender, ManifestError> {
         let unknown = || {
-            let broken = self.problem_of(&Path::new("contenders").join(workload).join(name).join(MANIFEST));
+            let broken = self.problem_of(&Path::new(workload).join(name).join(MANIFEST));
             let known = self.contenders_of(workload).map(|c| &c.name);
             broken.unwrap_or_else(|| ManifestError::unknown("contender", name, known))
         };
@@ -80,8 +124,9 @@ impl Catalog {
     /// The programs that make the inputs of the valid workloads.
     pub fn makers(&self) -> impl Iterator<Item = Contender> {
         let of = |workload: &Workload| -> Vec<Contender> {
+            let folder = self.folder_of(&workload.name);
             let makers =
-                workload.inputs.iter().map(|(name, input)| input.maker(&self.root, &workload.name, name));
+                workload.inputs.iter().map(|(name, input)| input.maker(&folder, &workload.name, name));
             makers.collect()
         };
         self.workloads.values().flat_map(of)
@@ -90,7 +135,7 @@ impl Catalog {
     /// What is wrong with the contender of this name, in whatever workload, or with `<workload>/<name>`.
     pub fn broken_contender(&self, name: &str) -> Option<ManifestError> {
         let folder = self.problems.iter().filter_map(|p| p.file()).find(|file| {
-            file.parent().is_some_and(|folder| folder.starts_with("contenders") && folder.ends_with(name))
+            file.ends_with(MANIFEST) && file.parent().is_some_and(|folder| folder.ends_with(name))
         });
         self.problem_of(folder?)
     }
@@ -106,42 +151,58 @@ impl Catalog {
         self.problems.iter().filter(move |problem| !problem.file().is_some_and(is_named))
     }
 
+    /// What is wrong with the manifest whose path ends so.
     fn problem_of(&self, file: &Path) -> Option<ManifestError> {
-        let mut all: Vec<_> = self.problems.iter().filter(|p| p.file() == Some(file)).cloned().collect();
+        let is_it = |p: &&ManifestError| p.file().is_some_and(|of| of.ends_with(file));
+        let mut all: Vec<_> = self.problems.iter().filter(is_it).cloned().collect();
         if all.len() > 1 { Some(ManifestError::Broken(all)) } else { all.pop() }
     }
 
-    fn load_workload(&mut self, stem: &str) {
-        let file = Path::new("workloads").join(format!("{stem}.toml"));
-        let parsed = read_text(&self.root, &file).map_err(|e| vec![e]);
+    fn load_workload(&mut self, root: &Path, folder: &Path, stem: &str) {
+        let file = folder.join(format!("{stem}.toml"));
+        if self.workloads.contains_key(stem) {
+            return self.taken(file, &self.folder_of(stem).join(format!("{stem}.toml")));
+        }
+        let parsed = read_text(root, &file).map_err(|e| vec![e]);
         match parsed.and_then(|text| Workload::parse(&file, &text)) {
-            Ok(workload) => drop(self.workloads.insert(workload.name.clone(), workload)),
-            Err(problems) => self.problems.extend(problems),
-        }
-    }
-
-    /// Loads one contender. A folder without a manifest is somebody's build output, or work not yet begun.
-    fn load_contender(&mut self, workload: &str, name: &str) {
-        let dir = Path::new("contenders").join(workload).join(name);
-        let file = dir.join(MANIFEST);
-        if !is_name(name) || !self.root.join(&file).exists() {
-            return;
-        }
-        match self.read_contender(workload, &file) {
-            Ok(mut contender) => {
-                // The sources of the contender that it is a variant of, or its own.
-                let dir = contender.build.from.as_ref().map_or(dir.clone(), |from| dir.with_file_name(from));
-                contender.dir = self.root.join(dir);
-                self.contenders.insert((workload.to_owned(), name.to_owned()), contender);
+            Ok(workload) => {
+                if root != self.root {
+                    self.elsewhere.insert(workload.name.clone(), root.join(folder));
+                }
+                self.workloads.insert(workload.name.clone(), workload);
             }
             Err(problems) => self.problems.extend(problems),
         }
     }
 
+    /// Notes that a name is used twice: which of the two is meant is for their authors to say.
+    fn taken(&mut self, file: PathBuf, by: &Path) {
+        let rule = format!("there is one of this name already: {}; rename one of them", by.display());
+        let field = "name".to_owned();
+        self.problems.push(ManifestError::Invalid { file, line: None, field, rule, nearest: None });
+    }
+
+    /// Loads one contender. A folder without a manifest is somebody's build output, or work not yet begun.
+    fn load_contender(&mut self, root: &Path, dir: &Path, (workload, name): (&str, &str)) {
+        let file = dir.join(MANIFEST);
+        if !is_name(name) || !root.join(&file).exists() {
+            return;
+        }
+        let key = (workload.to_owned(), name.to_owned());
+        if let Some(other) = self.contenders.get(&key) {
+            let other = other.dir.with_file_name(name).join(MANIFEST);
+            return self.taken(file, &other);
+        }
+        match self.read_contender(root, dir) {
+            Ok(contender) => drop(self.contenders.insert(key, contender)),
+            Err(problems) => self.problems.extend(problems),
+        }
+    }
+
     /// The sibling whose folder a variant shares, and its manifest: that must be a contender of its own.
-    fn sibling(&self, file: &Path, from: &str) -> Result<(Contender, String), String> {
+    fn sibling(root: &Path, file: &Path, from: &str) -> Result<(Contender, String), String> {
         let folder = file.parent().unwrap_or(Path::new("")).with_file_name(from);
-        let text = read_text(&self.root, &folder.join(MANIFEST))
+        let text = read_text(root, &folder.join(MANIFEST))
             .map_err(|_| format!("there is no contender \"{from}\" beside it"))?;
         if read::build_of(&text).is_some_and(|build| build.contains_key("from")) {
             return Err(format!("\"{from}\" is a variant itself: name the one that it is built from"));
@@ -152,12 +213,17 @@ impl Catalog {
     }
 
     /// A variant: what its `[build]` does not say is as its sibling's.
-    fn parse_variant(&self, file: &Path, text: &str, from: &str) -> Result<Contender, Vec<ManifestError>> {
+    fn parse_variant(
+        root: &Path,
+        file: &Path,
+        text: &str,
+        from: &str,
+    ) -> Result<Contender, Vec<ManifestError>> {
         let broken = |rule| {
             let (file, field) = (file.to_owned(), "build.from".to_owned());
             vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]
         };
-        let (sibling, inherited) = self.sibling(file, from).map_err(broken)?;
+        let (sibling, inherited) = Self::sibling(root, file, from).map_err(broken)?;
         let variant = Contender::parse_variant(file, text, &inherited)?;
         if (sibling.build.tool, &sibling.build.sdk) != (variant.build.tool, &variant.build.sdk) {
             return Err(broken(format!("\"{from}\" is built by another tool or SDK")));
@@ -165,20 +231,24 @@ impl Catalog {
         Ok(variant)
     }
 
-    fn read_contender(&self, workload: &str, file: &Path) -> Result<Contender, Vec<ManifestError>> {
-        let text = read_text(&self.root, file).map_err(|e| vec![e])?;
+    /// Reads the contender in `root/dir`; errors name its file below `root`.
+    fn read_contender(&self, root: &Path, dir: &Path) -> Result<Contender, Vec<ManifestError>> {
+        let file = dir.join(MANIFEST);
+        let text = read_text(root, &file).map_err(|e| vec![e])?;
         let build = read::build_of(&text).unwrap_or_default();
-        let contender = match build.get("from").and_then(toml::Value::as_str) {
-            Some(from) => self.parse_variant(file, &text, from)?,
-            None => Contender::parse(file, &text)?,
+        let mut contender = match build.get("from").and_then(toml::Value::as_str) {
+            Some(from) => Self::parse_variant(root, &file, &text, from)?,
+            None => Contender::parse(&file, &text)?,
         };
-        match self.workload(workload) {
-            Ok(workload) => contender.check_against(workload, file, &text)?,
+        // The sources of the contender that it is a variant of, or its own.
+        let sources = contender.build.from.as_ref().map_or(dir.to_owned(), |from| dir.with_file_name(from));
+        contender.dir = root.join(sources);
+        match self.workload(&contender.workload) {
+            Ok(workload) => contender.check_against(workload, &file, &text)?,
             // A broken workload has said so itself.
             Err(unknown @ ManifestError::Unknown { .. }) => {
                 let rule = unknown.to_string();
                 let field = "workload".to_owned();
-                let file = file.to_owned();
                 return Err(vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]);
             }
             Err(_) => {}
@@ -187,34 +257,19 @@ impl Catalog {
     }
 }
 
-/// Where the repository is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// The folder.
-    pub path: PathBuf,
-    /// Nobody named it, and it is not here: it is the one that this program was compiled in.
-    pub is_compiled_in: bool,
-}
-
-/// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and
-/// `contenders/`, else the one that this program was compiled in.
-pub fn find_root() -> Result<Root, ManifestError> {
+/// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and `contenders/`; none
+/// where there is none.
+pub fn find_root() -> Result<Option<PathBuf>, ManifestError> {
     if let Some(root) = std::env::var_os("NETDYNO_ROOT").filter(|root| !root.is_empty()) {
         let file = PathBuf::from(root);
         if is_root(&file) {
-            let path = std::path::absolute(&file).map_err(|e| ManifestError::unreadable(&file, &e))?;
-            return Ok(Root { path, is_compiled_in: false });
+            return std::path::absolute(&file).map(Some).map_err(|e| ManifestError::unreadable(&file, &e));
         }
         let reason = "NETDYNO_ROOT names it, but it has no workloads/ and contenders/".to_owned();
         return Err(ManifestError::Unreadable { file, reason });
     }
     let here = std::env::current_dir().unwrap_or_default();
-    if let Some(path) = here.ancestors().find(|dir| is_root(dir)) {
-        return Ok(Root { path: path.to_owned(), is_compiled_in: false });
-    }
-    let compiled_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = compiled_in.canonicalize().unwrap_or(compiled_in);
-    if is_root(&path) { Ok(Root { path, is_compiled_in: true }) } else { Err(ManifestError::NoRoot) }
+    Ok(here.ancestors().find(|dir| is_root(dir)).map(Path::to_owned))
 }
 
 fn is_root(dir: &Path) -> bool {

@@ -49,6 +49,9 @@ pub struct Contender {
     /// The folder that it is built from: its own, or the sibling that `build.from` names. Not in the file.
     #[serde(skip)]
     pub dir: PathBuf,
+    /// The state of a repository that it is taken from, in words, where two of them are compared. Not in the file.
+    #[serde(skip)]
+    pub revision: Option<String>,
 }
 
 /// Whether the library is used as its documentation says, or tuned.
@@ -175,6 +178,13 @@ impl Contender {
     #[must_use]
     pub fn plays(&self, role: &str) -> bool {
         self.roles.contains_key(role)
+    }
+
+    /// What the folder of contenders that it is in stands in: the folders of `build.sources` are below. Of an input's program: the
+    /// same, of the folder of workloads.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.dir.ancestors().nth(3).unwrap_or(&self.dir)
     }
 
     /// `<workload>/<name>`.

@@ -63,7 +63,8 @@ pub enum ManifestError {
     },
     /// No repository was found.
     #[error(
-        "no folder with workloads/ and contenders/ here or above; run inside a checkout of netdyno or set NETDYNO_ROOT"
+        "no folder with workloads/ and contenders/ here or above, and this netdyno was built without a catalogue of its own; run \
+         inside a checkout of netdyno or set NETDYNO_ROOT"
     )]
     NoRoot,
 }

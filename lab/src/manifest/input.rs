@@ -22,9 +22,9 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
-    /// The program as something to be built: it plays no role.
+    /// The program as something to be built: it plays no role. `folder` is that of the workload's manifest.
     #[must_use]
-    pub fn maker(&self, root: &Path, workload: &str, name: &str) -> Contender {
+    pub fn maker(&self, folder: &Path, workload: &str, name: &str) -> Contender {
         Contender {
             name: name.to_owned(),
             workload: workload.to_owned(),
@@ -41,7 +41,8 @@ impl InputSpec {
             build: self.build.clone(),
             roles: IndexMap::new(),
             capabilities: BTreeMap::new(),
-            dir: root.join("workloads").join(workload).join(name),
+            dir: folder.join(workload).join(name),
+            revision: None,
         }
     }
 

@@ -21,7 +21,7 @@ mod turns;
 mod workload;
 
 pub use build_spec::{BuildSpec, Need, Tool};
-pub use catalog::{Catalog, Root, find_root};
+pub use catalog::{Catalog, find_root};
 pub use contender::{Contender, Implementation, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub(crate) use gate::hex;
@@ -29,6 +29,7 @@ pub use gate::{Amount, AtMost, Expected, Gate};
 pub use input::InputSpec;
 pub use metric::{Better, METER_FIELDS, Metric, Moment, Source, WIRE_FIELDS};
 pub use params::{ParamKind, ParamSpec, ParamValue, Params};
+pub use read::read_manifest;
 pub use role::{Placeholder, RoleSpec, substitute};
 pub use turns::TurnsSpec;
 pub use workload::{Detect, Offered, Placement, Preset, Workload};

@@ -107,6 +107,11 @@ pub(crate) fn read_text(root: &Path, file: &Path) -> Result<String, ManifestErro
     Ok(text)
 }
 
+/// Reads a file of TOML into a type; errors name it.
+pub fn read_manifest<T: DeserializeOwned>(file: &Path) -> Result<T, ManifestError> {
+    decode(file, &read_text(Path::new(""), file)?)
+}
+
 /// Turns TOML into a type, or says where and why not.
 pub(crate) fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
     let invalid = |error: &toml::de::Error, field: String| {

@@ -121,7 +121,7 @@ pub struct Preset {
 }
 
 /// How the roles of a trial share the cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Each role has cores of its own.

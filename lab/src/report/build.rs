@@ -125,7 +125,7 @@ fn param(name: &str, value: &ParamValue, spec: &ParamSpec) -> String {
 }
 
 /// The parameters in which the groups of a run differ, of one group: `message_bytes=64`.
-pub(super) fn differing(
+pub(crate) fn differing(
     all: &[&BTreeMap<String, serde_json::Value>],
     one: &BTreeMap<String, serde_json::Value>,
 ) -> String {

@@ -18,7 +18,7 @@ mod terminal;
 mod tests;
 
 pub use build::build;
-pub(crate) use build::{described, differing_params};
+pub(crate) use build::{described, differing, differing_params};
 pub(crate) use format::ratio;
 pub use format::{bytes, value};
 pub(crate) use layout::blocks;

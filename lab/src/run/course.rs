@@ -42,6 +42,11 @@ impl Engine<'_> {
         if run.status == RunStatus::Finished {
             return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it".into()));
         }
+        // No contender of a catalogue has such a name.
+        if run.cells.iter().flat_map(|cell| cell.contenders.values()).any(|name| name.contains('@')) {
+            let why = "compares revisions, which may have moved on: begin again with netdyno compare".into();
+            return Err(RunError::NotResumable(run.header.id, why));
+        }
         // By the rules it began under: a checkout may have changed since.
         let workload = run.header.parsed_workload()?;
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
@@ -109,8 +114,8 @@ impl Engine<'_> {
     }
 
     fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
-        let file = std::path::Path::new("workloads").join(format!("{}.toml", workload.name));
-        std::fs::read_to_string(self.catalog.root.join(&file))
+        let file = self.catalog.folder_of(&workload.name).join(format!("{}.toml", workload.name));
+        std::fs::read_to_string(&file)
             .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
     }
 
@@ -181,15 +186,16 @@ impl Engine<'_> {
             return Ok(Some(all));
         }
         let what = workload.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let folder = self.catalog.folder_of(&workload.name);
         for (index, inputs) in all.iter_mut().enumerate() {
             let cell = &mut run.cells[index];
             if !matches!(cell.status, CellStatus::Planned | CellStatus::Ok) {
                 continue;
             }
             let display = &mut *self.display;
-            let prepared = self
-                .builder
-                .prepare(workload, &cell.params, &mut |event| display.building(&what, 0, 1, &event));
+            let prepared = self.builder.prepare((workload, &folder), &cell.params, &mut |event| {
+                display.building(&what, 0, 1, &event);
+            });
             match prepared {
                 Ok(prepared) => *inputs = prepared,
                 Err(BuildError::Cancelled { .. }) => return Ok(None),

@@ -56,6 +56,8 @@ pub struct Request {
     pub blocks: bool,
     /// Factor on the time limits of the protocol.
     pub time_limits: f64,
+    /// The regression that is put up with, relative.
+    pub regression: Option<f64>,
     /// Marks a second.
     pub marks_hz: Option<u32>,
     /// The command line.
@@ -97,7 +99,10 @@ impl Request {
         let base = workload.resolve(preset_name.as_deref(), &self.set)?;
         let (contenders, ceiling) = self.cast(catalog, &workload)?;
         let (baseline, warnings) = match &self.baseline {
-            Some(name) => (Some(catalog.contender(&workload.name, name)?.name.clone()), Vec::new()),
+            Some(name) => {
+                catalog.contender(&workload.name, name)?;
+                (Some(name.clone()), Vec::new())
+            }
             None => self.baseline_of(&workload, &contenders),
         };
         let params = self.parameter_sets(&workload, preset, &base)?;
@@ -138,6 +143,7 @@ impl Request {
             memory_limit_bytes: self.memory_limit_bytes,
             awake: self.awake,
             blocks: self.blocks,
+            regression: self.regression,
             equal: None,
         };
         Ok(Resolved { workload: workload.clone(), cells, settings, warnings, command: self.command })
@@ -160,9 +166,8 @@ impl Request {
             if let Some(rule) = self.not_compared(workload, contender) {
                 return Err(ManifestError::Value { name: "contender".to_owned(), rule });
             }
-            let name = contender.name.clone();
-            if Some(&name) != workload.ceiling.as_ref() && !contenders.contains(&name) {
-                contenders.push(name);
+            if Some(name) != workload.ceiling.as_ref() && !contenders.contains(name) {
+                contenders.push(name.clone());
             }
         }
         // Ratios need their baseline in every block.
@@ -173,9 +178,8 @@ impl Request {
             if let Some(rule) = rule {
                 return Err(ManifestError::Value { name: "contender".to_owned(), rule });
             }
-            let name = contender.name.clone();
-            if !contenders.contains(&name) {
-                contenders.push(name);
+            if !contenders.contains(name) {
+                contenders.push(name.clone());
             }
         }
         let ceiling = workload.ceiling.clone().filter(|_| !self.no_ceiling);

@@ -29,6 +29,7 @@ pub mod changes;
 pub mod histogram;
 pub mod holm;
 pub mod quantile;
+pub mod regression;
 pub mod sequence;
 #[cfg(test)]
 mod synthetic;
@@ -41,5 +42,6 @@ pub mod verdict;
 pub use changes::{Change, changes};
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
+pub use regression::{Claim, Loss};
 pub use sequence::{Interval, Unit, confidence_sequence};
 pub use verdict::{Comparison, Direction, Judgement, Rules, Verdict, decided, judge};

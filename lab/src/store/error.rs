@@ -43,6 +43,11 @@ pub enum StoreError {
     /// Another process measures this run.
     #[error("another netdyno is measuring run {0}: wait for it to end, or end it")]
     Busy(String),
+    /// A run to be imported has the id of another one.
+    #[error(
+        "the store has another run {0}: it stays as it is. Import into another store (NETDYNO_STORE), or remove the one that is there"
+    )]
+    Taken(String),
     /// A row that this program did not write.
     #[error("a damaged row in the store: {0}")]
     Damaged(String),

@@ -78,6 +78,7 @@ fn header() -> RunHeader {
             memory_limit_bytes: None,
             awake: false,
             blocks: false,
+            regression: None,
             equal: None,
         },
         host: Host::detect(BTreeMap::new()),

@@ -8,6 +8,7 @@
 //! The file is `$NETDYNO_STORE`, else `netdyno/runs.db` under the user's data directory.
 
 mod error;
+mod insert;
 mod limits;
 mod load;
 mod overview;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub use error::StoreError;
+pub use insert::Imported;
 pub use overview::{Listed, Listing};
 pub use record::{
     BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings,
@@ -93,29 +95,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn begin_run(&mut self, header: &RunHeader, cells: &[CellRecord]) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
-        let tx = self.connection.transaction().map_err(fail)?;
-        tx.execute(
-            "INSERT INTO runs (id, workload, started_at, status, header) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![
-                header.id,
-                header.workload,
-                header.started_at.to_string(),
-                RunStatus::Running.as_str(),
-                json(header)
-            ],
-        )
-        .map_err(fail)?;
-        for (index, cell) in cells.iter().enumerate() {
-            tx.execute(
-                "INSERT INTO cells (run, idx, record) VALUES (?1, ?2, ?3)",
-                params![header.id, index, json(cell)],
-            )
-            .map_err(fail)?;
-        }
-        overview::begin(&tx, header, cells).map_err(fail)?;
-        tx.commit().map_err(fail)
+        self.in_one(|tx| insert::run(tx, header, cells, (RunStatus::Running, "")))
     }
 
     /// Replaces what is known of a cell.
@@ -137,47 +117,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written; nothing of the trial is kept then.
     pub fn add_trial(&mut self, run: &str, trial: &TrialRecord) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
-        let tx = self.connection.transaction().map_err(fail)?;
-        tx.execute(
-            "INSERT INTO trials (run, cell, block, position, started_at, seconds, seed, outcome, notes, turns)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                run,
-                trial.cell,
-                trial.block,
-                trial.position,
-                trial.started_at.to_string(),
-                trial.seconds,
-                trial.seed,
-                json(&trial.outcome),
-                json(&trial.notes),
-                trial.turns.as_ref().map(json)
-            ],
-        )
-        .map_err(fail)?;
-        let id = tx.last_insert_rowid();
-        {
-            let mut insert = tx
-                .prepare(
-                    "INSERT INTO samples (trial, role, kind, mark, at_ns, name, value, source)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                )
-                .map_err(fail)?;
-            for s in &trial.samples {
-                insert
-                    .execute(params![id, s.role, s.kind.as_str(), s.mark, s.at_ns, s.name, s.value, s.source])
-                    .map_err(fail)?;
-            }
-            let mut insert = tx
-                .prepare("INSERT INTO histograms (trial, role, name, data) VALUES (?1, ?2, ?3, ?4)")
-                .map_err(fail)?;
-            for (role, name, data) in &trial.histograms {
-                insert.execute(params![id, role, name, data]).map_err(fail)?;
-            }
-        }
-        tx.commit().map_err(fail)
+        self.in_one(|tx| insert::trial(tx, run, trial))
     }
 
     /// Says how a run stands.

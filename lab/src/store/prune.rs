@@ -5,7 +5,8 @@ use rusqlite::params;
 use super::{Store, StoreError};
 
 /// What is kept of a run, the rows that refer to others first.
-const ROWS: [&str; 7] = [
+const ROWS: [&str; 8] = [
+    "DELETE FROM printed WHERE run = ?1",
     "DELETE FROM probes WHERE run = ?1",
     "DELETE FROM samples WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
     "DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",

@@ -13,7 +13,7 @@ use crate::manifest::{Expected, Params, Workload};
 use crate::protocol::Implementation;
 
 /// A run as it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunHeader {
     /// Sorts by time: `20260131-120000-ab12`.
     pub id: String,
@@ -22,6 +22,7 @@ pub struct RunHeader {
     /// The workload's manifest, whole: a stored run is judged by the rules it was run under.
     pub manifest: String,
     /// When it began.
+    #[schemars(with = "String")]
     pub started_at: Timestamp,
     /// Version of the lab.
     pub lab_version: String,
@@ -56,7 +57,7 @@ impl RunHeader {
 }
 
 /// What was asked of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Settings {
     /// Preset, if one was named.
     pub preset: Option<String>,
@@ -95,13 +96,16 @@ pub struct Settings {
     /// Compare by blocks, even where duels can be held.
     #[serde(default)]
     pub blocks: bool,
+    /// The regression that is put up with, relative, where one was named: measured until there is a claim of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regression: Option<f64>,
     /// What was made equal for all, to see what it is worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<crate::run::Equal>,
 }
 
 /// One thing to measure: who plays which role, with which parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellRecord {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
@@ -109,6 +113,7 @@ pub struct CellRecord {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub partners: BTreeSet<String>,
     /// The workload's parameters, all of them.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub params: Params,
     /// This is the bound, not a contender.
     pub ceiling: bool,
@@ -232,7 +237,7 @@ impl RunStatus {
 }
 
 /// How a trial ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
     /// The gate passed and every role ended well.
@@ -259,7 +264,7 @@ pub enum Outcome {
 
 /// How a trial took turns with others, in a session of duels: frozen while another one runs. Those of one session have the same
 /// block and position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Turns {
     /// How it was frozen.
     pub freezer: String,
@@ -297,7 +302,7 @@ impl Turns {
 }
 
 /// One trial with all that was sampled.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TrialRecord {
     /// Index of the cell within the run.
     pub cell: usize,
@@ -308,6 +313,7 @@ pub struct TrialRecord {
     /// Its turns, if it was in a session of duels.
     pub turns: Option<Turns>,
     /// When it began.
+    #[schemars(with = "String")]
     pub started_at: Timestamp,
     /// How long it took, from launch to the last exit, in s.
     pub seconds: f64,
@@ -323,8 +329,9 @@ pub struct TrialRecord {
     pub histograms: Vec<(String, String, String)>,
 }
 
-/// One number.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One number; in JSON a list of its fields in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(from = "SampleFields", into = "SampleFields")]
 pub struct Sample {
     /// Whose.
     pub role: String,
@@ -342,8 +349,24 @@ pub struct Sample {
     pub source: String,
 }
 
+/// A sample as JSON has it: role, kind, mark, at_ns, name, value, source.
+type SampleFields = (String, SampleKind, u64, u64, String, Option<u64>, String);
+
+impl From<SampleFields> for Sample {
+    fn from((role, kind, mark, at_ns, name, value, source): SampleFields) -> Sample {
+        Sample { role, kind, mark, at_ns, name, value, source }
+    }
+}
+
+impl From<Sample> for SampleFields {
+    fn from(s: Sample) -> SampleFields {
+        (s.role, s.kind, s.mark, s.at_ns, s.name, s.value, s.source)
+    }
+}
+
 /// Where a sample came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum SampleKind {
     /// A contender's answer to a mark.
     Counter,

@@ -18,6 +18,9 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     let found = format(connection)?;
+    if found == FORMAT {
+        connection.execute_batch(PRINTED)?;
+    }
     if found >= FORMAT {
         return Ok(found);
     }
@@ -31,12 +34,21 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     if format(&tx)? < FORMAT {
         tx.execute_batch(OVERVIEWS)?;
         tx.execute_batch(PROBES)?;
+        tx.execute_batch(PRINTED)?;
         overview::fill(&tx)?;
         tx.pragma_update(None, "user_version", FORMAT)?;
     }
     tx.commit()?;
     Ok(FORMAT)
 }
+
+/// What a run's verdicts were when they were printed. It is no part of the format: who does not know it loses nothing.
+const PRINTED: &str = "
+CREATE TABLE IF NOT EXISTS printed (
+    run TEXT PRIMARY KEY,
+    text TEXT NOT NULL              -- JSON: the program's version, the verdicts
+);
+";
 
 /// What looks from outside found, with format 3 too.
 const PROBES: &str = "

@@ -1,6 +1,6 @@
 //! What is wrong with a request or with the machine is said with its remedy.
 
-use crate::bench::{Bench, Seen};
+use crate::bench::Bench;
 
 fn check(bench: &Bench, arguments: &[&str], code: i32, part: &str) {
     let seen = bench.netdyno(arguments);
@@ -77,20 +77,6 @@ fn a_broken_manifest_hides_no_other() {
 }
 
 #[test]
-fn outside_a_checkout_nothing_is_written_and_the_one_that_is_read_is_named() {
-    let bench = Bench::new(&[]);
-    let elsewhere = tempfile::tempdir().unwrap();
-    let outside = |arguments: &[&str]| {
-        let mut command = bench.command(arguments);
-        Seen::of(&command.env_remove("NETDYNO_ROOT").current_dir(elsewhere.path()).output().unwrap())
-    };
-    let seen = outside(&["new", "--workload", "datachannel", "--language", "rust", "never-made"]);
-    assert!(seen.code == 2 && seen.stderr.contains("or set NETDYNO_ROOT="), "{seen:?}");
-    let seen = outside(&["list", "nonsense"]);
-    assert!(seen.code == 2 && seen.stderr.starts_with("using the checkout at /"), "{seen:?}");
-}
-
-#[test]
 fn an_unwritable_store_or_cache() {
     let bench = Bench::new(&[("good", None)]);
     bench.write("file", "");
@@ -106,7 +92,10 @@ fn an_unwritable_store_or_cache() {
 #[test]
 fn help_has_examples_and_completions_are_scripts() {
     let bench = Bench::new(&[]);
-    for verb in ["run", "list", "doctor", "check", "new", "show", "plot", "prune"] {
+    for verb in [
+        "run", "list", "doctor", "check", "new", "show", "plot", "prune", "compare", "export", "import",
+        "replay",
+    ] {
         check(&bench, &[verb, "--help"], 0, "Example");
     }
     check(&bench, &["completions", "bash"], 0, "_netdyno");

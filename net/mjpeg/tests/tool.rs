@@ -122,8 +122,9 @@ fn is_waiting_for_its_end(process: Pid) -> bool {
 
 #[test]
 fn a_server_says_where_it_is() {
-    let mut serve =
-        Running(tool(&["--json", "serve", "pattern", "--listen", "127.0.0.1:0"]).spawn().unwrap());
+    // A small picture is soon there: who has none to describe says 503.
+    let arguments = ["--json", "serve", "pattern", "--size", "320x240", "--listen", "127.0.0.1:0"];
+    let mut serve = Running(tool(&arguments).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();

@@ -43,3 +43,6 @@ pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
 
 /// Addresses of a peer that something is sent to by way of one TURN server: as many as a connection checks.
 pub(crate) const PEERS_PER_RELAY: usize = 64;
+
+/// Addresses of this machine that are offered, where it is not said which.
+pub(crate) const LOCAL_ADDRESSES: usize = 16;

@@ -34,11 +34,7 @@ impl IceServer {
     }
 
     /// A TURN server, which tells the same, and relays what finds no other way.
-    pub fn turn(
-        url: impl Into<String>,
-        username: impl Into<String>,
-        credential: impl Into<String>,
-    ) -> Self {
+    pub fn turn(url: impl Into<String>, username: impl Into<String>, credential: impl Into<String>) -> Self {
         Self { url: url.into(), username: username.into(), credential: credential.into() }
     }
 }
@@ -46,7 +42,10 @@ impl IceServer {
 impl fmt::Debug for IceServer {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IceServer").field("url", &self.url).field("username", &self.username).finish_non_exhaustive()
+        f.debug_struct("IceServer")
+            .field("url", &self.url)
+            .field("username", &self.username)
+            .finish_non_exhaustive()
     }
 }
 
@@ -116,17 +115,22 @@ fn resolve(place: &Place, server: &IceServer) -> Vec<Server> {
 
 fn place(server: &IceServer) -> Result<Place, Error> {
     let wrong = |why| Error::IceServer { url: server.url.clone(), why };
-    let (scheme, rest) = server.url.split_once(':').ok_or_else(|| wrong("write stun:host:port, or turn:host:port"))?;
+    let (scheme, rest) =
+        server.url.split_once(':').ok_or_else(|| wrong("write stun:host:port, or turn:host:port"))?;
     let is_turn = match scheme.to_ascii_lowercase().as_str() {
         "stun" => false,
         "turn" => true,
-        "stuns" | "turns" => return Err(wrong("TLS to the server is not spoken yet: use turn: or stun:, by UDP")),
+        "stuns" | "turns" => {
+            return Err(wrong("TLS to the server is not spoken yet: use turn: or stun:, by UDP"));
+        }
         _ => return Err(wrong("write stun:host:port, or turn:host:port")),
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, "transport=udp"));
     match query.split_once('=') {
         Some(("transport", "udp")) => {}
-        Some(("transport", "tcp")) => return Err(wrong("TCP to the server is not spoken yet: use ?transport=udp")),
+        Some(("transport", "tcp")) => {
+            return Err(wrong("TCP to the server is not spoken yet: use ?transport=udp"));
+        }
         _ => return Err(wrong("all that may follow the ? is transport=udp")),
     }
     if is_turn && (server.username.is_empty() || server.credential.is_empty()) {
@@ -137,7 +141,9 @@ fn place(server: &IceServer) -> Result<Place, Error> {
     }
     let is_bare_v6 = place.starts_with('[') && place.ends_with(']');
     let (host, port) = match place.rsplit_once(':').filter(|_| !is_bare_v6) {
-        Some((host, port)) => (host, port.parse().map_err(|_| wrong("the port is a number from 1 to 65535"))?),
+        Some((host, port)) => {
+            (host, port.parse().map_err(|_| wrong("the port is a number from 1 to 65535"))?)
+        }
         None => (place, PORT),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -7,6 +7,7 @@ use crate::claims::{CODE, Loaded, Method, Seen, Side, Test};
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use crate::manifest::read::Problems;
 use crate::manifest::{Catalog, ManifestError, nearest};
+use crate::project::Project;
 use crate::run::Resolved;
 
 /// The words behind `netdyno run` of a method.
@@ -54,7 +55,8 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
     if budget.is_some() || resume.is_some() || *format != ReportFormat::Table {
         return Err("--budget is said by `seconds`; --resume and --format are not for a method".to_owned());
     }
-    super::super::run::request(&args).resolve(catalog).map_err(|e| e.to_string())
+    // A claim says all by itself: what a project would add is not the article's.
+    super::super::run::request(&args, None, Project::default())?.resolve(catalog).map_err(|e| e.to_string())
 }
 
 fn check_metric(

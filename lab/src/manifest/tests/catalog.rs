@@ -68,7 +68,7 @@ fn all_that_is_wrong_with_one_manifest_is_one_error() {
 #[test]
 fn the_repositorys_own_manifests_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let root = if root.join("workloads").is_dir() { root } else { find_root().unwrap().path };
+    let root = if root.join("workloads").is_dir() { root } else { find_root().unwrap().unwrap() };
     let catalog = Catalog::load(&root).unwrap();
     let problems: Vec<String> = catalog.problems.iter().map(ManifestError::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));

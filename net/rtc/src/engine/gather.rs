@@ -19,10 +19,14 @@ use netdyno_rtc_core::Transmit;
 use turn_client_proto::stun::Instant as StunTime;
 
 use super::Engine;
+use super::ports::candidate_addresses;
 use super::timers::Timers;
 use crate::servers::{Resolving, Server};
 use binding::Binding;
 use relay::Relay;
+
+/// So often it is looked which addresses this machine has.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What is asked, and what is known.
 #[derive(Debug)]
@@ -36,25 +40,29 @@ pub(crate) struct Gathering {
     relays: HashMap<u32, Relay>,
     /// When the port with this number has something to do.
     timers: Timers,
+    /// When to look which addresses this machine has, if they are all offered.
+    looks_at: Option<Instant>,
     /// The library counts time from here.
     epoch: Instant,
 }
 
 impl Gathering {
-    pub(super) fn new(resolving: Option<Resolving>, epoch: Instant) -> Self {
+    /// `looks`: whether all addresses of this machine are offered.
+    pub(super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
         Self {
             resolving,
             servers: Vec::new(),
             bindings: HashMap::new(),
             relays: HashMap::new(),
             timers: Timers::default(),
+            looks_at: looks.then(|| epoch + LOOK_INTERVAL),
             epoch,
         }
     }
 
     /// When there is something to do next.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.looks_at).min()
     }
 
     /// Whether there are servers to ask.
@@ -77,7 +85,8 @@ impl Gathering {
 
     /// Whether all that were asked by this port have answered, or will not.
     fn is_settled(&self, port: u32) -> bool {
-        self.resolving.is_none() && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))
+        self.resolving.is_none()
+            && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))
     }
 }
 
@@ -108,6 +117,10 @@ impl Engine {
                 self.offer_found(index);
             }
         }
+        if self.gathering.looks_at.is_some_and(|at| at <= self.now) {
+            self.gathering.looks_at = Some(self.now + LOOK_INTERVAL);
+            self.have_addresses(candidate_addresses(self.local_address().ip(), &[]));
+        }
         while let Some(port) = self.gathering.timers.expired(self.now) {
             if self.gathering.relays.contains_key(&port) {
                 self.work_on_relay(port)?;
@@ -116,6 +129,31 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// This machine has these addresses now. Those that are new become candidates of all connections; what is gone is none of new ones.
+    fn have_addresses(&mut self, addresses: Vec<IpAddr>) {
+        if self.addresses == addresses {
+            return;
+        }
+        self.addresses = addresses;
+        let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
+        for &index in &indices {
+            self.offer_addresses(index);
+            self.touch(index);
+        }
+        // Known ones are asked anew, which costs a datagram each.
+        let ports: Vec<u32> = self.gathering.bindings.drain().map(|(port, _)| port).collect();
+        ports.into_iter().for_each(|port| self.ask_by(port));
+    }
+
+    /// Addresses of this machine become candidates of a connection.
+    pub(super) fn offer_addresses(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
+        for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {
+            slot.peer.add_local_address(self.now, SocketAddr::new(address, number));
+        }
     }
 
     /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
@@ -150,7 +188,9 @@ impl Engine {
         if self.settings.relay_only || self.gathering.bindings.contains_key(&port) {
             return;
         }
-        let Some(number) = self.ports.get(port).map(|port| port.socket.local_address().port()) else { return };
+        let Some(number) = self.ports.get(port).map(|port| port.socket.local_address().port()) else {
+            return;
+        };
         let bases: Vec<_> = self.addresses.iter().map(|&ip| SocketAddr::new(ip, number)).collect();
         let reaches = |base: &SocketAddr, server: &Server| {
             let (from, to) = (base.ip(), server.address.ip());

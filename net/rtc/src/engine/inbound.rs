@@ -56,7 +56,9 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(Port { socket, stands_for, is_relay, .. }) = self.ports.get(port) else { return Ok((0, false)) };
+        let Some(Port { socket, stands_for, is_relay, .. }) = self.ports.get(port) else {
+            return Ok((0, false));
+        };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);

@@ -114,7 +114,11 @@ impl Engine {
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
         let now = Instant::now();
         Ok(Self {
-            gathering: Gathering::new(resolving, now),
+            gathering: Gathering::new(
+                resolving,
+                address.ip().is_unspecified() && settings.addresses.is_empty(),
+                now,
+            ),
             settings,
             addresses,
             ports,
@@ -152,19 +156,16 @@ impl Engine {
         let mut seed = [0; 32];
         aws_lc_rs::rand::fill(&mut seed).map_err(|_| Error::Random)?;
         self.now = Instant::now();
-        let mut peer = PeerConnection::new(self.settings.peer.clone(), seed, self.now)?;
+        let peer = PeerConnection::new(self.settings.peer.clone(), seed, self.now)?;
         let port = match port {
             Port::Shared => 0,
             Port::Own => self.ports.open_own()?,
         };
-        let number = self.ports.get(port).map_or(0, |port| port.socket.local_address().port());
-        for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {
-            peer.add_local_address(self.now, SocketAddr::new(address, number));
-        }
         self.generation = self.generation.wrapping_add(1);
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
         let slot = &mut self.slots[index as usize];
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
+        self.offer_addresses(index);
         self.gather_for(index);
         Ok(ConnectionId { index, generation: self.generation })
     }

@@ -6,10 +6,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netdyno_io::{Poller, SocketOptions, UdpSocket};
+use netdyno_io::{Interface, Poller, SocketOptions, UdpSocket};
 use netdyno_rtc_core::Transmit;
 use slab::Slab;
 
+use crate::limits::LOCAL_ADDRESSES;
 use crate::settings::Settings;
 use crate::switch::Seat;
 
@@ -90,7 +91,11 @@ impl Ports {
                 }
             }
         }
-        let why = format!("all UDP ports from {} to {} are taken: allow more by `ports`", range.start(), range.end());
+        let why = format!(
+            "all UDP ports from {} to {} are taken: allow more by `ports`",
+            range.start(),
+            range.end()
+        );
         Err(io::Error::new(io::ErrorKind::AddrInUse, why))
     }
 
@@ -177,13 +182,20 @@ impl Ports {
         let index = u32::try_from(entry.key()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.poller.add(&socket, index)?;
         let stands_for = stands_for.unwrap_or(index);
-        entry.insert(Port { socket, stands_for, backlog: None, stalled: Vec::new(), readable: false, is_relay: false });
+        entry.insert(Port {
+            socket,
+            stands_for,
+            backlog: None,
+            stalled: Vec::new(),
+            readable: false,
+            is_relay: false,
+        });
         Ok(index)
     }
 }
 
 /// Addresses to offer as candidates for a socket bound to `bound`: the ones asked for, or its own, or those that
-/// this machine would use to reach the world. No datagram is sent to find out.
+/// this machine would use to reach the world, and behind them all others that it has. No datagram is sent to find out.
 pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -197,7 +209,13 @@ pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr
         let world = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         worlds.push((IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V6(world)));
     }
-    let found: Vec<_> = worlds.into_iter().filter_map(|(from, to)| source_towards(from, to).ok()).collect();
+    let mut found: Vec<_> =
+        worlds.into_iter().filter_map(|(from, to)| source_towards(from, to).ok()).collect();
+    for other in Interface::addresses().unwrap_or_default() {
+        if found.len() < LOCAL_ADDRESSES && !found.contains(&other) && (bound.is_ipv6() || other.is_ipv4()) {
+            found.push(other);
+        }
+    }
     if found.is_empty() { vec![IpAddr::V4(Ipv4Addr::LOCALHOST)] } else { found }
 }
 

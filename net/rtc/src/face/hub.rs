@@ -101,7 +101,10 @@ impl Hub {
             return Err(Error::Closed);
         }
         let id = state.engine.add(port)?;
-        Ok((state.peers.add(id), id))
+        let key = state.peers.add(id);
+        // The driver asks servers for candidates, if there are any.
+        self.work(state);
+        Ok((key, id))
     }
 
     /// Does something that may leave something to send, and sends it.

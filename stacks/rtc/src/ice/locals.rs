@@ -11,13 +11,13 @@ const HOST_PREFERENCE: u32 = 126;
 const REFLEXIVE_PREFERENCE: u32 = 100;
 
 impl Ice {
-    /// A local address becomes a host candidate, unless datagrams cannot come there.
-    pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) {
-        self.add(now, CandidateKind::Host, address, None);
+    /// A local address becomes a host candidate, unless datagrams cannot come there. False if it is known already, or of no use.
+    pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) -> bool {
+        self.add(now, CandidateKind::Host, address, None)
     }
 
     /// Others see `base`, which is a host candidate or would be one, as `address`. A lite side has host candidates only (RFC 8445
-    /// section 5.2). False if it is known already, or of no use.
+    /// section 5.2). False as above.
     pub(crate) fn add_reflexive(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) -> bool {
         let kind = if self.lite { CandidateKind::Host } else { CandidateKind::ServerReflexive };
         is_usable(address) && self.add(now, kind, address, Some(base))

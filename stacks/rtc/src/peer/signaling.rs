@@ -83,8 +83,8 @@ impl PeerConnection {
     /// and IPv4 link-local addresses are passed over, and so is what comes after `max_remote_candidates` of them.
     pub fn add_local_address(&mut self, now: Instant, address: SocketAddr) {
         self.now = now;
-        if !self.is_over() {
-            self.ice.add_local(now, address);
+        if !self.is_over() && self.ice.add_local(now, address) {
+            self.tell_candidate();
         }
     }
 

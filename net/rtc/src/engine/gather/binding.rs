@@ -6,12 +6,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use turn_client_proto::stun::Instant;
 use turn_client_proto::stun::agent::{StunAgent, StunAgentPollRet};
 use turn_client_proto::stun::types::TransportType;
 use turn_client_proto::stun::types::attribute::XorMappedAddress;
 use turn_client_proto::stun::types::message::{BINDING, Message, MessageWriteVec};
 use turn_client_proto::stun::types::prelude::*;
-use turn_client_proto::stun::Instant;
 
 /// So often the server is asked again, so that NATs between keep what they lead here by: no more than RFC 8445 section 11 allows, and
 /// half of the shortest that NATs keep (RFC 4787 section 4.3 asks for 120 s, 30 s are met).
@@ -89,9 +89,12 @@ impl Binding {
             return false;
         }
         (self.asks_at, self.is_settled) = (Some(now + KEPT_ALIVE), true);
-        let mapped = message.attribute::<XorMappedAddress>().map(|mapped| mapped.addr(message.transaction_id()));
+        let mapped =
+            message.attribute::<XorMappedAddress>().map(|mapped| mapped.addr(message.transaction_id()));
         let is_success = !message.has_class(turn_client_proto::stun::types::message::MessageClass::Error);
-        if let Some(mapped) = mapped.ok().filter(|mapped| is_success && mapped.is_ipv4() == self.base.is_ipv4()) {
+        if let Some(mapped) =
+            mapped.ok().filter(|mapped| is_success && mapped.is_ipv4() == self.base.is_ipv4())
+        {
             self.mapped = Some(mapped);
         }
         true

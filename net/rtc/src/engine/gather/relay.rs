@@ -51,7 +51,13 @@ pub(super) struct Relayed {
 }
 
 impl Relay {
-    pub(super) fn new(connection: u32, local: SocketAddr, server: SocketAddr, name: &str, password: &str) -> Self {
+    pub(super) fn new(
+        connection: u32,
+        local: SocketAddr,
+        server: SocketAddr,
+        name: &str,
+        password: &str,
+    ) -> Self {
         let mut config = TurnConfig::new(TurnCredentials::new(name, password));
         config.set_address_family(if server.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 });
         let client = TurnClientUdp::allocate(local, server, config);
@@ -189,7 +195,10 @@ impl Relay {
             }
             // What is refused is asked for again with the next check: the server may have had too much to do.
             TurnEvent::PermissionCreateFailed(_, ip) => {
-                self.peers.iter_mut().filter(|peer| peer.address.ip() == ip).for_each(|peer| peer.waiting = None);
+                self.peers
+                    .iter_mut()
+                    .filter(|peer| peer.address.ip() == ip)
+                    .for_each(|peer| peer.waiting = None);
             }
             TurnEvent::ChannelCreateFailed(_, address) => {
                 self.peers.iter_mut().filter(|peer| peer.address == address).for_each(|peer| {

@@ -37,7 +37,8 @@ impl Engine {
         let was_settled = relay.is_settled();
         let mut due = Vec::new();
         let next = relay.work(time, |message| due.push(message.to_vec()));
-        let (connection, is_over, is_news) = (relay.connection, relay.is_over(), relay.is_settled() != was_settled);
+        let (connection, is_over, is_news) =
+            (relay.connection, relay.is_over(), relay.is_settled() != was_settled);
         let next = next.map(|next| self.gathering.moment(next));
         self.gathering.timers.arm(port, next);
         for message in due {
@@ -56,7 +57,8 @@ impl Engine {
     pub(in super::super) fn receive_relayed(&mut self, port: u32, received: Received<'_>) -> usize {
         let time = self.gathering.time(self.now);
         let Received { remote, datagrams, segment_bytes, .. } = received;
-        let Some(relay) = self.gathering.relays.get_mut(&port).filter(|relay| relay.server() == remote) else {
+        let Some(relay) = self.gathering.relays.get_mut(&port).filter(|relay| relay.server() == remote)
+        else {
             return 1;
         };
         let (index, length, mut runs) = (relay.connection, datagrams.len(), Vec::new());
@@ -94,7 +96,8 @@ impl Engine {
     pub(in super::super) fn goes_straight(&mut self, index: u32, transmit: &Transmit) -> bool {
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let relays = &self.gathering.relays;
-        let leads = |port: &u32| relays.get(port).is_some_and(|relay| relay.relayed() == Some(transmit.local));
+        let leads =
+            |port: &u32| relays.get(port).is_some_and(|relay| relay.relayed() == Some(transmit.local));
         let way = slot.relays.iter().copied().find(leads).unwrap_or(slot.port);
         if !stun::is_stun(self.arena.filled(transmit)) {
             slot.way = way;
@@ -107,9 +110,8 @@ impl Engine {
     pub(in super::super) fn send_relayed(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let (time, relays) = (self.gathering.time(self.now), &mut self.gathering.relays);
-        let leads = |port: &&u32| {
-            relays.get(port).is_some_and(|relay| relay.relayed() == Some(transmit.local))
-        };
+        let leads =
+            |port: &&u32| relays.get(port).is_some_and(|relay| relay.relayed() == Some(transmit.local));
         let Some(&port) = slot.relays.iter().find(leads) else { return Ok(()) };
         let Some(relay) = relays.get_mut(&port) else { return Ok(()) };
         let datagrams = self.arena.filled(&transmit);

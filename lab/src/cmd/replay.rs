@@ -1,0 +1,44 @@
+//! `netdyno replay`.
+
+use std::path::Path;
+
+use super::export::{printed, told};
+use super::import::read;
+use super::{DIFFERS, GOOD, Outcome, print};
+use crate::cli::ReplayArgs;
+use crate::export::Exported;
+use crate::report;
+use crate::store::Store;
+
+/// Computes every verdict of a file or a stored run again, and says whether they are what was printed then.
+///
+/// # Errors
+/// When there is no such file or run, or it cannot be read.
+pub fn run(args: &ReplayArgs) -> Outcome {
+    let file = Path::new(&args.what);
+    let (run, printed) = if file.exists() {
+        let Exported { run, printed } = read(file)?;
+        (run, Some(printed))
+    } else {
+        let store = Store::open(&Store::default_path())?;
+        let id = store.find(&args.what).map_err(|e| format!("{e}; nor is there a file of that name"))?;
+        (store.load(&id)?, printed(&store, &id)?)
+    };
+    let report = report::build(&run)?;
+    let computed = format!("{}: {} verdicts computed again", told(&run), report.verdicts.len());
+    let Some(printed) = printed else {
+        print(&format!(
+            "{computed}; what was printed of it was not kept, it is a run of an older netdyno or one that did not end\n"
+        ));
+        return Ok(GOOD);
+    };
+    let differences = printed.differences(&report);
+    let by = format!("by netdyno {}", printed.netdyno);
+    if differences.is_empty() {
+        print(&format!("{computed}, all as they were printed {by}\n"));
+        return Ok(GOOD);
+    }
+    print(&format!("{computed}, {} not as printed {by}:\n", differences.len()));
+    differences.iter().for_each(|line| print(&format!("  {line}\n")));
+    Ok(DIFFERS)
+}

@@ -1,0 +1,98 @@
+//! A coturn on the loopback interface, for one test.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use netdyno_rtc::{IceServer, Settings};
+
+pub(crate) struct Coturn {
+    process: Child,
+    port: u16,
+    log: Arc<(Mutex<String>, Condvar)>,
+    folder: std::path::PathBuf,
+}
+
+impl Coturn {
+    /// Starts one; None, and a word about it, where there is none.
+    pub(crate) fn start(extra: &[&str]) -> Option<Self> {
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = std::env::temp_dir().join(format!("netdyno-turn-{}-{port}", std::process::id()));
+        let started = Command::new("turnserver")
+            .args([
+                "-n",
+                "--no-cli",
+                "--no-tls",
+                "--no-dtls",
+                "--lt-cred-mech",
+                "--realm=netdyno",
+                "--verbose",
+            ])
+            .args([
+                "--user=name:password",
+                "-L",
+                "127.0.0.1",
+                "--relay-ip=127.0.0.1",
+                "--allow-loopback-peers",
+            ])
+            .args(["--log-file=stdout", "--simple-log"])
+            .arg(format!("--pidfile={}", folder.join("pid").display()))
+            .arg(format!("--db={}", folder.join("db").display()))
+            .arg(format!("--listening-port={port}"))
+            .args(extra)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut process) = started else {
+            eprintln!("skipped: there is no turnserver here (Debian and Ubuntu: apt-get install coturn)");
+            return None;
+        };
+        fs::create_dir_all(&folder).unwrap();
+        let log = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let (lines, written) = (BufReader::new(process.stdout.take().unwrap()).lines(), log.clone());
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut text = written.0.lock().unwrap();
+                text.push_str(&line);
+                text.push('\n');
+                written.1.notify_all();
+            }
+        });
+        let server = Self { process, port, log, folder };
+        assert!(server.logs("Total General servers"), "it did not start: {}", server.log.0.lock().unwrap());
+        Some(server)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits until its log has this; false if it never has.
+    pub(crate) fn logs(&self, text: &str) -> bool {
+        let guard = self.log.0.lock().unwrap();
+        let wait = self.log.1.wait_timeout_while(guard, Duration::from_secs(30), |log| !log.contains(text));
+        !wait.unwrap().1.timed_out()
+    }
+
+    /// Settings of one who goes by it alone.
+    pub(crate) fn relayed(&self, password: &str) -> Settings {
+        let mut settings = Settings::new().unwrap();
+        let url = format!("turn:127.0.0.1:{}?transport=udp", self.port);
+        settings.ice_servers = vec![IceServer::turn(url, "name", password)];
+        settings.relay_only = true;
+        settings
+    }
+}
+
+impl Drop for Coturn {
+    fn drop(&mut self) {
+        // Both end with the test at the latest.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
