@@ -95,7 +95,7 @@ impl PeerConnection {
         in_time(timeout, |wait| self.peer.poll_connected(wait))
     }
 
-    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in time; at once if there are none. A
+    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in 10 s; at once if there are none. A
     /// description that is made then has all candidates. False if the time is over before: then it has those known by then.
     pub fn wait_gathered(&self, timeout: Duration) -> bool {
         within(timeout, |wait| self.peer.poll_gathered(wait)).is_some()

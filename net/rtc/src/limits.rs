@@ -1,6 +1,8 @@
 //! Everything has a limit, and every limit a name. What a single connection may hold is in
 //! [`Limits`](netdyno_rtc_core::Limits) of its configuration.
 
+use std::time::Duration;
+
 /// Addresses of a peer that lead to one connection; the one not heard of for longest gives way.
 pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 
@@ -46,3 +48,7 @@ pub(crate) const PEERS_PER_RELAY: usize = 64;
 
 /// Addresses of this machine that are offered, where it is not said which.
 pub(crate) const LOCAL_ADDRESSES: usize = 16;
+
+/// How long a server's first answer is waited for, before it is said that there will be no more candidates. STUN servers are asked on,
+/// TURN servers are not.
+pub(crate) const GATHERING_TIME: Duration = Duration::from_secs(10);

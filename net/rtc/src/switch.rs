@@ -146,6 +146,11 @@ impl Seat {
         });
     }
 
+    /// Hands datagrams over to all others: any of them may have asked for them.
+    pub(crate) fn hand_to_others(&self, received: &Received<'_>) {
+        (0..self.count() as u32).filter(|&to| to != self.number).for_each(|to| self.hand_over(to, received));
+    }
+
     /// Tells another that a path of its is ours now. It finds room always: there is one of it for each claim of the other's.
     pub(crate) fn tell_taken(&self, to: u32, remote: SocketAddr, answered: bool) {
         self.send(to, 0, || Mail::PathTaken { remote, answered });

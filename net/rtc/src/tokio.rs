@@ -87,7 +87,7 @@ impl PeerConnection {
         Ok(DataChannel { channel })
     }
 
-    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in time; at once if there are none. A
+    /// Waits until all servers of [`Settings::ice_servers`] have answered, or have not in 10 s; at once if there are none. A
     /// description that is made then has all candidates. Who does not want to wait so long drops the future.
     pub async fn wait_gathered(&self) {
         ready(|wait| self.peer.poll_gathered(wait)).await;

@@ -19,7 +19,9 @@ use netdyno_rtc_core::Transmit;
 use turn_client_proto::stun::Instant as StunTime;
 
 use super::Engine;
+use super::inbound::Way;
 use super::ports::candidate_addresses;
+use super::stun::{self, Stun};
 use super::timers::Timers;
 use crate::servers::{Resolving, Server};
 use binding::Binding;
@@ -157,7 +159,7 @@ impl Engine {
     }
 
     /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
-    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>) -> bool {
+    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, way: Way) -> bool {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return false };
         if !bindings.iter().any(|binding| binding.server() == received.remote) {
@@ -170,6 +172,11 @@ impl Engine {
         if is_taken {
             self.gathering.timers.arm(port, Some(self.now));
             self.tell_of(port);
+        }
+        // The kernel brings what others at the port have asked for to whichever it likes.
+        let is_answer = matches!(stun::read(received.datagrams), Some(Stun::Response(_)));
+        if let Some(seat) = self.routes.seat().filter(|_| !is_taken && is_answer && way == Way::Straight) {
+            seat.hand_to_others(received);
         }
         // A server may be a peer too.
         is_taken

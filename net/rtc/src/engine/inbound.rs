@@ -88,7 +88,7 @@ impl Engine {
                 return 1;
             }
         }
-        if self.take_from_server(port, &received) {
+        if self.take_from_server(port, &received, way) {
             return 1;
         }
         // A stranger's datagrams are looked at one by one: a check among them makes him known.

@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::limits::GATHERING_TIME;
 use turn_client_proto::stun::Instant;
 use turn_client_proto::stun::agent::{StunAgent, StunAgentPollRet};
 use turn_client_proto::stun::types::TransportType;
@@ -19,6 +20,9 @@ const KEPT_ALIVE: Duration = Duration::from_secs(15);
 /// After a server has not answered to the end.
 const TRIED_AGAIN: Duration = Duration::from_secs(60);
 
+/// The library may want to be called at once again.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// A server, asked from one address.
 #[derive(Debug)]
 pub(super) struct Binding {
@@ -28,6 +32,8 @@ pub(super) struct Binding {
     /// When to ask; None while an answer is awaited.
     asks_at: Option<Instant>,
     mapped: Option<SocketAddr>,
+    /// When an answer is waited for no longer, though it may still come.
+    settles_at: Option<Instant>,
     is_settled: bool,
 }
 
@@ -35,7 +41,15 @@ impl Binding {
     pub(super) fn new(base: SocketAddr, server: SocketAddr) -> Self {
         // Retransmission and its bounds are RFC 8489's (section 6.2.1): 500 ms and doubled, 7 requests, 39.5 s in all.
         let agent = StunAgent::builder(TransportType::Udp, base).remote_addr(server).build();
-        Self { base, server, agent, asks_at: Some(Instant::ZERO), mapped: None, is_settled: false }
+        Self {
+            base,
+            server,
+            agent,
+            asks_at: Some(Instant::ZERO),
+            mapped: None,
+            settles_at: None,
+            is_settled: false,
+        }
     }
 
     pub(super) fn base(&self) -> SocketAddr {
@@ -58,6 +72,8 @@ impl Binding {
 
     /// Sends what is due. Gives the time of the next call.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Instant {
+        let settles_at = *self.settles_at.get_or_insert(now + GATHERING_TIME);
+        self.is_settled |= now >= settles_at;
         if self.asks_at.is_some_and(|at| at <= now) {
             let request = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
             match self.agent.send_request(request, self.server, now) {
@@ -74,7 +90,11 @@ impl Binding {
         }
         loop {
             match self.agent.poll(now) {
-                StunAgentPollRet::WaitUntil(until) => return self.asks_at.unwrap_or(until),
+                StunAgentPollRet::WaitUntil(until) => {
+                    let next = self.asks_at.unwrap_or(until);
+                    let next = if self.is_settled { next } else { next.min(settles_at) };
+                    return next.max(now + PAUSE);
+                }
                 StunAgentPollRet::TransactionTimedOut(_) | StunAgentPollRet::TransactionCancelled(_) => {
                     (self.asks_at, self.is_settled) = (Some(now + TRIED_AGAIN), true);
                 }

@@ -14,7 +14,7 @@ use turn_client_proto::types::{AddressFamily, TransportType, TurnCredentials};
 use turn_client_proto::udp::TurnClientUdp;
 
 use super::super::stun;
-use crate::limits::PEERS_PER_RELAY;
+use crate::limits::{GATHERING_TIME, PEERS_PER_RELAY};
 
 const UDP: TransportType = TransportType::Udp;
 /// Rounds of asking the library what there is to do; each brings something.
@@ -29,7 +29,11 @@ pub(crate) struct Relay {
     /// The connection that it is for.
     pub(super) connection: u32,
     relayed: Option<SocketAddr>,
+    /// When to do without, if there is none: the library would wait for four times as long after a refused password, and then not say so.
+    gives_up_at: Option<Instant>,
     is_over: bool,
+    /// The server is to be asked for a permission or a channel.
+    has_asked: bool,
     peers: Vec<Peer>,
 }
 
@@ -61,7 +65,15 @@ impl Relay {
         let mut config = TurnConfig::new(TurnCredentials::new(name, password));
         config.set_address_family(if server.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 });
         let client = TurnClientUdp::allocate(local, server, config);
-        Self { client, connection, relayed: None, is_over: false, peers: Vec::new() }
+        Self {
+            client,
+            connection,
+            relayed: None,
+            gives_up_at: None,
+            is_over: false,
+            has_asked: false,
+            peers: Vec::new(),
+        }
     }
 
     pub(super) fn local(&self) -> SocketAddr {
@@ -89,6 +101,11 @@ impl Relay {
 
     /// Sends what is due. Gives the time of the next call, if there is to be one.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Option<Instant> {
+        let gives_up_at = *self.gives_up_at.get_or_insert(now + GATHERING_TIME);
+        self.is_over |= self.relayed.is_none() && now >= gives_up_at;
+        if self.is_over {
+            return None;
+        }
         for _ in 0..ROUNDS_MAX {
             let next = match self.client.poll(now) {
                 TurnPollRet::WaitUntil(next) => next,
@@ -109,10 +126,16 @@ impl Relay {
                 is_busy = true;
             }
             if !is_busy {
+                let next = if self.is_settled() { next } else { next.min(gives_up_at) };
                 return Some(next.max(now + PAUSE));
             }
         }
         Some(now + PAUSE)
+    }
+
+    /// Whether there is something to ask the server for since the last call.
+    pub(super) fn has_asked(&mut self) -> bool {
+        std::mem::take(&mut self.has_asked)
     }
 
     /// Puts datagrams of equal length (the last may be shorter) for a peer into the form that the server takes them in, again of equal length,
@@ -133,12 +156,12 @@ impl Relay {
                 peer.waiting = Some(datagrams.to_vec());
             }
             // It may have been asked for already; the library says so, and whether it was refused is told by an event.
-            let _ = self.client.create_permission(UDP, to.ip(), now);
+            self.has_asked |= self.client.create_permission(UDP, to.ip(), now).is_ok();
             return None;
         }
         if asks_for_channel {
             // Without one all goes by indications.
-            let _ = self.client.bind_channel(UDP, to, now);
+            self.has_asked |= self.client.bind_channel(UDP, to, now).is_ok();
         }
         let (mut wrapped, mut wrapped_bytes) = (Vec::new(), 0);
         for datagram in datagrams.chunks(segment_bytes.max(1)) {

@@ -116,8 +116,9 @@ impl Engine {
         let Some(relay) = relays.get_mut(&port) else { return Ok(()) };
         let datagrams = self.arena.filled(&transmit);
         let wrapped = relay.wrap(time, transmit.remote, datagrams, transmit.segment_bytes);
-        // The server may have to be asked for a permission or a channel.
-        self.gathering.timers.arm(port, Some(self.now));
+        if relay.has_asked() {
+            self.gathering.timers.arm(port, Some(self.now));
+        }
         match wrapped {
             Some((bytes, segment_bytes)) => self.send_to_server(port, &bytes, segment_bytes),
             None => Ok(()),

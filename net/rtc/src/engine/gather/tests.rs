@@ -9,6 +9,7 @@ use super::super::support::{Side, settings, until};
 use super::super::{ConnectionId, Port};
 use crate::servers::IceServer;
 use crate::settings::Settings;
+use crate::switch::Seat;
 
 /// A STUN server on a socket of its own, which answers when it is told to.
 struct Server {
@@ -186,4 +187,28 @@ fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
         }
     };
     assert!(opened <= 8 && error.contains("allow more by `ports`"), "{opened}: {error}");
+}
+
+/// Both ask from one address, and the kernel brings all answers to one of them.
+#[test]
+fn each_of_several_reactors_at_one_port_has_its_answer() {
+    let seen: SocketAddr = "192.0.2.99:4321".parse().unwrap();
+    let mut server = Server::new();
+    let seats = Seat::row(2).into_iter();
+    let mut sides: Vec<Side> = seats.map(|seat| Side::at(asking(&[&server]), Some(seat))).collect();
+    let ids: Vec<_> = sides.iter_mut().map(|side| side.engine.add(Port::Shared).unwrap()).collect();
+    until(|| {
+        sides.iter_mut().for_each(|side| drop(side.turn()));
+        for _ in 0..server.take() {
+            let last = server.asked.len() - 1;
+            (0..=last).for_each(|_| {
+                server.asked.rotate_left(1);
+                server.answer(&server.socket, seen);
+            });
+        }
+        sides.iter_mut().zip(&ids).all(|(side, &id)| !is_gathering(side, id))
+    });
+    for (side, &id) in sides.iter_mut().zip(&ids) {
+        assert!(candidates(side, id).iter().any(|line| line.contains("typ srflx")));
+    }
 }

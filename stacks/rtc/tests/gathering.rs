@@ -1,0 +1,126 @@
+//! Candidates that servers give: what descriptions and events say of them.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::config;
+use netdyno_rtc_core::{Arena, Config, Event, PeerConnection, PeerState};
+
+const HOST: &str = "192.0.2.1:5000";
+const SEEN: &str = "203.0.113.7:7000";
+const RELAYED: &str = "198.51.100.9:50000";
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn peer(config: Config) -> (PeerConnection, Instant) {
+    let now = Instant::now();
+    let mut peer = PeerConnection::new(Arc::new(config), [7; 32], now).unwrap();
+    peer.add_local_address(now, address(HOST));
+    (peer, now)
+}
+
+fn told(peer: &mut PeerConnection) -> Vec<Event> {
+    std::iter::from_fn(|| peer.poll_event()).collect()
+}
+
+#[test]
+fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
+    let (mut peer, now) = peer(config());
+    peer.set_gathering(now, true);
+    peer.add_reflexive_address(now, address(SEEN), address(HOST));
+    assert!(told(&mut peer).is_empty(), "nobody knows of us yet");
+    let offer = peer.create_offer(now, false).unwrap();
+    assert!(offer.contains(" 203.0.113.7 7000 typ srflx raddr 192.0.2.1 rport 5000\r\n"), "{offer}");
+    assert!(!offer.contains("end-of-candidates"), "{offer}");
+
+    for _ in 0..2 {
+        peer.add_relayed_address(now, address(RELAYED));
+        // Neither is one more.
+        peer.add_reflexive_address(now, address(HOST), address(HOST));
+        peer.add_reflexive_address(now, address("0.0.0.0:1"), address(HOST));
+    }
+    peer.set_gathering(now, false);
+    peer.set_gathering(now, false);
+    let events = told(&mut peer);
+    let [Event::Candidate(line), Event::Gathered] = &events[..] else { panic!("{events:?}") };
+    assert!(line.contains(" 198.51.100.9 50000 typ relay raddr 0.0.0.0 rport 0 ufrag "), "{line}");
+    assert_eq!(line, peer.local_candidates().last().unwrap());
+    assert!(peer.create_offer(now, false).unwrap().contains("a=end-of-candidates\r\n"));
+
+    // The better the way the higher the priority, and foundations differ.
+    let words = |line: &String, at: usize| line.split(' ').nth(at).unwrap().to_owned();
+    let lines = peer.local_candidates();
+    let priorities: Vec<u32> = lines.iter().map(|line| words(line, 3).parse().unwrap()).collect();
+    assert!(priorities.is_sorted_by(|a, b| a > b), "{lines:?}");
+    let mut foundations: Vec<_> = lines.iter().map(|line| words(line, 0)).collect();
+    foundations.dedup();
+    assert_eq!(foundations.len(), 3, "{lines:?}");
+}
+
+/// RFC 8445 section 5.2: a lite agent has host candidates only.
+#[test]
+fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
+    let mut lite = config();
+    lite.ice_lite = true;
+    let (mut peer, now) = peer(lite);
+    peer.add_reflexive_address(now, address(SEEN), address(HOST));
+    peer.add_relayed_address(now, address(RELAYED));
+    let lines = peer.local_candidates();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].contains(" 203.0.113.7 7000 typ host ufrag "), "{lines:?}");
+}
+
+#[test]
+fn candidates_of_ours_are_bounded() {
+    let (mut peer, now) = peer(config());
+    for port in 1..=200 {
+        peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port));
+    }
+    assert_eq!(peer.local_candidates().len(), 64);
+}
+
+/// One goes by a relay, the other does not: each believes to speak with the other's address, also after a restart of ICE.
+#[test]
+fn a_relayed_address_is_a_way() {
+    let (mut near, mut now) = peer(config());
+    let mut far = PeerConnection::new(Arc::new(config()), [8; 32], now).unwrap();
+    far.add_local_address(now, address(SEEN));
+    near.create_channel(now, "relayed", Default::default()).unwrap();
+    let mut arena = Arena::default();
+    for restart in [false, true] {
+        let offer = near.create_offer(now, restart).unwrap();
+        let answer = far.accept_offer(now, &offer).unwrap();
+        near.accept_answer(now, &answer).unwrap();
+        near.add_relayed_address(now, address(RELAYED));
+        for line in near.local_candidates() {
+            far.add_remote_candidate(now, &line).unwrap();
+        }
+        let mut by_relay = 0;
+        for _ in 0..2000 {
+            now += Duration::from_millis(1);
+            let mut sides = [&mut near, &mut far];
+            for side in 0..2 {
+                sides[side].handle_timeout(now);
+                while let Some(transmit) = sides[side].poll_transmit(now, &mut arena, 64) {
+                    // The host address leads nowhere.
+                    if [transmit.local, transmit.remote].contains(&address(HOST)) {
+                        continue;
+                    }
+                    by_relay += 1;
+                    let mut bytes = arena.filled(&transmit).to_vec();
+                    let (local, remote) = (transmit.remote, transmit.local);
+                    sides[1 - side].handle_datagrams(now, local, remote, &mut bytes, transmit.segment_bytes);
+                }
+            }
+        }
+        assert!(by_relay > 4, "{by_relay}");
+        assert_eq!([near.state(), far.state()], [PeerState::Connected; 2]);
+    }
+}
