@@ -1,6 +1,7 @@
 //! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
 
 mod authors;
+mod doctor;
 mod explain;
 mod pages;
 mod replicate;
@@ -16,6 +17,7 @@ use crate::arena::Net;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
+pub use doctor::DoctorArgs;
 pub use explain::{Equalise, ExplainArgs, ExplainFormat};
 pub use pages::{ServeArgs, SiteArgs};
 pub use replicate::ReplicateArgs;
@@ -247,27 +249,6 @@ pub struct ListArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// `doctor`
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars\n  \
-netdyno doctor --against-itself 60 datachannel pion rustrtc        60 duels of each with itself; said again, it goes on"
-)]
-pub struct DoctorArgs {
-    /// Measure the lab's own cost, and show that it catches contenders that break the contract (one to three minutes)
-    #[arg(long)]
-    pub self_test: bool,
-    /// Hold N duels of each contender with itself: at most 5 % may come out better or worse (each takes half a minute)
-    #[arg(long, value_name = "N", requires = "workload", conflicts_with = "self_test",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    pub against_itself: Option<u32>,
-    /// The workload of the duels
-    #[arg(requires = "against_itself")]
-    pub workload: Option<String>,
-    /// Only these contenders [default: all that can run here]
-    pub contenders: Vec<String>,
 }
 
 /// `check`

@@ -66,10 +66,10 @@ impl Disturbance {
     }
 }
 
-/// The disturbance of a cell, where a session of it had a stretch.
+/// The disturbance of a cell, where a session of it had a stretch. What is put in on purpose is none.
 #[must_use]
 pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
-    let metric = rate_of(workload)?;
+    let metric = rate_of(workload).filter(|_| run.cells[cell].stalled == 0)?;
     let params = &run.cells[cell].params;
     let log = |t: &TrialRecord| {
         Some((metrics::of_trial(metric, params, t).value? / metrics::undisturbed(metric, t)?).ln())
@@ -253,6 +253,14 @@ mod tests {
         let steady = duels.log_ratios(metric, 0, 2).unwrap();
         assert_eq!(steady.len(), 4, "the long session is not its own");
         assert!(steady.iter().all(|log| (log - 2f64.ln()).abs() < 0.01), "{steady:?}");
+    }
+
+    #[test]
+    fn a_loss_that_is_put_in_is_no_disturbance() {
+        let (mut run, workload) = (run(), workload());
+        run.cells[1].stalled = 500;
+        assert_eq!(disturbance(&run, &workload, 1), None);
+        assert_eq!(Duels::of(&run, &workload).pace(1, 2), Some(Pace::Short));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct PlannedCell {
     pub ceiling: bool,
     /// This is a contender a second time, to be compared with itself.
     pub again: bool,
+    /// Thousandths of each turn in which it is made to stand still: a loss of known size.
+    pub stalled: u32,
 }
 
 /// Who plays with whom.
@@ -37,8 +39,11 @@ pub enum Casting {
     Matrix,
     /// Each contender in each role, with this one in the others: on which side is the cost?
     Against(String),
-    /// Each contender twice: how far is it from itself?
-    Itself,
+    /// Each contender twice: how far is it from itself? The second one may be made to lose some of its time.
+    Itself {
+        /// In thousandths.
+        stalled: u32,
+    },
 }
 
 /// The roles of a workload, and who can play them.
@@ -139,7 +144,9 @@ pub fn cells(
     let alone = |name: &str| stage.alone(name);
     let mut casts: Vec<(Cast, bool)> = Vec::new();
     match casting {
-        Casting::Alone | Casting::Itself => casts.extend(contenders.iter().map(|c| (alone(c), false))),
+        Casting::Alone | Casting::Itself { .. } => {
+            casts.extend(contenders.iter().map(|c| (alone(c), false)));
+        }
         Casting::Matrix => casts.extend(stage.combinations(contenders).into_iter().map(|c| (c, false))),
         Casting::Against(fixed) => {
             casts.extend(stage.against(fixed, contenders).into_iter().map(|c| (c, false)));
@@ -147,15 +154,19 @@ pub fn cells(
     }
     casts.retain(|(cast, _)| stage.is_understood(cast));
     casts.extend(ceiling.map(|c| (alone(c), true)));
-    let cell = |params: &Params, (cast, ceiling): &(Cast, bool), again| PlannedCell {
+    let cell = |params: &Params, (cast, ceiling): &(Cast, bool), (again, stalled)| PlannedCell {
         contenders: cast.clone(),
         partners: stage.partners_in(cast),
         params: params.clone(),
         ceiling: *ceiling,
         again,
+        stalled,
     };
-    let times = if *casting == Casting::Itself { &[false, true][..] } else { &[false] };
-    let of = |p| casts.iter().flat_map(move |cast| times.iter().map(move |&again| cell(p, cast, again)));
+    let times = match *casting {
+        Casting::Itself { stalled } => &[(false, 0), (true, stalled)][..],
+        _ => &[(false, 0)],
+    };
+    let of = |p| casts.iter().flat_map(move |cast| times.iter().map(move |&time| cell(p, cast, time)));
     params.iter().flat_map(of).collect()
 }
 

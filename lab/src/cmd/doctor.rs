@@ -1,6 +1,8 @@
 //! `netdyno doctor`.
 
 mod against_itself;
+mod held;
+mod resolve;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +31,8 @@ const MARKS_TRIALS: u32 = 6;
 const DUELS: u32 = 20;
 const SESSIONS: u32 = 6;
 
-/// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong.
+/// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong; with `--resolve`, how
+/// small a loss of speed is found here.
 ///
 /// # Errors
 /// When there is no checkout.
@@ -40,6 +43,9 @@ pub fn run(args: &DoctorArgs) -> Outcome {
     }
     if let (Some(duels), Some(workload)) = (args.against_itself, &args.workload) {
         return against_itself::run(duels, workload, &args.contenders, &cancel);
+    }
+    if let Some(workload) = &args.resolve {
+        return resolve::run(args, workload, &cancel);
     }
     let catalog = quiet_catalog()?;
     let builder = builder(&catalog, &cancel)?;

@@ -11,7 +11,7 @@ use crate::metrics::median;
 use crate::plan::{Casting, PlannedCell};
 use crate::run::{Request, Resolved, RunError};
 use crate::stats::{Judgement, Unit, Verdict};
-use crate::store::{Run, RunStatus, StoreError};
+use crate::store::{CellRecord, Run, RunStatus, StoreError};
 use crate::verdicts::Judge;
 
 /// Sessions of a duel: as many as a verdict needs.
@@ -20,23 +20,42 @@ pub const SESSIONS: u32 = 6;
 pub const SHARE_MOST: f64 = 0.05;
 /// The chance that a lab that keeps that share is said not to.
 const LEVEL: f64 = 0.01;
-/// Seconds of measuring that no duel comes near.
-const BUDGET_S: f64 = 3600.0;
 /// Preset of the duels, where the workload has it.
 const PRESET: &str = "quick";
+
+/// How a contender meets itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// Thousandths of its time that the second one loses.
+    pub stalled: u32,
+    /// Sessions at the most, and at the least, if there is time.
+    pub sessions: u32,
+    /// Seconds of measuring at the most.
+    pub budget_s: f64,
+}
+
+impl Terms {
+    /// As equals, for a verdict: no duel comes near an hour.
+    pub const EQUAL: Terms = Terms { stalled: 0, sessions: SESSIONS, budget_s: 3600.0 };
+}
 
 /// A run that is one duel of a contender with itself.
 ///
 /// # Errors
 /// The caller's: an unknown name, or a workload without turns.
-pub fn duel(catalog: &Catalog, workload: &Workload, contender: &str) -> Result<Resolved, RunError> {
+pub fn duel(
+    catalog: &Catalog,
+    workload: &Workload,
+    contender: &str,
+    terms: Terms,
+) -> Result<Resolved, RunError> {
     let request = Request {
         workload: workload.name.clone(),
         contenders: vec![contender.to_owned()],
         preset: workload.presets.contains_key(PRESET).then(|| PRESET.to_owned()),
-        casting: Casting::Itself,
-        budget_seconds: Some(BUDGET_S),
-        max_blocks: Some(SESSIONS),
+        casting: Casting::Itself { stalled: terms.stalled },
+        budget_seconds: Some(terms.budget_s),
+        max_blocks: Some(terms.sessions),
         no_ceiling: true,
         time_limits: 1.0,
         command: std::env::args().collect(),
@@ -54,17 +73,10 @@ pub fn duel(catalog: &Catalog, workload: &Workload, contender: &str) -> Result<R
 /// Whether a stored run is a finished duel like this one, by the same file of the workload.
 #[must_use]
 pub fn is_done(run: &Run, duel: &Resolved) -> bool {
-    let planned = run.cells.iter().map(|c| PlannedCell {
-        contenders: c.contenders.clone(),
-        partners: c.partners.clone(),
-        params: c.params.clone(),
-        ceiling: c.ceiling,
-        again: c.again,
-    });
     run.status == RunStatus::Finished
         && run.header.parsed_workload().is_ok_and(|w| w == duel.workload)
         && run.header.settings.max_blocks == duel.settings.max_blocks
-        && planned.eq(duel.cells.iter().cloned())
+        && run.cells.iter().map(CellRecord::planned).eq(duel.cells.iter().cloned())
 }
 
 /// What one duel of a contender with itself came to.
@@ -74,8 +86,12 @@ pub struct Duel {
     pub verdict: Verdict,
     /// The second by the first.
     pub ratio: f64,
-    /// The interval holds 1.
-    pub holds_one: bool,
+    /// Its interval.
+    pub low: f64,
+    /// Unbounded: infinite.
+    pub high: f64,
+    /// Sessions that it had.
+    pub sessions: usize,
     /// Variance of the log ratio between its sessions.
     variance: f64,
 }
@@ -90,7 +106,9 @@ impl Duel {
         Duel {
             verdict: judgement.verdict,
             ratio: judgement.ratio,
-            holds_one: judgement.low <= 1.0 && 1.0 <= judgement.high,
+            low: judgement.low,
+            high: judgement.high,
+            sessions: log_ratios.len(),
             variance: squares / (n - 1.0),
         }
     }
@@ -110,6 +128,12 @@ impl Duel {
             Some(Duel::new(j, &duels.log_ratios(primary, *cell, v.baseline)?))
         });
         Ok(judged)
+    }
+
+    /// Whether the interval holds this ratio.
+    #[must_use]
+    pub fn holds(&self, ratio: f64) -> bool {
+        self.low <= ratio && ratio <= self.high
     }
 
     /// Said of one against itself, it is wrong.
@@ -153,7 +177,7 @@ impl Tally {
             failed: all.len() - duels.len(),
             ratio: median(&ratios),
             deviation: variance.is_finite().then(|| variance.sqrt()),
-            hold_one: count(&|d| d.holds_one),
+            hold_one: count(&|d| d.holds(1.0)),
         }
     }
 
@@ -172,7 +196,9 @@ mod tests {
     use super::*;
 
     fn duel(verdict: Verdict, ratio: f64) -> Option<Duel> {
-        Some(Duel { verdict, ratio, holds_one: verdict == Verdict::NoDifference, variance: 0.0004 })
+        let width = if verdict == Verdict::NoDifference { 0.015 } else { 0.01 };
+        let (low, high) = (ratio - width, ratio + width);
+        Some(Duel { verdict, ratio, low, high, sessions: 6, variance: 0.0004 })
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod against_itself;
 mod findings;
+pub mod losses;
 mod noise;
 pub mod resolution;
 pub mod self_duels;

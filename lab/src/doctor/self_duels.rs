@@ -19,6 +19,7 @@ const SHORT: TurnPlan = TurnPlan {
     turn: Duration::from_millis(8),
     lead: Duration::from_millis(2),
     count: 4,
+    stalled: Vec::new(),
     undisturbed: Vec::new(),
     stretch: Duration::ZERO,
     under_way: None,

@@ -35,7 +35,7 @@ fn with_a_partner(contenders: &[&str], casting: &Casting) -> Vec<String> {
 #[test]
 fn a_partner_plays_its_role_for_all() {
     assert_eq!(with_a_partner(&["x", "y"], &Casting::Alone), [">x", ">y", ">top!"]);
-    assert_eq!(with_a_partner(&["x"], &Casting::Itself), [">x", ">x", ">top!", ">top!"]);
+    assert_eq!(with_a_partner(&["x"], &Casting::Itself { stalled: 0 }), [">x", ">x", ">top!", ">top!"]);
 }
 
 #[test]
@@ -123,10 +123,13 @@ fn one_side_is_fixed_in_turn() {
 }
 
 #[test]
-fn one_that_meets_itself_is_there_twice() {
-    let cells = cells(&["a"], &["x"], None, &Casting::Itself);
-    assert_eq!(cells.iter().map(|c| c.again).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(cells[0].contenders, cells[1].contenders);
+fn one_that_meets_itself_is_there_twice_and_loses_only_the_second_time() {
+    for stalled in [0, 50] {
+        let cells = cells(&["a"], &["x"], None, &Casting::Itself { stalled });
+        let times: Vec<_> = cells.iter().map(|c| (c.again, c.stalled)).collect();
+        assert_eq!(times, [(false, 0), (true, stalled)]);
+        assert_eq!(cells[0].contenders, cells[1].contenders);
+    }
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! What each end of a matrix brings, as data and as the table that [`super::terminal`] and [`super::markdown`] write.
+//! What each end of a matrix brings, as data and as the table that [`super::terminal`], [`super::markdown`] and [`super::html`] write.
+
+use std::collections::BTreeMap;
 
 use super::build::{differing, params_json};
 use super::format;
@@ -58,6 +60,16 @@ pub(super) fn shown(report: &Report, primary: Option<&Metric>) -> Vec<Shown> {
         .iter()
         .map(|matrix| table(report, primary, matrix, &differing(&all, &matrix.params)))
         .collect()
+}
+
+/// The same of one setting, which its title leaves out.
+pub(super) fn shown_at(
+    report: &Report,
+    primary: Option<&Metric>,
+    params: &BTreeMap<String, serde_json::Value>,
+) -> Option<Shown> {
+    let matrix = report.effects.iter().find(|matrix| matrix.params == *params)?;
+    Some(table(report, primary?, matrix, ""))
 }
 
 fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> Shown {

@@ -71,6 +71,7 @@ impl Engine<'_> {
                 params: c.params.clone(),
                 ceiling: c.ceiling,
                 again: c.again,
+                stalled: c.stalled,
                 status: CellStatus::Planned,
                 reason: String::new(),
                 remedy: String::new(),

@@ -260,7 +260,10 @@ fn turn_plan(
     let seed = plan::session_seed(run.header.settings.seed, round, place);
     let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
     let under_way = spec.under_way(&run.cells[cells[0]].params);
-    TurnPlan { turn, lead, count, undisturbed, stretch, under_way, seed }
+    let losses = cells.iter().map(|&cell| run.cells[cell].stalled);
+    let is_stalled = losses.clone().any(|loss| loss > 0);
+    let stalled = losses.filter(|_| is_stalled).map(|loss| turn * loss / 1000).collect();
+    TurnPlan { turn, lead, count, stalled, undisturbed, stretch, under_way, seed }
 }
 
 /// Whether turns seem to disturb this cell, and nobody knows yet.
@@ -386,6 +389,28 @@ fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fixture::{self, Contender};
+
+    #[test]
+    fn who_loses_time_loses_it_in_each_turn_and_the_other_pays_for_a_freeze_too() {
+        let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
+        let mut run = fixture::run(&["x", "y"].map(contender), None);
+        let workload = crate::dummy::workload();
+        let spec = TurnsSpec {
+            turn_ms: 200,
+            lead_ms: 30,
+            turns_max: 4,
+            stretch_ms: 500,
+            stretch_every: 4,
+            together: 2,
+            under_way: Vec::new(),
+            only: indexmap::IndexMap::new(),
+        };
+        let stalled = |run: &Run| turn_plan(run, &workload, &spec, (&[1, 0], Pace::Short), (0, 0)).stalled;
+        assert!(stalled(&run).is_empty(), "nobody is frozen where nothing is lost");
+        run.cells[1].stalled = 5;
+        assert_eq!(stalled(&run), [Duration::from_millis(1), Duration::ZERO]);
+    }
 
     #[test]
     fn sessions_are_few_and_about_equally_large() {

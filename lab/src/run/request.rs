@@ -122,7 +122,7 @@ impl Request {
         let max_blocks = self.max_blocks.or(preset.map(|p| p.max_blocks)).unwrap_or(30);
         let min_blocks = match self.casting {
             // Who is asked how often it is wrong must not stop when it is right.
-            Casting::Itself => max_blocks,
+            Casting::Itself { .. } => max_blocks,
             _ => preset.map_or(3, |p| p.min_blocks).min(max_blocks),
         };
         let settings = Settings {

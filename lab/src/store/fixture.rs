@@ -95,6 +95,7 @@ fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
         params: Params::default(),
         ceiling: ceiling == Some(contender.name),
         again: false,
+        stalled: 0,
         status: contender.status,
         reason: if failed { "the sink: gate: wrong digest".to_owned() } else { String::new() },
         remedy: if contender.status == CellStatus::Skipped {

@@ -10,6 +10,7 @@ use super::StoreError;
 use crate::host::Host;
 use crate::lines::CodeLines;
 use crate::manifest::{Expected, Params, Workload};
+use crate::plan::PlannedCell;
 use crate::protocol::Implementation;
 
 /// A run as it was asked for.
@@ -120,6 +121,9 @@ pub struct CellRecord {
     /// This is a contender a second time, to be compared with itself.
     #[serde(default)]
     pub again: bool,
+    /// Thousandths of each turn in which it is made to stand still: a loss of known size, which has to be found again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stalled: u32,
     /// How it stands.
     pub status: CellStatus,
     /// Why it failed or was skipped, or nothing.
@@ -149,16 +153,38 @@ impl CellRecord {
         names.all(|n| n == first).then_some(first)
     }
 
-    /// `pion`, `pion (again)`, or `pion > aiortc` in the order of the workload's roles. Standard partners are not named.
+    /// As it was planned.
+    #[must_use]
+    pub fn planned(&self) -> PlannedCell {
+        PlannedCell {
+            contenders: self.contenders.clone(),
+            partners: self.partners.clone(),
+            params: self.params.clone(),
+            ceiling: self.ceiling,
+            again: self.again,
+            stalled: self.stalled,
+        }
+    }
+
+    /// `pion`, `pion (again)`, `pion (2 % stalled)`, or `pion > aiortc` in the order of the workload's roles. Standard partners are not
+    /// named.
     #[must_use]
     pub fn label(&self, roles: &[String]) -> String {
         if let Some(one) = self.contender() {
-            return if self.again { format!("{one} (again)") } else { one.to_owned() };
+            return match (self.again, self.stalled) {
+                (false, _) => one.to_owned(),
+                (true, 0) => format!("{one} (again)"),
+                (true, loss) => format!("{one} ({} % stalled)", f64::from(loss) / 10.0),
+            };
         }
         let names: Vec<&str> =
             roles.iter().filter_map(|r| self.contenders.get(r)).map(String::as_str).collect();
         names.join(" > ")
     }
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// How a cell stands.

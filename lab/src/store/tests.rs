@@ -34,6 +34,25 @@ fn what_is_stored_comes_back() {
 }
 
 #[test]
+fn what_stands_still_is_said_and_a_cell_of_an_older_store_does_not() {
+    let mut cell = made_up().cells.remove(1);
+    let roles = crate::dummy::workload().roles;
+    let older = serde_json::to_value(&cell).unwrap();
+    assert!(older.get("stalled").is_none(), "{older}");
+    assert_eq!(serde_json::from_value::<CellRecord>(older).unwrap(), cell);
+    for (again, stalled, label) in [
+        (false, 0, "rival"),
+        (true, 0, "rival (again)"),
+        (true, 5, "rival (0.5 % stalled)"),
+        (true, 20, "rival (2 % stalled)"),
+    ] {
+        (cell.again, cell.stalled) = (again, stalled);
+        assert_eq!(cell.label(&roles), label);
+        assert_eq!(serde_json::from_value::<CellRecord>(serde_json::to_value(&cell).unwrap()).unwrap(), cell);
+    }
+}
+
+#[test]
 fn runs_are_found_by_the_start_of_their_id() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();

@@ -4,7 +4,8 @@
 //! time, in an order that a seed decides. A machine that is slow for a second is slow for all. The contract is unchanged: what
 //! counts are counters and the meter's readings at marks.
 //!
-//! A turn: thaw, let the lead pass, read the meter, mark, let the turn pass, mark, read the meter, freeze.
+//! A turn: thaw, let the lead pass, read the meter, mark, let the turn pass, mark, read the meter, freeze. Where a loss of known size is
+//! put in, a side also stands still for a while after the first mark; the others are frozen and thawed at once, so that all pay for it.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub struct TurnPlan {
     pub lead: Duration,
     /// Turns of each side.
     pub count: u32,
+    /// How long each side is made to stand still within each of its turns; empty: nobody is.
+    pub stalled: Vec<Duration>,
     /// Who is also left alone for a stretch.
     pub undisturbed: Vec<Side>,
     /// How long that is.
@@ -156,7 +159,13 @@ fn take(plan: &TurnPlan, turn: Turn, stage: &mut Stage<'_>) -> Result<(), Halt> 
     stage.sleep(plan.lead)?;
     stage.meter(begin, false)?;
     stage.mark(begin)?;
-    stage.sleep(length)?;
+    let begun = Instant::now();
+    if let (Some(time), Some(_)) = (plan.stalled.get(turn.side), turn.index) {
+        stage.freeze(true)?;
+        stage.sleep(*time)?;
+        stage.freeze(false)?;
+    }
+    stage.sleep(length.saturating_sub(begun.elapsed()))?;
     stage.mark(end)?;
     stage.meter(end, false)?;
     stage.freeze(true)

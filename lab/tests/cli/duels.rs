@@ -9,9 +9,14 @@ pub(crate) const TURNS: &str =
     "\n[turns]\nturn_ms = 20\nlead_ms = 5\nturns_max = 5\nstretch_ms = 50\nstretch_every = 1\ntogether = 3\n";
 
 fn bench() -> Bench {
+    bench_with(TURNS)
+}
+
+/// Two dummies that take these turns.
+pub(crate) fn bench_with(turns: &str) -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
-    bench.write("workloads/dummy.toml", &format!("{manifest}{TURNS}"));
+    bench.write("workloads/dummy.toml", &format!("{manifest}{turns}"));
     bench
 }
 

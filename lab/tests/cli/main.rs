@@ -16,6 +16,7 @@ mod machine;
 mod pages;
 mod partners;
 mod replicate;
+mod resolve;
 mod runs;
 mod serve;
 mod usage;

@@ -130,6 +130,11 @@ impl PeerConnection {
     pub fn wait_closed(&self) -> Result<(), Error> {
         blocked(|wait| self.peer.poll_over(wait))
     }
+
+    /// As [`wait_closed`](Self::wait_closed); false if the time is over before.
+    pub fn wait_closed_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        in_time(timeout, |wait| self.peer.poll_over(wait))
+    }
 }
 
 /// A data channel. What needs no waiting is in [`Channel`].
@@ -150,6 +155,12 @@ impl DataChannel {
     /// Waits until it is open; `Closed` if it never will be.
     pub fn wait_open(&self) -> Result<(), SendError> {
         if blocked(|wait| self.channel.poll_open(wait)) { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// As [`wait_open`](Self::wait_open); false if the time is over before.
+    pub fn wait_open_timeout(&self, timeout: Duration) -> Result<bool, SendError> {
+        let is_open = within(timeout, |wait| self.channel.poll_open(wait));
+        if is_open == Some(false) { Err(SendError::Closed) } else { Ok(is_open.is_some()) }
     }
 
     /// Sends bytes; waits for room.
@@ -177,6 +188,26 @@ impl DataChannel {
         Ok(())
     }
 
+    /// Sends these messages one after the other, as [`send_many`](Self::send_many), until the time is over, and gives how many were sent. An
+    /// error only if the first was not taken.
+    pub fn send_many_timeout(
+        &self,
+        kind: Kind,
+        messages: &[impl AsRef<[u8]>],
+        timeout: Duration,
+    ) -> Result<usize, SendError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut sent = 0;
+        while sent < messages.len() {
+            match block(deadline, |wait| self.channel.poll_send_many(wait, kind, &messages[sent..])) {
+                Some(Ok(count)) => sent += count,
+                Some(Err(error)) if sent == 0 => return Err(error),
+                _ => break,
+            }
+        }
+        Ok(sent)
+    }
+
     /// Waits for the next message.
     pub fn recv(&self) -> Result<Message, RecvError> {
         blocked(|wait| self.channel.poll_recv(wait))
@@ -192,10 +223,26 @@ impl DataChannel {
         blocked(|wait| self.channel.poll_recv_many(Some(wait), messages, max))
     }
 
+    /// As [`recv_many`](Self::recv_many); 0 if the time is over before.
+    pub fn recv_many_timeout(
+        &self,
+        messages: &mut Vec<Message>,
+        max: usize,
+        timeout: Duration,
+    ) -> Result<usize, RecvError> {
+        within(timeout, |wait| self.channel.poll_recv_many(Some(wait), messages, max)).unwrap_or(Ok(0))
+    }
+
     /// Waits until no more than `bytes` are buffered.
     pub fn wait_buffered_below(&self, bytes: usize) -> Result<(), SendError> {
         let is_open = blocked(|wait| self.channel.poll_buffered(wait, bytes));
         if is_open { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// As [`wait_buffered_below`](Self::wait_buffered_below); false if the time is over before.
+    pub fn wait_buffered_below_timeout(&self, bytes: usize, timeout: Duration) -> Result<bool, SendError> {
+        let is_open = within(timeout, |wait| self.channel.poll_buffered(wait, bytes));
+        if is_open == Some(false) { Err(SendError::Closed) } else { Ok(is_open.is_some()) }
     }
 
     /// Waits until it is closed, by either side. After a close of ours that means that all has arrived. An error if it ended with

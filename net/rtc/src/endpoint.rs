@@ -93,6 +93,12 @@ impl Endpoint {
         self.poller.waker()
     }
 
+    /// The time until [`poll`](Self::poll) has something to do, whatever comes until then; `None`: only what comes does. For event loops of
+    /// others, which wait by its file descriptor.
+    pub fn due_within(&self) -> Option<Duration> {
+        self.rest
+    }
+
     /// Waits until there is something to do, at most for `timeout` (`None`: without end), and does one turn of it.
     /// Sends first what was left to send since the last call.
     pub fn poll(&mut self, timeout: Option<Duration>, handler: &mut impl Handler) -> Result<(), Error> {
@@ -119,6 +125,14 @@ impl Endpoint {
                 Err(error)
             }
         }
+    }
+}
+
+/// Readable when [`poll`](Endpoint::poll) has something to receive, or can send again.
+#[cfg(target_os = "linux")]
+impl std::os::fd::AsFd for Endpoint {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.poller.as_fd()
     }
 }
 

@@ -201,8 +201,19 @@ fn waits_have_limits_of_time() {
     let (offerer, answerer, channel, _other) = pair(&here, &there);
     assert!(offerer.wait_connected_timeout(PATIENCE).unwrap());
     assert!(answerer.accept_channel_timeout(short).unwrap().is_none());
+    assert!(channel.wait_open_timeout(PATIENCE).unwrap());
+    assert_eq!(channel.recv_many_timeout(&mut Vec::new(), 10, short), Ok(0));
     // Until there is no more room.
     until(|| (!channel.send_timeout(&[1; 60_000], short).unwrap()).then_some(()));
+    let several = [[2; 60_000]; 10];
+    until(|| (channel.send_many_timeout(Kind::Binary, &several, short).unwrap() == 0).then_some(()));
+    assert!(!channel.wait_buffered_below_timeout(0, short).unwrap());
+    assert!(!offerer.wait_closed_timeout(short).unwrap());
+    offerer.close();
+    assert!(offerer.wait_closed_timeout(PATIENCE).unwrap());
+    assert_eq!(channel.send_many_timeout(Kind::Binary, &several, PATIENCE), Err(SendError::Closed));
+    assert_eq!(channel.wait_open_timeout(PATIENCE), Err(SendError::Closed));
+    assert_eq!(channel.wait_buffered_below_timeout(0, PATIENCE), Err(SendError::Closed));
 }
 
 #[test]

@@ -101,6 +101,8 @@ fn two_hundred_connections_share_a_port() {
 fn closing_ends_both_sides() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let (here, there) = connect(&mut client, &mut server, Port::Shared);
+    assert_eq!(ConnectionId::from_bits(here.to_bits()), here);
+    assert_eq!(client.due_within(), Some(Duration::ZERO), "an offer was made, and an answer taken");
     let ends = RefCell::new(Vec::new());
     let opened = Cell::new(false);
     let mut on_client = On(

@@ -32,7 +32,7 @@ fn told(peer: &mut PeerConnection) -> Vec<Event> {
 
 #[test]
 fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
-    let (mut peer, now) = peer(config());
+    let (mut peer, now) = peer(config(0));
     peer.set_gathering(now, true);
     peer.add_reflexive_address(now, address(SEEN), address(HOST));
     assert!(told(&mut peer).is_empty(), "nobody knows of us yet");
@@ -67,7 +67,7 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
 /// RFC 8445 section 5.2: a lite agent has host candidates only.
 #[test]
 fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
-    let mut lite = config();
+    let mut lite = config(0);
     lite.ice_lite = true;
     let (mut peer, now) = peer(lite);
     peer.add_reflexive_address(now, address(SEEN), address(HOST));
@@ -79,7 +79,7 @@ fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
 
 #[test]
 fn candidates_of_ours_are_bounded() {
-    let (mut peer, now) = peer(config());
+    let (mut peer, now) = peer(config(0));
     for port in 1..=200 {
         peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port));
     }
@@ -89,8 +89,8 @@ fn candidates_of_ours_are_bounded() {
 /// One goes by a relay, the other does not: each believes to speak with the other's address, also after a restart of ICE.
 #[test]
 fn a_relayed_address_is_a_way() {
-    let (mut near, mut now) = peer(config());
-    let mut far = PeerConnection::new(Arc::new(config()), [8; 32], now).unwrap();
+    let (mut near, mut now) = peer(config(0));
+    let mut far = PeerConnection::new(Arc::new(config(1)), [8; 32], now).unwrap();
     far.add_local_address(now, address(SEEN));
     near.create_channel(now, "relayed", Default::default()).unwrap();
     let mut arena = Arena::default();

@@ -2,25 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use crate::build::{Availability, BuildEvent, Builder};
-use crate::cmd::progress::Progress;
+use super::held::Hall;
+use crate::build::{Availability, Builder};
 use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
-use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, duel, is_done};
+use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
 use crate::doctor::self_duels;
-use crate::manifest::{Catalog, ManifestError};
-use crate::report::{columns, grid, plain, wrapped};
-use crate::run::{Display, Ended, Engine, Position, Resolved};
-use crate::stats::Verdict;
-use crate::store::{Run, Store, StoreError};
-use crate::trial;
+use crate::manifest::{Catalog, Contender, ManifestError, Workload};
+use crate::report::{columns, grid, wrapped};
+use crate::run::{Position, Resolved};
+use crate::store::{Store, StoreError};
 
 /// Runs that are looked through for duels of earlier: all.
 const RUNS_MAX: usize = 1 << 24;
 
 /// A contender with its duels; one in which a side failed is none.
-struct Contender {
+struct Entrant {
     name: String,
     plan: Resolved,
     duels: Vec<Option<Duel>>,
@@ -29,39 +27,25 @@ struct Contender {
 /// Holds what is missing to so many duels of each, in turn, so that all have as many wherever it ends.
 pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> Outcome {
     let catalog = catalog(&[workload])?;
-    let mut store = Store::open(&Store::default_path())?;
     let builder = builder(&catalog, cancel)?;
+    let store = Store::open(&Store::default_path())?;
     let mut contenders = contenders(&catalog, &builder, &store, workload, names)?;
+    let mut hall = Hall { catalog: &catalog, store, builder: &builder, cancel };
     for index in 0..duels as usize {
         for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
             let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
-            let mut display = Quiet { place, progress: Progress::new() };
-            let mut engine = Engine {
-                catalog: &catalog,
-                store: &mut store,
-                builder: &builder,
-                display: &mut display,
-                cancel,
-            };
             // A duel has a seed of its own.
-            let (id, ended) = engine.start(&duel(&catalog, &contender.plan.workload, &contender.name)?)?;
-            if ended == Ended::Interrupted || cancel.load(Ordering::Relaxed) {
-                break;
-            }
-            let held = Duel::of(&store.load(&id)?)?;
-            display.progress.note(&format!(
-                "{}: {}",
-                display.place,
-                held.map_or("failed".to_owned(), sentence)
-            ));
-            contender.duels.push(held);
+            let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
+            let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
+            let Some(held) = hall.hold(&plan, place, so_far)? else { break };
+            contender.duels.push(held.duel);
         }
-        if cancel.load(Ordering::Relaxed) {
+        if hall.is_cancelled() {
             break;
         }
     }
     let code = tell(&contenders);
-    Ok(if cancel.load(Ordering::Relaxed) { INTERRUPTED } else { code })
+    Ok(if hall.is_cancelled() { INTERRUPTED } else { code })
 }
 
 /// The contenders with the duels that are stored of them.
@@ -71,42 +55,36 @@ fn contenders(
     store: &Store,
     workload: &str,
     names: &[String],
-) -> Result<Vec<Contender>, Box<dyn std::error::Error>> {
+) -> Result<Vec<Entrant>, Box<dyn std::error::Error>> {
     let workload = catalog.workload(workload)?;
     let named = names.iter().map(|name| Ok(catalog.contender(&workload.name, name)?.name.clone()));
     let mut names: Vec<String> = named.collect::<Result<_, ManifestError>>()?;
     if names.is_empty() {
-        let able = catalog
-            .contenders_of(&workload.name)
-            .filter(|c| !c.ceiling && workload.compared().any(|role| c.plays(role)));
-        let able = able.filter(|c| matches!(builder.availability(c), Availability::Available));
-        names.extend(able.map(|c| c.name.clone()));
+        names = able(catalog, builder, workload);
     }
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let runs = store.runs(RUNS_MAX)?;
     let with_duels = |name: String| {
-        let plan = duel(catalog, workload, &name)?;
+        let plan = duel(catalog, workload, &name, Terms::EQUAL)?;
         let done = runs.iter().filter(|run| is_done(run, &plan));
         let duels = done.map(|run| Duel::of(&store.load(&run.header.id)?));
         let duels = duels.collect::<Result<Vec<_>, StoreError>>()?;
-        Ok(Contender { name, plan, duels })
+        Ok(Entrant { name, plan, duels })
     };
     names.into_iter().map(with_duels).collect()
 }
 
-fn sentence(duel: Duel) -> String {
-    let word = match duel.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::NoDifference => "no difference",
-        Verdict::Undecided { .. } => "undecided",
-    };
-    format!("{word}, {:.3}x", duel.ratio)
+/// Who can be compared here.
+pub(super) fn able(catalog: &Catalog, builder: &Builder, workload: &Workload) -> Vec<String> {
+    let compared = |c: &&Contender| !c.ceiling && workload.compared().any(|role| c.plays(role));
+    let is_here = |c: &&Contender| matches!(builder.availability(c), Availability::Available);
+    let able = catalog.contenders_of(&workload.name).filter(compared).filter(is_here);
+    able.map(|c| c.name.clone()).collect()
 }
 
 /// Prints the table, a row a contender and one of all; the exit code that it stands for.
-fn tell(contenders: &[Contender]) -> u8 {
+fn tell(contenders: &[Entrant]) -> u8 {
     let mut rows: Vec<(&str, Tally)> =
         contenders.iter().map(|c| (c.name.as_str(), Tally::of(&c.duels))).collect();
     if contenders.len() > 1 {
@@ -166,38 +144,4 @@ fn row(name: &str, tally: &Tally) -> Vec<String> {
         figure(hold_one, 100.0, 1, " %"),
     ];
     [name.to_owned()].into_iter().chain(counts).chain(figures).collect()
-}
-
-/// What is shown of a run that is one of many: where it stands, on a terminal, and what went wrong.
-struct Quiet {
-    place: String,
-    progress: Progress,
-}
-
-impl Display for Quiet {
-    fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
-        self.progress.building(contender, index, count, event);
-    }
-
-    fn left_out(&mut self, contender: &str, reason: &str) {
-        self.progress.left_out(contender, reason);
-    }
-
-    fn trial(&mut self, at: &Position<'_>, _: trial::Progress) {
-        self.progress.show(format!("{} · session {} of {}", self.place, at.block + 1, at.max_blocks));
-    }
-
-    /// A duel is short, and both of its sides are one build.
-    fn first_look(&mut self, _: &Run, _: &str) {}
-
-    /// It is stored with the run, and would be said as often as there are duels.
-    fn warning(&mut self, _: &str) {}
-
-    fn failed(&mut self, label: &str, reason: &str) {
-        self.progress.failed(label, &plain(reason));
-    }
-
-    fn end(&mut self) {
-        self.progress.end();
-    }
 }

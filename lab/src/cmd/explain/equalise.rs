@@ -11,7 +11,6 @@ use crate::explain::found::{Found, ProbeKind};
 use crate::explain::probe::{Bench, Scratch, preload_library};
 use crate::explain::{Equalised, Ratio, ratio};
 use crate::manifest::Placement;
-use crate::plan::PlannedCell;
 use crate::run::{Display, Ended, Engine, Equal, Resolved};
 use crate::stats::Interval;
 use crate::store::{CellStatus, Settings, Store};
@@ -179,13 +178,7 @@ fn measure(
     let (pair, catalog) = (looker.pair, looker.catalog);
     let workload = catalog.workload(&pair.workload.name).map_err(|e| e.to_string())?.clone();
     let old = &pair.run.header.settings;
-    let cells = pair.cells.map(|cell| &pair.run.cells[cell]).map(|c| PlannedCell {
-        contenders: c.contenders.clone(),
-        partners: c.partners.clone(),
-        params: c.params.clone(),
-        ceiling: c.ceiling,
-        again: c.again,
-    });
+    let cells = pair.cells.map(|cell| pair.run.cells[cell].planned());
     let placement = if equal == Some(Equal::Workers) { Placement::Apart } else { old.placement };
     let settings = Settings {
         baseline: pair.run.cells[pair.cells[0]].contender().map(str::to_owned),

@@ -180,16 +180,9 @@ mod tests {
     fn pair() -> (Run, Resolved) {
         let one = Contender { name: "one", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let run = fixture::run(&[one], None);
-        let planned = crate::plan::PlannedCell {
-            contenders: run.cells[0].contenders.clone(),
-            partners: run.cells[0].partners.clone(),
-            params: run.cells[0].params.clone(),
-            ceiling: false,
-            again: false,
-        };
         let plan = Resolved {
             workload: crate::dummy::workload(),
-            cells: vec![planned],
+            cells: vec![run.cells[0].planned()],
             settings: run.header.settings.clone(),
             warnings: Vec::new(),
             command: Vec::new(),

@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use self::answer::{Answer, Field, Part};
 use self::figures::{Costs, Drawing, Figure, Texts, typed};
 use super::build::differing;
+use super::effects;
 use super::in_turns;
 use super::layout::plain;
 use super::model::{Cell, Report, VerdictKind};
@@ -81,6 +82,14 @@ struct Place {
     latency: Option<Figure>,
     costs: Option<Costs>,
     matrix: Option<Figure>,
+    ends: Option<Ends>,
+}
+
+/// What each end of a matrix brings, and what only both together.
+#[derive(Serialize)]
+struct Ends {
+    table: Texts,
+    lines: Vec<String>,
 }
 
 /// The main table.
@@ -262,6 +271,10 @@ fn place(
         latency: drawn.then(|| drawing.latency()).flatten(),
         costs: drawn.then(|| drawing.costs()),
         matrix: drawn.then(|| drawing.matrix()).flatten(),
+        ends: effects::shown_at(report, workload.primary(), own).map(|shown| Ends {
+            table: Texts { caption: shown.title, head: shown.head, rows: shown.rows },
+            lines: shown.lines,
+        }),
     }
 }
 

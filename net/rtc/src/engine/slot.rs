@@ -18,6 +18,18 @@ pub struct ConnectionId {
     pub(crate) generation: u32,
 }
 
+impl ConnectionId {
+    /// As a number, for those who cannot keep the type: a program in another language.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// What [`to_bits`](Self::to_bits) gave. A number of nobody's is a connection that is over.
+    pub fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
 impl fmt::Display for ConnectionId {
     /// For logs: two numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

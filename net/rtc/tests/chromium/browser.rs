@@ -11,7 +11,13 @@ use serde_json::{Value, json};
 
 /// For everything that a browser on a busy machine may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-const FILES: [&str; 4] = ["driver.mjs", "page.js", "package.json", "package-lock.json"];
+const LOCK_FILE: &str = "package-lock.json";
+const FILES: [(&str, &str); 4] = [
+    ("driver.mjs", include_str!("driver.mjs")),
+    ("page.js", include_str!("page.js")),
+    ("package.json", include_str!("package.json")),
+    (LOCK_FILE, include_str!("package-lock.json")),
+];
 
 /// Ends the browser when dropped.
 pub(crate) struct Browser {
@@ -123,12 +129,10 @@ pub(crate) fn installed() -> Result<(PathBuf, PathBuf), String> {
         .ok_or("chromium is not installed")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chromium-driver");
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chromium");
     let mut is_new = !folder.join("node_modules").exists();
-    for file in FILES {
-        let text = fs::read(source.join(file)).map_err(|e| format!("{file}: {e}"))?;
-        if fs::read(folder.join(file)).ok().as_ref() != Some(&text) {
-            is_new |= file == "package-lock.json";
+    for (file, text) in FILES {
+        if fs::read_to_string(folder.join(file)).ok().as_deref() != Some(text) {
+            is_new |= file == LOCK_FILE;
             fs::write(folder.join(file), text).map_err(|e| e.to_string())?;
         }
     }

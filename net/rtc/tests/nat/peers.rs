@@ -83,15 +83,20 @@ pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [Dat
 }
 
 /// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until that is
-/// what is expected.
+/// what is expected. One that sends directly has found a way through both NATs; should the other keep to the relay, that is said.
 pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
     let Some(([one, other], [here, there])) = connect(offerer, answerer) else { return Way::Not };
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let way = one.way(MESSAGE_BYTES, || carry(&here, &there, 1));
-        let back = other.way(MESSAGE_BYTES, || carry(&there, &here, 1));
-        if [way, back] == [expected; 2] || Instant::now() > deadline {
-            assert_eq!(way, back, "from {} and back from {}", offerer.address, answerer.address);
+        let ways = [
+            one.way(MESSAGE_BYTES, || carry(&here, &there, 1)),
+            other.way(MESSAGE_BYTES, || carry(&there, &here, 1)),
+        ];
+        let way = if ways.contains(&Way::Direct) { Way::Direct } else { Way::Relayed };
+        if way == expected || Instant::now() > deadline {
+            if ways[0] != ways[1] {
+                println!("{} to {}: {ways:?}", offerer.address, answerer.address);
+            }
             return way;
         }
         thread::sleep(Duration::from_millis(50));

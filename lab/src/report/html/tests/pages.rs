@@ -179,6 +179,49 @@ fn the_matrix_and_its_failed_pair_are_there() {
 }
 
 #[test]
+fn what_each_end_of_a_matrix_brings_stands_below_its_picture() {
+    let mut run = matrix();
+    let (report, workload) = report_of(&run);
+    let text = page(&report, &workload);
+    let document = parsed(&text);
+    let all: Vec<_> = document.descendants().collect();
+    let place = |id: &str| all.iter().position(|n| n.attribute("id") == Some(id)).unwrap();
+    assert!(place("matrix-0") < place("ends-0"), "below the picture");
+    let below = &all[place("ends-0")..];
+    let words = |name: &str| {
+        let texts = |n: &roxmltree::Node<'_, '_>| {
+            n.descendants().filter(roxmltree::Node::is_text).filter_map(|n| n.text()).collect::<String>()
+        };
+        below.iter().filter(|n| n.has_tag_name(name)).map(texts).collect::<Vec<_>>()
+    };
+    let caption = "what each end does to counted, by the mean of all pairs (4 blocks)";
+    assert_eq!(words("caption")[0], caption);
+    // Rates 1, 2, 3 and 7, 8, 9: what they say of the middle one is nothing, since the pair that failed took its row.
+    let rows = words("tr");
+    let right = rows.iter().find(|row| row.starts_with("right")).unwrap();
+    assert!(right.starts_with("right2.09x  (") && right.contains("1.37x  ("), "{right}");
+    let middle = rows.iter().find(|row| row.starts_with("middle")).unwrap();
+    assert!(middle.starts_with("middle1.05x  ("), "it is there as a sink alone: {middle}");
+    let lines = words("li");
+    for part in [
+        "left > left together: 0.79x what their ends say (0.",
+        "left out, as cells of theirs are missing: middle",
+    ] {
+        assert!(lines.iter().any(|line| line.starts_with(part)), "{part}: {lines:?}");
+    }
+    // Another setting has no part in it: its title is the place's.
+    for cell in &mut run.cells {
+        cell.params.0.insert("streams".to_owned(), crate::manifest::ParamValue::Integer(2));
+    }
+    let (report, workload) = report_of(&run);
+    assert!(page(&report, &workload).contains(&format!("<caption>{caption}</caption>")));
+    run.cells.truncate(3);
+    run.trials.retain(|trial| trial.cell < 3);
+    let (report, workload) = report_of(&run);
+    assert!(!page(&report, &workload).contains("What each end brings"), "a row is no matrix");
+}
+
+#[test]
 fn logs_are_cut_between_letters() {
     let mut room = cells::Room::new();
     let log = "ä€𝄞".repeat(10_000);

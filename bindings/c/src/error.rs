@@ -1,0 +1,195 @@
+//! Result codes, the text beside them, and the wall that panics do not pass.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use netdyno_rtc::{ChannelError, Error, RecvError, SendError, SignalingError};
+
+/// What became of a call: ND_OK, or why not. nd_error_text() says it in words.
+pub type nd_code = i32;
+
+/// It is done.
+pub const ND_OK: nd_code = 0;
+/// Not within the time that it was given (of 0 ms: not now), or no room. Nothing was done, or as much as the function says; try again.
+pub const ND_NOT_NOW: nd_code = 1;
+/// The channel or connection is closed.
+pub const ND_CLOSED: nd_code = 2;
+/// The connection failed: no path, or an error of DTLS or SCTP.
+pub const ND_FAILED: nd_code = 3;
+/// An argument that cannot be: NULL, no UTF-8, an unknown number. A mistake of the caller's.
+pub const ND_INVALID: nd_code = 4;
+/// A description or candidate was not taken. The connection goes on as before.
+pub const ND_SIGNALING: nd_code = 5;
+/// The message is longer than the peer takes.
+pub const ND_TOO_LONG: nd_code = 6;
+/// More connections than the endpoint's settings allow.
+pub const ND_LIMIT: nd_code = 7;
+/// The operating system: no such address, the port is taken, no file descriptor left.
+pub const ND_SYSTEM: nd_code = 8;
+/// A mistake of this library's, which is in a state of its own from now on: end what you have of it.
+pub const ND_BUG: nd_code = 9;
+
+thread_local! {
+    static LAST: RefCell<Cow<'static, CStr>> = const { RefCell::new(Cow::Borrowed(c"")) };
+}
+
+/// Why the last call of this thread that did not return ND_OK did not, in English: UTF-8 with a zero at its end, "" if all did. Valid until
+/// the next call of this thread that fails; not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_error_text() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// The version of the library: "0.1.0". The header's is ND_VERSION; the two belong together.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: nd_code,
+    text: Cow<'static, str>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: nd_code, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    pub(crate) fn invalid(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ND_INVALID, text)
+    }
+
+    pub(crate) fn bug(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ND_BUG, text)
+    }
+
+    pub(crate) fn not_now() -> Self {
+        Self::new(ND_NOT_NOW, "not within the time given")
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(ND_CLOSED, "the connection is closed")
+    }
+
+    /// A wait that ended, or did not.
+    pub(crate) fn unless(done: bool) -> Result<(), Self> {
+        if done { Ok(()) } else { Err(Self::not_now()) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Bind { .. } | Error::Io(_) | Error::Random => ND_SYSTEM,
+            Error::Peer(netdyno_rtc::core::Error::Config(_)) | Error::Address(_) => ND_INVALID,
+            Error::Peer(_) => ND_FAILED,
+            Error::Signaling(_) => ND_SIGNALING,
+            Error::Channel(error) => return (*error).into(),
+            Error::Limit => ND_LIMIT,
+            Error::Closed => ND_CLOSED,
+            _ => ND_BUG,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<SignalingError> for Failure {
+    fn from(error: SignalingError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<ChannelError> for Failure {
+    fn from(error: ChannelError) -> Self {
+        let code = if error == ChannelError::Closed { ND_CLOSED } else { ND_INVALID };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        let code = match error {
+            SendError::WouldBlock => return Self::new(ND_NOT_NOW, "the send buffer is full"),
+            SendError::Connecting => return Self::new(ND_NOT_NOW, "the data channel is not open yet"),
+            SendError::TooLong { .. } => ND_TOO_LONG,
+            SendError::NotUtf8 => ND_INVALID,
+            SendError::Closed => ND_CLOSED,
+            SendError::Failed => ND_FAILED,
+            _ => ND_BUG,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<RecvError> for Failure {
+    fn from(error: RecvError) -> Self {
+        let code = if error == RecvError::Failed { ND_FAILED } else { ND_CLOSED };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// What C may leave out, and must not here.
+pub(crate) fn given<T>(argument: Option<T>) -> Result<T, Failure> {
+    argument.ok_or(Failure::invalid("a handle or a place for a result is NULL"))
+}
+
+/// A call whose result is a code. No panic gets through.
+pub(crate) fn call(act: impl FnOnce() -> Result<(), Failure>) -> nd_code {
+    // What a panic leaves behind is the library's own, which tells those who wait (its locks know of the panic).
+    let failure = match catch_unwind(AssertUnwindSafe(act)) {
+        Ok(Ok(())) => return ND_OK,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::bug("a panic within the library, told on stderr"),
+    };
+    let text: Cow<'static, CStr> = match failure.text {
+        // The one that is no mistake, and may come often, allocates nothing.
+        Cow::Borrowed("not within the time given") => Cow::Borrowed(c"not within the time given"),
+        text => Cow::Owned(CString::new(text.replace('\0', " ")).unwrap_or_default()),
+    };
+    // Of a thread that is ending nobody asks any more.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = text);
+    failure.code
+}
+
+/// A call that gives a value, or this one if there is none. No panic gets through.
+pub(crate) fn shielded<T>(otherwise: T, act: impl FnOnce() -> Option<T>) -> T {
+    catch_unwind(AssertUnwindSafe(act)).ok().flatten().unwrap_or(otherwise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> String {
+        // What `nd_error_text` points to.
+        LAST.with(|last| last.borrow().to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_panic_is_a_code_and_a_text() {
+        assert_eq!(call(|| panic!("a bug, for the sake of this test")), ND_BUG);
+        assert!(text().contains("panic"), "{}", text());
+        assert_eq!(shielded(7, || panic!("another")), 7);
+        assert_eq!(call(|| Err(Failure::not_now())), ND_NOT_NOW);
+        assert_eq!(text(), "not within the time given");
+    }
+
+    #[test]
+    fn texts_are_of_their_thread() {
+        assert_eq!(call(|| Err(Failure::invalid("with a \0 in it"))), ND_INVALID);
+        std::thread::spawn(|| assert_eq!(text(), "")).join().unwrap();
+        assert_eq!(text(), "with a   in it");
+        assert_eq!(call(|| Ok(())), ND_OK);
+        assert_eq!(text(), "with a   in it", "a call that succeeds leaves it");
+    }
+}

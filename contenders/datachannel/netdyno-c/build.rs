@@ -1,0 +1,44 @@
+//! Compiles the program: its own sources and those of the SDK, with the flags that the lab has for C.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SDK: &str = "../../sdk/c";
+const HEADER: &str = "../../../bindings/c/include";
+
+fn main() {
+    let mut build = cc::Build::new();
+    build.std("gnu17").define("_GNU_SOURCE", None).opt_level(2).flag("-Wall").flag("-Wextra").flag("-pthread");
+    build.includes(["src", SDK, HEADER]);
+    for folder in ["src", SDK] {
+        println!("cargo:rerun-if-changed={folder}");
+        build.files(sources(Path::new(folder)));
+    }
+    println!("cargo:rerun-if-changed={HEADER}");
+    // Their flags for the linker must stand behind ours.
+    let libraries: Vec<_> = ["jansson", "libcrypto"]
+        .into_iter()
+        .map(|name| pkg_config::Config::new().cargo_metadata(false).probe(name).expect("a library of `needs`"))
+        .collect();
+    for library in &libraries {
+        build.includes(&library.include_paths);
+    }
+    build.compile("contender");
+    for library in libraries {
+        for path in library.link_paths {
+            println!("cargo:rustc-link-search=native={}", path.display());
+        }
+        for name in library.libs {
+            println!("cargo:rustc-link-lib={name}");
+        }
+    }
+}
+
+/// The C files of a folder, without those of folders below it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of the repository");
+    let paths = entries.map(|entry| entry.expect("a folder that can be read").path());
+    let mut sources: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "c")).collect();
+    sources.sort();
+    sources
+}
