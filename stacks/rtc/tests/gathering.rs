@@ -105,7 +105,7 @@ fn a_relayed_address_is_a_way() {
         let mut by_relay = 0;
         for _ in 0..2000 {
             now += Duration::from_millis(1);
-            let mut sides = [&mut near, &mut far];
+            let sides = [&mut near, &mut far];
             for side in 0..2 {
                 sides[side].handle_timeout(now);
                 while let Some(transmit) = sides[side].poll_transmit(now, &mut arena, 64) {
