@@ -89,14 +89,13 @@
     close(name) {
       connections.get(name).pc.close()
     },
-    // The id of the pair in use, the address of its remote candidate, and what kind of candidate its local one is.
+    // The id and the address of the remote candidate of the pair in use.
     async selectedPair(name) {
       const stats = await connections.get(name).pc.getStats()
       const transport = [...stats.values()].find(({ type }) => type === 'transport')
       const pair = stats.get(transport.selectedCandidatePairId)
       const { address, port } = stats.get(pair.remoteCandidateId)
-      const kind = stats.get(pair.localCandidateId).candidateType
-      return { pair: pair.id, remote: `${address}:${port}`, kind, restarts: transport.selectedCandidatePairChanges }
+      return { pair: pair.id, remote: `${address}:${port}`, restarts: transport.selectedCandidatePairChanges }
     }
   }
 }
