@@ -14,8 +14,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// What is packed: `cargo` wants every member of the workspace.
-const PACKED: [&str; 10] =
-    ["Cargo.toml", "Cargo.lock", "claims", "workloads", "contenders", "stacks", "io", "net", "sim", "lab"];
+const PACKED: [&str; 11] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "claims",
+    "workloads",
+    "contenders",
+    "stacks",
+    "io",
+    "net",
+    "bindings",
+    "sim",
+    "lab",
+];
 /// What tools write there.
 const SKIPPED: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 

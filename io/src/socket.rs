@@ -217,12 +217,21 @@ impl UdpSocket {
         segment_bytes: usize,
     ) -> usize {
         let segment_bytes = segment_bytes.max(1);
-        let route = Route { source: self.source(local), destination: self.destination(remote) };
+        let route = self.route(local, remote);
         let count = datagrams.len().div_ceil(segment_bytes);
         let end = |number: usize| (number * segment_bytes).min(datagrams.len());
         end(self.send_runs(count, segment_bytes, |run| {
             self.send_once(&route, &datagrams[end(run.start)..end(run.end)], segment_bytes)
         }))
+    }
+
+    /// Sends one datagram. `local` as in [`send`](Self::send). A full buffer of the socket is an error too: `WouldBlock`.
+    pub fn send_one(&self, local: SocketAddr, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        self.send_once(&self.route(local, remote), datagram, datagram.len())
+    }
+
+    fn route(&self, local: SocketAddr, remote: SocketAddr) -> Route {
+        Route { source: self.source(local), destination: self.destination(remote) }
     }
 
     /// Waits for room to send; false if there was none in time, or a signal came.

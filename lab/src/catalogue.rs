@@ -71,10 +71,13 @@ mod tests {
         let catalog = Catalog::load(&root).unwrap();
         assert!(catalog.problems.is_empty(), "{:?}", catalog.problems);
         assert!(catalog.contenders.len() > 10);
-        for file in
-            ["contenders/sdk/rust/Cargo.toml", "contenders/PROTOCOL.md", "Cargo.lock", "io/Cargo.toml"]
-        {
+        for file in ["contenders/sdk/rust/Cargo.toml", "contenders/PROTOCOL.md", "Cargo.lock"] {
             assert!(root.join(file).is_file(), "{file}");
+        }
+        let workspace: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
+        for member in workspace["workspace"]["members"].as_array().unwrap() {
+            let member = member.as_str().unwrap();
+            assert!(root.join(member).join("Cargo.toml").is_file(), "{member}");
         }
         fs::write(root.join("mine"), "").unwrap();
         assert_eq!(unpacked(cache.path()).unwrap(), Some(root.clone()));

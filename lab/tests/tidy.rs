@@ -27,7 +27,7 @@ const BANNED: [&str; 10] = [
     concat!("deb.debian", ".org"),
 ];
 /// Our crates but for the lab: protocol cores, sockets, what a user adds, for other languages too, and the simulator.
-const STACKS: [&str; 14] = [
+const STACKS: [&str; 15] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -41,10 +41,11 @@ const STACKS: [&str; 14] = [
     "net/echonet",
     "net/mjpeg",
     "bindings/c",
+    "bindings/python",
     "sim",
 ];
 /// Of these, what opens no socket.
-const WITHOUT_SOCKETS: [&str; 13] = [
+const WITHOUT_SOCKETS: [&str; 14] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -57,6 +58,7 @@ const WITHOUT_SOCKETS: [&str; 13] = [
     "net/echonet",
     "net/mjpeg",
     "bindings/c",
+    "bindings/python",
     "sim",
 ];
 /// Folders that are made, not written.

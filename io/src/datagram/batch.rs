@@ -12,18 +12,28 @@ const ROOM_BYTES: usize = (1 << 16) + 64;
 /// Calls for one datagram after one that found no second: then a call looks again whether there are more.
 const SINGLES: u8 = 15;
 
+/// Looks before a wait: together they take about as long as to sleep and be woken, which of two ends that work at once the faster one would do
+/// again and again.
+const LOOKS: usize = 8;
+
+/// The most calls that wait at once, as a power of two, after looks that found nothing.
+const RESTS_MAX: u32 = 7;
+
 /// Room for the datagrams of one receive, used again and again. Pages that nothing was received into take no memory.
 #[derive(Debug)]
 pub struct DatagramBatch {
     bytes: Box<[u8]>,
     taken: Vec<(usize, SocketAddr)>,
     singles: u8,
+    /// Looks in vain, one after the other; and calls that are to wait without a look.
+    misses: u32,
+    rests: u8,
 }
 
 impl Default for DatagramBatch {
     fn default() -> Self {
         let bytes = vec![0; DATAGRAMS * ROOM_BYTES].into_boxed_slice();
-        Self { bytes, taken: Vec::with_capacity(DATAGRAMS), singles: 0 }
+        Self { bytes, taken: Vec::with_capacity(DATAGRAMS), singles: 0, misses: 0, rests: 0 }
     }
 }
 
@@ -52,17 +62,46 @@ impl DatagramBatch {
 
 impl DatagramSocket {
     /// As [`receive`](Self::receive), with all that are there, 16 at the most; gives how many. Where they come one by one, nearly
-    /// all calls ask for one alone, which is cheaper.
+    /// all calls ask for one alone, which is cheaper. Where they keep coming, it looks a few times before it sleeps.
     pub fn receive_batch(&self, batch: &mut DatagramBatch) -> io::Result<usize> {
-        if batch.singles > 0 {
-            batch.singles -= 1;
-            batch.taken.clear();
-            batch.taken.extend(self.receive(&mut batch.bytes[..ROOM_BYTES])?);
-        } else {
-            self.receive_all(batch, true)?;
-            batch.singles = if batch.len() > 1 { 0 } else { SINGLES };
-        }
+        let is_single = batch.singles > 0;
+        self.wait_for_some(batch, is_single)?;
+        batch.singles = match batch.len() {
+            2.. => 0,
+            _ if is_single => batch.singles - 1,
+            _ => SINGLES,
+        };
         Ok(batch.len())
+    }
+
+    /// Looks a few times before it sleeps, unless that was in vain of late.
+    fn wait_for_some(&self, batch: &mut DatagramBatch, is_single: bool) -> io::Result<()> {
+        if batch.rests > 0 {
+            batch.rests -= 1;
+            return self.receive_some(batch, is_single, true);
+        }
+        for _ in 0..LOOKS {
+            self.receive_some(batch, is_single, false)?;
+            if !batch.is_empty() {
+                batch.misses = 0;
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        batch.misses = (batch.misses + 1).min(RESTS_MAX);
+        batch.rests = 1 << batch.misses;
+        self.receive_some(batch, is_single, true)
+    }
+
+    /// One datagram, or all that are there.
+    fn receive_some(&self, batch: &mut DatagramBatch, is_single: bool, waits: bool) -> io::Result<()> {
+        if !is_single {
+            return self.receive_all(batch, waits);
+        }
+        batch.taken.clear();
+        let room = &mut batch.bytes[..ROOM_BYTES];
+        batch.taken.extend(if waits { self.receive(room)? } else { self.receive_now(room)? });
+        Ok(())
     }
 
     /// Takes all that are there, 16 at the most, and never waits; gives how many. One system call.
@@ -89,10 +128,7 @@ impl DatagramSocket {
     /// One datagram where the system has no call for several.
     #[cfg(not(target_os = "linux"))]
     fn receive_all(&self, batch: &mut DatagramBatch, waits: bool) -> io::Result<()> {
-        batch.taken.clear();
-        let room = &mut batch.bytes[..ROOM_BYTES];
-        batch.taken.extend(if waits { self.receive(room)? } else { self.receive_now(room)? });
-        Ok(())
+        self.receive_some(batch, true, waits)
     }
 }
 
@@ -136,5 +172,30 @@ mod mmsg {
             batch.taken.extend(received.map_while(place));
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::DatagramOptions;
+
+    #[test]
+    fn looks_in_vain_become_rarer_until_one_finds_something() {
+        let options = DatagramOptions { wait: Some(Duration::from_millis(1)), ..DatagramOptions::default() };
+        let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let mut batch = DatagramBatch::default();
+        // Calls 1, 4, 9, 18 and 35 look.
+        for misses in [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4] {
+            assert_eq!(socket.receive_batch(&mut batch).unwrap(), 0);
+            assert_eq!(batch.misses, misses);
+        }
+        for call in 0..17 {
+            socket.send(socket.local_address(), b"now").unwrap();
+            assert_eq!(socket.receive_batch(&mut batch).unwrap(), 1);
+            assert_eq!(batch.misses, if call < 16 { 4 } else { 0 });
+        }
     }
 }

@@ -189,7 +189,12 @@ fn what_is_sent_together_arrives_but_what_cannot_be_sent() {
             together.push(remote, &[number; 32][..usize::from(number)]);
         }
         assert_eq!(together.is_full(), count == 16);
-        from.send_batch(&mut together);
+        let mut told = 0;
+        from.send_batch(&mut together, |remote, error| {
+            assert_eq!((remote, error.kind()), (nowhere, std::io::ErrorKind::PermissionDenied));
+            told += 1;
+        });
+        assert_eq!(told, lost.len());
         for number in (0..count).filter(|number| !lost.contains(number)) {
             let (length, sender) = to.receive(&mut buffer).unwrap().unwrap();
             assert_eq!(

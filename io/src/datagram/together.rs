@@ -1,6 +1,6 @@
 //! Several datagrams sent by one system call.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 
 use super::{DATAGRAMS, DatagramSocket};
@@ -44,8 +44,9 @@ impl SendBatch {
 }
 
 impl DatagramSocket {
-    /// Sends these, by one system call where there is nothing wrong, and forgets them. What cannot be sent is lost.
-    pub fn send_batch(&self, batch: &mut SendBatch) {
+    /// Sends these, by one system call where there is nothing wrong, and forgets them. `unsent` is told of each that cannot be sent, and
+    /// why; the others are.
+    pub fn send_batch(&self, batch: &mut SendBatch, mut unsent: impl FnMut(SocketAddr, io::Error)) {
         let mut sent = 0;
         while sent < batch.datagrams.len() {
             sent += match batch.datagrams.len() - sent {
@@ -54,7 +55,9 @@ impl DatagramSocket {
             };
             // The one that is left, or stopped those behind it.
             if let Some((remote, datagram)) = batch.iter().nth(sent) {
-                let _ = self.send(remote, datagram);
+                if let Err(error) = self.send(remote, datagram) {
+                    unsent(remote, error);
+                }
                 sent += 1;
             }
         }

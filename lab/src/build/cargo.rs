@@ -62,35 +62,10 @@ impl Ecosystem for Cargo {
 
     /// The packages that it depends on by path, and theirs, with the workspaces that they inherit from.
     fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let args = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
-        let contender = probe.contender.id();
-        let bad = |reason| BuildError::Probe {
-            contender: contender.clone(),
-            step: "cargo metadata".to_owned(),
-            reason,
-        };
         let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
-        let mut found: BTreeSet<PathBuf> = patches.into_iter().collect();
-        let mut queue = vec![fs::canonicalize(&probe.contender.dir).map_err(|e| bad(e.to_string()))?];
-        queue.extend(found.iter().cloned());
-        while let Some(folder) = queue.pop() {
-            let metadata: Metadata = serde_json::from_str(&probe.ask_in(&folder, "cargo", &args)?)
-                .map_err(|e| bad(e.to_string()))?;
-            let manifest = fs::canonicalize(folder.join("Cargo.toml")).map_err(|e| bad(e.to_string()))?;
-            let packages = metadata.packages.into_iter().filter(|p| p.manifest_path == manifest);
-            for path in packages.flat_map(|p| p.dependencies).filter(|d| !d.is_dev()).filter_map(|d| d.path) {
-                if found.insert(path.clone()) {
-                    queue.push(path);
-                }
-            }
-            if metadata.workspace_root != folder {
-                found.insert(metadata.workspace_root.join("Cargo.toml"));
-            }
-            if found.len() > LOCAL_PACKAGES_MAX {
-                return Err(bad(format!("more than {LOCAL_PACKAGES_MAX} local packages")));
-            }
-        }
-        Ok(found.into_iter().collect())
+        let own = fs::canonicalize(&probe.contender.dir)
+            .map_err(|e| probe.source_error("Cargo.toml", e.to_string()))?;
+        path_dependencies(probe, own, patches)
     }
 
     /// The commits that the lock file names.
@@ -139,6 +114,42 @@ impl Ecosystem for Cargo {
         let to = job.files().join(&job.contender.name);
         fs::copy(binary, &to).map(drop).map_err(|e| BuildError::cache(&to, e))
     }
+}
+
+/// The packages that the one in `folder` and those in `patches` depend on by path, and theirs, with the workspaces that they inherit from.
+pub(super) fn path_dependencies(
+    probe: &Probe<'_>,
+    folder: PathBuf,
+    patches: Vec<PathBuf>,
+) -> Result<Vec<PathBuf>, BuildError> {
+    let args = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let contender = probe.contender.id();
+    let bad = |reason| BuildError::Probe {
+        contender: contender.clone(),
+        step: "cargo metadata".to_owned(),
+        reason,
+    };
+    let mut found: BTreeSet<PathBuf> = patches.into_iter().collect();
+    let mut queue = vec![folder];
+    queue.extend(found.iter().cloned());
+    while let Some(folder) = queue.pop() {
+        let metadata: Metadata =
+            serde_json::from_str(&probe.ask_in(&folder, "cargo", &args)?).map_err(|e| bad(e.to_string()))?;
+        let manifest = fs::canonicalize(folder.join("Cargo.toml")).map_err(|e| bad(e.to_string()))?;
+        let packages = metadata.packages.into_iter().filter(|p| p.manifest_path == manifest);
+        for path in packages.flat_map(|p| p.dependencies).filter(|d| !d.is_dev()).filter_map(|d| d.path) {
+            if found.insert(path.clone()) {
+                queue.push(path);
+            }
+        }
+        if metadata.workspace_root != folder {
+            found.insert(metadata.workspace_root.join("Cargo.toml"));
+        }
+        if found.len() > LOCAL_PACKAGES_MAX {
+            return Err(bad(format!("more than {LOCAL_PACKAGES_MAX} local packages")));
+        }
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// Notes the package that a message is about: each is named when it is compiled, or found to be.

@@ -1,4 +1,5 @@
-//! Python: a copy of the contender, a virtual environment of its own beside it, and the SDK on the PYTHONPATH.
+//! Python: a copy of the contender, a virtual environment of its own beside it, and the SDK on the PYTHONPATH. Folders of the repository among its
+//! sources that are Python packages are built by what the lock file has of their build tools, and installed into it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,11 +7,13 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::BuildError;
+use super::cargo;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
 use super::npm::is_below;
 use super::package::{Package, owner};
+use crate::manifest::Contender;
 
 /// The flags of every installation.
 pub(super) const FLAGS: &[&str] = &["--require-hashes"];
@@ -37,7 +40,11 @@ impl Ecosystem for Pip {
     }
 
     fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        probe.ask("python3", &["-VV"])
+        let mut text = probe.ask("python3", &["-VV"])?;
+        if of_the_repository(probe.contender).any(|package| package.join("Cargo.toml").is_file()) {
+            text.push_str(&format!("\n{}", probe.ask("rustc", &["-vV"])?));
+        }
+        Ok(text)
     }
 
     fn flags(&self) -> &'static [&'static str] {
@@ -45,11 +52,36 @@ impl Ecosystem for Pip {
     }
 
     fn environment(&self) -> &'static [&'static str] {
-        &["PIP_NO_BINARY", "PIP_ONLY_BINARY", "PIP_PREFER_BINARY", "CC", "CXX", "CFLAGS", "CXXFLAGS"]
+        &[
+            "PIP_NO_BINARY",
+            "PIP_ONLY_BINARY",
+            "PIP_PREFER_BINARY",
+            "RUSTFLAGS",
+            "CC",
+            "CXX",
+            "CFLAGS",
+            "CXXFLAGS",
+        ]
     }
 
     fn lock_file(&self) -> (&'static str, Option<&'static str>) {
         ("requirements.txt", Some("pip-compile --generate-hashes"))
+    }
+
+    /// What the repository's packages among its sources are made of, where that is Rust.
+    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+        let mut folders = Vec::new();
+        for package in
+            of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file())
+        {
+            let found = cargo::path_dependencies(probe, package, Vec::new())?;
+            let workspaces = found.iter().filter(|path| path.ends_with("Cargo.toml"));
+            folders.extend(
+                workspaces.map(|path| path.with_file_name("Cargo.lock")).filter(|path| path.is_file()),
+            );
+            folders.extend(found);
+        }
+        Ok(folders)
     }
 
     fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
@@ -66,9 +98,39 @@ impl Ecosystem for Pip {
             job.copy(sdk, &sdk_folder(job.entry))?;
         }
         environment(job, self.lock_file().0)?;
+        for package in of_the_repository(job.contender) {
+            install(job, &package)?;
+        }
         job.packages = installed(job);
         Ok(())
     }
+}
+
+/// The Python packages of the repository among a contender's sources.
+fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
+    // contenders/WORKLOAD/NAME
+    let root = contender.dir.ancestors().nth(3);
+    let folders =
+        contender.build.sources.iter().filter_map(move |folder| root?.join(folder).canonicalize().ok());
+    folders.filter(|folder| folder.join("pyproject.toml").is_file())
+}
+
+/// Builds a package of the repository and installs it. Its build tools are there already, by their hashes; all that is in Rust shares one
+/// target folder.
+fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
+    let programs = job.entry.join("venv/bin");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
+    let mut install = Command::new(python(job.entry));
+    install
+        .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
+        .args(["--no-index", "--no-deps", "--no-build-isolation"])
+        .arg(package)
+        .current_dir(job.files())
+        .env("CARGO_TARGET_DIR", job.work.join("cargo-python"))
+        .env("PATH", path.unwrap_or_default())
+        .env_remove("PYTHONPATH");
+    job.run("pip install", &mut install)
 }
 
 /// The packages in a build's virtual environment.

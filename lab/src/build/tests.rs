@@ -428,6 +428,37 @@ fn pip_builds() {
     assert!(repository.build().unwrap().cached);
 }
 
+/// Makes a wheel of one module, as a build tool would.
+const BACKEND: &str = r#"
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name, about = "word-1.0-py3-none-any.whl", "word-1.0.dist-info"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        wheel.write("word.py")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: word\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "".join(f"{file},,\n" for file in ["word.py", *(f"{about}/{f}" for f in ("METADATA", "WHEEL", "RECORD"))]))
+    return name
+"#;
+
+#[test]
+fn pip_builds_and_installs_a_package_of_the_repository() {
+    let files = [("requirements.txt", "# none\n"), ("main.py", "import word; print(word.WORD)")];
+    let build = "tool = \"pip\"\nsources = [\"lib/word\"]";
+    let repository = Repository::new(build, "[\"{python}\", \"{dir}/main.py\"]", &files);
+    repository.write("lib/word/word.py", "WORD = 'built'");
+    repository.write("lib/word/backend.py", BACKEND);
+    let project = "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n";
+    repository.write("lib/word/pyproject.toml", project);
+    if !have(&repository, "python3 with venv") {
+        return;
+    }
+    assert_eq!(output(&repository.build().unwrap()), "built\n");
+    repository.write("lib/word/word.py", "WORD = 'changed'");
+    assert_eq!(output(&repository.build().unwrap()), "changed\n");
+}
+
 #[test]
 fn a_tool_whose_file_grows_too_long_is_ended() {
     let dir = tempfile::tempdir().unwrap();

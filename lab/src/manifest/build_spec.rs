@@ -19,7 +19,7 @@ pub struct BuildSpec {
     pub sdk: Option<String>,
     /// The binary, where its package has several: for cargo its name, for Go the folder below `cmd`.
     pub bin: Option<String>,
-    /// Further folders of the repository that count as its sources.
+    /// Further folders of the repository that count as its sources. For pip those that are Python packages are built and installed.
     #[serde(default)]
     pub sources: Vec<String>,
     /// What must be installed beside the tool.

@@ -40,8 +40,8 @@ pub(crate) trait Engine: Send + 'static {
 
     fn handle_connected(&mut self, _now: Instant, _node: NodeAddress, _connection: ConnectionId) {}
 
-    /// What was polled last could not be sent.
-    fn handle_unsent(&mut self, _now: Instant, _error: ErrorKind) {}
+    /// What it gave last could not be sent there.
+    fn handle_unsent(&mut self, now: Instant, to: Destination, error: ErrorKind);
 
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
@@ -58,8 +58,8 @@ pub(crate) trait Engine: Send + 'static {
         let room = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
         let out = &mut out[..room];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
-            // Lost: whoever asked hears nothing.
-            let _ = send(transmit.to, &out[..transmit.bytes]);
+            let sent = send(transmit.to, &out[..transmit.bytes]);
+            self.heed(now, transmit.to, sent);
         }
     }
 
@@ -76,7 +76,7 @@ pub(crate) trait Engine: Send + 'static {
         for (datagram, source) in links.sources(number, batch) {
             self.take(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
         }
-        links.send_gathered(answers);
+        links.send_gathered(answers, |to, error| self.handle_unsent(now, to, error));
     }
 
     /// Sends all that there is.
@@ -87,9 +87,14 @@ pub(crate) trait Engine: Send + 'static {
         mut send: impl FnMut(Destination, &[u8]) -> io::Result<()>,
     ) {
         while let Some(transmit) = self.poll_transmit(now, out) {
-            if let Err(error) = send(transmit.to, &out[..transmit.bytes]) {
-                self.handle_unsent(now, error.kind());
-            }
+            let sent = send(transmit.to, &out[..transmit.bytes]);
+            self.heed(now, transmit.to, sent);
+        }
+    }
+
+    fn heed(&mut self, now: Instant, to: Destination, sent: io::Result<()>) {
+        if let Err(error) = sent {
+            self.handle_unsent(now, to, error.kind());
         }
     }
 
@@ -109,7 +114,7 @@ pub(crate) trait Engine: Send + 'static {
 }
 
 macro_rules! engine {
-    ($core:ident, $event:ident, $told:expr $(, $connections:item)*) => {
+    ($core:ident, $event:ident, $told:expr $(, $own:item)*) => {
         impl Engine for $core {
             type Event = $event;
 
@@ -139,11 +144,18 @@ macro_rules! engine {
                 self.poll_event().map($told)
             }
 
-            $($connections)*
+            $($own)*
         }
     };
 }
-engine!(Device, DeviceEvent, Told::All);
+engine!(
+    Device,
+    DeviceEvent,
+    Told::All,
+    fn handle_unsent(&mut self, _now: Instant, to: Destination, error: ErrorKind) {
+        Device::handle_unsent(self, to, error);
+    }
+);
 engine!(
     Controller,
     ControllerEvent,
@@ -160,7 +172,7 @@ engine!(
     fn handle_disconnected(&mut self, now: Instant, node: NodeAddress, connection: Option<ConnectionId>) {
         Controller::handle_disconnected(self, now, node, connection);
     },
-    fn handle_unsent(&mut self, now: Instant, error: ErrorKind) {
+    fn handle_unsent(&mut self, now: Instant, _to: Destination, error: ErrorKind) {
         Controller::handle_unsent(self, now, error);
     }
 );

@@ -15,7 +15,9 @@ use netdyno_io::{DatagramSocket, Events, Interface, Poller, ReceiveBatch, Socket
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
-use crate::links::{buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses};
+use crate::links::{
+    buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses, unless_passing,
+};
 use crate::settings::Settings;
 use crate::streams::{Came, Streams};
 use queue::Queue;
@@ -254,11 +256,10 @@ impl Home {
         let Place { device, address, .. } = &mut self.nodes[node];
         device.take(now, datagram, source, &mut self.out, |to, answer| {
             if source.multicast {
-                self.queue.push(now, *address, to, answer);
-            } else {
-                self.sockets.send(now, *address, to, answer);
+                self.queue.push(now, node, to, answer);
+                return Ok(());
             }
-            Ok(())
+            self.sockets.send(now, *address, to, answer)
         });
         self.after(now, node);
     }
@@ -266,10 +267,10 @@ impl Home {
     fn after(&mut self, now: Instant, node: usize) {
         let Place { device, address, due, is_eventful } = &mut self.nodes[node];
         device.flush(now, &mut self.out, |to, message| {
-            match to {
-                Destination::Connection(_) => self.sockets.send(now, *address, to, message),
-                to => self.queue.push(now, *address, to, message),
+            if let Destination::Connection(_) = to {
+                return self.sockets.send(now, *address, to, message);
             }
+            self.queue.push(now, node, to, message);
             Ok(())
         });
         let before = std::mem::replace(due, device.next_deadline());
@@ -288,7 +289,12 @@ impl Home {
     /// Sends what has waited for its time.
     fn send_due(&mut self, now: Instant) {
         while let Some(waiting) = self.queue.pop(now) {
-            self.sockets.send(now, waiting.from, waiting.to, &waiting.datagram);
+            let Place { device, address, .. } = &mut self.nodes[waiting.node];
+            let sent = self.sockets.send(now, *address, waiting.to, &waiting.datagram);
+            if let Err(error) = sent {
+                device.handle_unsent(waiting.to, error.kind());
+                self.after(now, waiting.node);
+            }
         }
     }
 
@@ -325,19 +331,33 @@ impl Sockets {
         Ok(Self { unicast, groups, streams, interfaces, poller, ready: Events::default() })
     }
 
-    /// A datagram that could not be sent is one that was lost.
-    fn send(&mut self, now: Instant, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+    /// Sends a message from this address.
+    ///
+    /// # Errors
+    ///
+    /// The system will not send a datagram, for a reason that lasts.
+    fn send(
+        &mut self,
+        now: Instant,
+        from: Option<IpAddr>,
+        to: Destination,
+        datagram: &[u8],
+    ) -> io::Result<()> {
         if let Destination::Connection(connection) = to {
-            return self.streams.send(now, connection, datagram);
+            self.streams.send(now, connection, datagram);
+            return Ok(());
         }
+        let mut result = Ok(());
         for socket in &self.unicast {
             let own = socket.local_address();
             if from.is_some_and(|from| from.is_ipv4() != own.is_ipv4()) {
                 continue;
             }
             let local = SocketAddr::new(from.unwrap_or(own.ip()), PORT);
-            let send = |remote| {
-                socket.send(local, remote, datagram, datagram.len());
+            let mut send = |remote| {
+                if let Err(error) = unless_passing(socket.send_one(local, remote, datagram)) {
+                    result = Err(error);
+                }
             };
             match to {
                 Destination::Node(node) if node.ip.is_ipv4() == own.is_ipv4() => send(node.socket_address()),
@@ -354,5 +374,6 @@ impl Sockets {
                 }
             }
         }
+        result
     }
 }

@@ -85,26 +85,32 @@ impl Links {
             // Not ours to send.
             Destination::Connection(_) => Ok(()),
         };
-        result.or_else(|error| match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::Interrupted => Ok(()),
-            _ => Err(error),
-        })
+        unless_passing(result)
     }
 
     /// Puts an answer to those that are sent together, or sends it.
     pub(crate) fn gather(&self, answers: &mut SendBatch, to: Destination, datagram: &[u8]) -> io::Result<()> {
         let Destination::Node(node) = to else { return self.send(to, datagram) };
         if answers.is_full() {
-            self.send_gathered(answers);
+            return self.send(to, datagram);
         }
         answers.push(self.destination(node), datagram);
         Ok(())
     }
 
-    /// Sends the answers to what one socket took: all are of one IP version. What cannot be sent is lost.
-    pub(crate) fn send_gathered(&self, answers: &mut SendBatch) {
+    /// Sends the answers to what one socket took: all are of one IP version. `unsent` is told as [`send`](Self::send) tells.
+    pub(crate) fn send_gathered(
+        &self,
+        answers: &mut SendBatch,
+        mut unsent: impl FnMut(Destination, ErrorKind),
+    ) {
+        let told = |remote: SocketAddr, error| {
+            if let Err(error) = unless_passing(Err(error)) {
+                unsent(Destination::Node(remote.into()), error.kind());
+            }
+        };
         match answers.first().and_then(|to| self.socket_to(to)) {
-            Some(socket) => socket.send_batch(answers),
+            Some(socket) => socket.send_batch(answers, told),
             None => answers.clear(),
         }
     }
@@ -114,12 +120,18 @@ impl Links {
     }
 
     /// Waits for datagrams to one of our addresses, `left` at the most: one system call where the time is long and there
-    /// is but one socket. Gives the number of the socket that took them.
+    /// is but one socket, or where some are there. Gives the number of the socket that took them.
     pub(crate) fn wait(&self, batch: &mut DatagramBatch, left: Duration) -> io::Result<Option<usize>> {
-        let is_one_call = self.unicast.len() == 1 && left + SLACK >= WAIT;
-        let ready = if is_one_call { Some(0) } else { DatagramSocket::wait_any(&self.unicast, left)? };
-        let Some(number) = ready else { return Ok(None) };
-        Ok((self.unicast[number].receive_batch(batch)? > 0).then_some(number))
+        if self.unicast.len() == 1 && left + SLACK >= WAIT {
+            return Ok((self.unicast[0].receive_batch(batch)? > 0).then_some(0));
+        }
+        for (number, socket) in self.unicast.iter().enumerate() {
+            if socket.receive_batch_now(batch)? > 0 {
+                return Ok(Some(number));
+            }
+        }
+        let Some(number) = DatagramSocket::wait_any(&self.unicast, left)? else { return Ok(None) };
+        Ok((self.unicast[number].receive_batch_now(batch)? > 0).then_some(number))
     }
 
     /// Takes what the socket of this number has, as much as goes into one turn. An error comes again, if it lasts.
@@ -172,6 +184,14 @@ impl Links {
             _ => node.socket_address(),
         }
     }
+}
+
+/// What came of sending; what cannot be sent just now is lost, as any datagram may be.
+pub(crate) fn unless_passing(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Room for a message.

@@ -4,12 +4,13 @@
 
 mod support;
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::blocking::{self, Device};
 use netdyno_echonet::core::{
-    Access, Decision, Description, DeviceConfig, DeviceEvent, Eoj, Epc, ObjectDescription,
+    Access, Decision, Description, Destination, DeviceConfig, DeviceEvent, Eoj, Epc, ObjectDescription,
     PropertyDescription, WritePolicy,
 };
 use netdyno_echonet::{Controller, Error, Home, HomeEvent, Settings, Spread};
@@ -111,6 +112,50 @@ fn a_group_is_heard_on_the_interface_that_was_chosen_and_once() {
             assert_eq!(device.stats().requests, before + u64::from(heard), "{interface}");
         }
         assert_eq!(device.stats().requests, before + 1);
+    });
+}
+
+/// A rule forbids to send from the devices' address to 127.0.0.2, which may ask none the less.
+#[test]
+fn an_answer_that_cannot_be_sent_is_told_and_the_others_are_sent() {
+    let name = "an_answer_that_cannot_be_sent_is_told_and_the_others_are_sent";
+    let setup = "ip rule add pref 10 lookup local && ip rule del pref 0 && \
+        ip rule add pref 5 from 127.0.0.1 to 127.0.0.2 prohibit";
+    alone_with(name, setup, || {
+        let (banned, heard) = (plain("127.0.0.2"), plain("127.0.0.3"));
+        let to = Destination::Node(IpAddr::from([127, 0, 0, 2]).into());
+        let unsent = DeviceEvent::Unsent { to, error: ErrorKind::PermissionDenied };
+        // Many at once, so that some are taken, and answered, together.
+        let ask_all = || {
+            for socket in [&banned, &heard, &banned].into_iter().cycle().take(3 * 8) {
+                socket.send_to(GET_80, "127.0.0.1:3610").unwrap();
+            }
+        };
+        let hear_all = || {
+            for _ in 0..8 {
+                let mut answer = [0; 64];
+                let (bytes, _) = heard.recv_from(&mut answer).unwrap();
+                assert_eq!(answer[..bytes], *GOT_80);
+            }
+        };
+        let device = Device::open(&at("127.0.0.1"), light()).unwrap();
+        let events = device.events().unwrap();
+        ask_all();
+        hear_all();
+        for _ in 0..16 {
+            assert_eq!(events.recv().as_ref(), Some(&unsent));
+        }
+        assert_eq!((device.stats().unsent, device.stats().requests), (16, 24));
+        drop((events, device));
+
+        let node = (Some("127.0.0.1".parse().unwrap()), light());
+        let mut home = Home::open(&at("127.0.0.1"), vec![node], Spread::default()).unwrap();
+        ask_all();
+        for _ in 0..16 {
+            assert_eq!(home.poll(None).unwrap(), Some(HomeEvent { node: 0, event: unsent.clone() }));
+        }
+        hear_all();
+        assert_eq!(home.node(0).unwrap().stats().unsent, 16);
     });
 }
 

@@ -152,15 +152,14 @@ impl Deref for DataChannel {
 }
 
 impl DataChannel {
-    /// Waits until it is open; `Closed` if it never will be.
+    /// Waits until it is open; `Closed` or `Failed` if it never will be.
     pub fn wait_open(&self) -> Result<(), SendError> {
-        if blocked(|wait| self.channel.poll_open(wait)) { Ok(()) } else { Err(SendError::Closed) }
+        blocked(|wait| self.channel.poll_open(wait))
     }
 
     /// As [`wait_open`](Self::wait_open); false if the time is over before.
     pub fn wait_open_timeout(&self, timeout: Duration) -> Result<bool, SendError> {
-        let is_open = within(timeout, |wait| self.channel.poll_open(wait));
-        if is_open == Some(false) { Err(SendError::Closed) } else { Ok(is_open.is_some()) }
+        in_time(timeout, |wait| self.channel.poll_open(wait))
     }
 
     /// Sends bytes; waits for room.
@@ -170,12 +169,17 @@ impl DataChannel {
 
     /// Sends bytes; waits for room. False if there is none before the time is over: then nothing was sent.
     pub fn send_timeout(&self, data: &[u8], timeout: Duration) -> Result<bool, SendError> {
-        in_time(timeout, |wait| self.channel.poll_send_many(wait, Kind::Binary, &[data]).map_ok(|_| ()))
+        Ok(self.send_many_timeout(Kind::Binary, &[data], timeout)? == 1)
     }
 
     /// Sends a text; waits for room.
     pub fn send_text(&self, text: &str) -> Result<(), SendError> {
         self.send_many(Kind::Text, &[text.as_bytes()])
+    }
+
+    /// Sends a text; waits for room. False if there is none before the time is over: then nothing was sent.
+    pub fn send_text_timeout(&self, text: &str, timeout: Duration) -> Result<bool, SendError> {
+        Ok(self.send_many_timeout(Kind::Text, &[text.as_bytes()], timeout)? == 1)
     }
 
     /// Sends all of these messages, at the cost of one where there is room; waits for room.
@@ -188,8 +192,8 @@ impl DataChannel {
         Ok(())
     }
 
-    /// Sends these messages one after the other, as [`send_many`](Self::send_many), until the time is over, and gives how many were sent. An
-    /// error only if the first was not taken.
+    /// Sends these messages; waits for room. Gives how many of them were sent before the time was over: the first so many. An error only if
+    /// the first was not taken.
     pub fn send_many_timeout(
         &self,
         kind: Kind,
@@ -200,9 +204,9 @@ impl DataChannel {
         let mut sent = 0;
         while sent < messages.len() {
             match block(deadline, |wait| self.channel.poll_send_many(wait, kind, &messages[sent..])) {
-                Some(Ok(count)) => sent += count,
+                Some(Ok(more)) => sent += more,
                 Some(Err(error)) if sent == 0 => return Err(error),
-                _ => break,
+                Some(Err(_)) | None => break,
             }
         }
         Ok(sent)
@@ -223,26 +227,25 @@ impl DataChannel {
         blocked(|wait| self.channel.poll_recv_many(Some(wait), messages, max))
     }
 
-    /// As [`recv_many`](Self::recv_many); 0 if the time is over before.
+    /// As [`recv_many`](Self::recv_many); 0 if the time is over before a message comes.
     pub fn recv_many_timeout(
         &self,
         messages: &mut Vec<Message>,
         max: usize,
         timeout: Duration,
     ) -> Result<usize, RecvError> {
-        within(timeout, |wait| self.channel.poll_recv_many(Some(wait), messages, max)).unwrap_or(Ok(0))
+        let taken = within(timeout, |wait| self.channel.poll_recv_many(Some(wait), messages, max));
+        taken.unwrap_or(Ok(0))
     }
 
-    /// Waits until no more than `bytes` are buffered.
+    /// Waits until no more than `bytes` are buffered; `Closed` or `Failed` if the channel is over.
     pub fn wait_buffered_below(&self, bytes: usize) -> Result<(), SendError> {
-        let is_open = blocked(|wait| self.channel.poll_buffered(wait, bytes));
-        if is_open { Ok(()) } else { Err(SendError::Closed) }
+        blocked(|wait| self.channel.poll_buffered(wait, bytes))
     }
 
     /// As [`wait_buffered_below`](Self::wait_buffered_below); false if the time is over before.
     pub fn wait_buffered_below_timeout(&self, bytes: usize, timeout: Duration) -> Result<bool, SendError> {
-        let is_open = within(timeout, |wait| self.channel.poll_buffered(wait, bytes));
-        if is_open == Some(false) { Err(SendError::Closed) } else { Ok(is_open.is_some()) }
+        in_time(timeout, |wait| self.channel.poll_buffered(wait, bytes))
     }
 
     /// Waits until it is closed, by either side. After a close of ours that means that all has arrived. An error if it ended with

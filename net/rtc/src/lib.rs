@@ -5,6 +5,7 @@
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
 //! | backpressure both ways, on every face | queues without end |
 //! | offers and answers as text, to carry as you like; candidates from STUN and TURN servers | be such a server, or one for signalling |
+//! | statistics as W3C names them; with the feature `tracing` a log of why a connection did not come up | metrics of an exporter's kind |
 //!
 //! There are three faces of one engine:
 //! - [`Endpoint`]: you call [`poll`](Endpoint::poll), and a [`Handler`] of yours is told what happens. One thread,
@@ -97,8 +98,9 @@ pub use face::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};
 pub use netdyno_rtc_core as core;
 pub use netdyno_rtc_core::{
-    Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, Config, Event, Kind, Message,
-    PeerState, Reliability, SendError, SignalingError, Stats,
+    Bytes, Certificate, ChannelError, ChannelId, ChannelOptions, ChannelState, ChannelStats, Config, Event,
+    Fingerprint, Kind, Message, PeerState, Reliability, Report, SelectedPair, SendError, SignalingError,
+    Stats,
 };
 pub use reactors::{Place, Reactors};
 pub use servers::IceServer;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use netdyno_io::SocketOptions;
 use netdyno_rtc_core::{Certificate, Config};
@@ -72,6 +72,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Who brings a certificate that has expired is told so (W3C RTCPeerConnection's constructor), though no peer looks at it.
+    pub(crate) fn check_certificate(&self) -> Result<(), Error> {
+        let expires = self.peer.certificate.expires();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        match now.checked_sub(expires) {
+            None => Ok(()),
+            Some(since) => {
+                let days = since.as_secs() / (24 * 3600);
+                let why = format!("it expired {days} days ago: take a newer one, or Certificate::generate");
+                Err(netdyno_rtc_core::Error::Certificate(why).into())
+            }
+        }
+    }
+
     /// The defaults, with a new certificate.
     pub fn new() -> Result<Self, Error> {
         Ok(Self::with(Config::new(Arc::new(Certificate::generate()?))))

@@ -133,10 +133,9 @@ impl Deref for DataChannel {
 }
 
 impl DataChannel {
-    /// Waits until it is open; `Closed` if it never will be.
+    /// Waits until it is open; `Closed` or `Failed` if it never will be.
     pub async fn wait_open(&self) -> Result<(), SendError> {
-        let is_open = ready(|wait| self.channel.poll_open(wait)).await;
-        if is_open { Ok(()) } else { Err(SendError::Closed) }
+        ready(|wait| self.channel.poll_open(wait)).await
     }
 
     /// Sends bytes; waits for room.
@@ -170,10 +169,9 @@ impl DataChannel {
         ready(|wait| self.channel.poll_recv_many(Some(wait), messages, max)).await
     }
 
-    /// Waits until no more than `bytes` are buffered.
+    /// Waits until no more than `bytes` are buffered; `Closed` or `Failed` if the channel is over.
     pub async fn wait_buffered_below(&self, bytes: usize) -> Result<(), SendError> {
-        let is_open = ready(|wait| self.channel.poll_buffered(wait, bytes)).await;
-        if is_open { Ok(()) } else { Err(SendError::Closed) }
+        ready(|wait| self.channel.poll_buffered(wait, bytes)).await
     }
 
     /// Waits until it is closed, by either side. After a close of ours that means that all has arrived. An error if it ended with

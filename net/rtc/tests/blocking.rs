@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
-use netdyno_rtc::{ChannelOptions, Error, Kind, PeerState, Port, RecvError, SendError};
+use netdyno_rtc::{
+    Certificate, ChannelOptions, Config, Error, Kind, PeerState, Port, RecvError, SendError, Settings,
+};
 use support::{PATIENCE, settings, threads_named, until};
 
 fn endpoint() -> Endpoint {
@@ -54,6 +56,19 @@ fn messages_go_there_and_back() {
     assert_eq!(channel.buffered_amount(), 0);
     assert_eq!(channel.stats().unwrap().messages_sent, 1001);
     assert!(offerer.stats().unwrap().bytes_sent > 5000);
+
+    let pair = offerer.selected_pair().unwrap();
+    assert_eq!(offerer.remote_address(), Some(there.local_address()));
+    assert_eq!(pair.remote.socket_address(), there.local_address());
+    assert_eq!(answerer.remote_address(), Some(pair.local.socket_address()));
+    assert_eq!(offerer.remote_fingerprint(), answerer.local_fingerprint());
+    assert!(
+        offerer.remote_certificate().is_some() && offerer.local_fingerprint() != offerer.remote_fingerprint()
+    );
+    assert_eq!(offerer.report().unwrap().data_channels[0].messages_sent, 1001);
+    offerer.close();
+    offerer.wait_closed().unwrap();
+    assert!(offerer.report().is_none_or(|report| report.data_channels.is_empty()));
 }
 
 #[test]
@@ -346,4 +361,68 @@ fn one_endpoint_serves_many_threads() {
             });
         }
     });
+}
+
+/// Every call that waits has one that ends in time, and says whether it did.
+#[test]
+fn no_wait_need_be_endless() {
+    let short = Duration::from_millis(20);
+    let (here, there) = (endpoint(), endpoint());
+    let alone = PeerConnection::new(&here).unwrap();
+    let channel = alone.create_channel("test", ChannelOptions::default()).unwrap();
+    assert!(!alone.wait_connected_timeout(short).unwrap());
+    assert!(!alone.wait_closed_timeout(short).unwrap());
+    assert_eq!(alone.wait_state_timeout(PeerState::New, short), None);
+    assert!(alone.accept_channel_timeout(short).unwrap().is_none());
+    assert!(!channel.wait_open_timeout(short).unwrap());
+    assert!(!channel.wait_closed_timeout(short).unwrap());
+    assert!(!channel.send_text_timeout("hello", short).unwrap());
+    let mut messages = Vec::new();
+    assert_eq!(channel.recv_many_timeout(&mut messages, 9, short).unwrap(), 0);
+    alone.close();
+    assert!(alone.wait_closed_timeout(PATIENCE).unwrap());
+    assert_eq!(channel.wait_open_timeout(PATIENCE), Err(SendError::Closed));
+
+    let (offerer, _answerer, channel, other) = pair(&here, &there);
+    assert!(channel.wait_open_timeout(PATIENCE).unwrap());
+    assert!(channel.send_text_timeout("hello", PATIENCE).unwrap());
+    assert_eq!(other.recv_many_timeout(&mut messages, 9, PATIENCE).unwrap(), 1);
+    assert_eq!(messages[0].text(), Some("hello"));
+    // Nobody reads: at some time there is no room, and the first so many are said to have been sent.
+    let many = vec![vec![7; 60_000]; 1000];
+    let sent = channel.send_many_timeout(Kind::Binary, &many, Duration::from_millis(500)).unwrap();
+    assert!((1..1000).contains(&sent), "{sent}");
+    assert_eq!(channel.send_many_timeout(Kind::Binary, &many, short).unwrap(), 0);
+    assert!(!channel.wait_buffered_below_timeout(0, short).unwrap());
+    for _ in 0..sent {
+        assert_eq!(other.recv_timeout(PATIENCE).unwrap().unwrap().data.len(), 60_000);
+    }
+    assert!(channel.wait_buffered_below_timeout(0, PATIENCE).unwrap());
+    offerer.close();
+    assert!(matches!(channel.wait_closed_timeout(PATIENCE), Err(Error::Closed)));
+    assert_eq!(channel.wait_buffered_below_timeout(0, PATIENCE), Err(SendError::Closed));
+}
+
+/// One that is kept is the same in the next run; one that has expired is refused, and says when it did.
+#[test]
+fn a_certificate_that_is_kept() {
+    let kept = Certificate::generate().unwrap().to_pem().unwrap();
+    let with = |pem: &str| Settings::with(Config::new(Certificate::from_pem(pem).unwrap().into()));
+    let fingerprints = [0, 1].map(|_| {
+        let (here, there) =
+            (endpoint(), Endpoint::bind("127.0.0.1:0".parse().unwrap(), with(&kept)).unwrap());
+        let (offerer, _answerer, channel, _) = pair(&here, &there);
+        channel.wait_open().unwrap();
+        offerer.wait_connected().unwrap();
+        let der = offerer.remote_certificate().unwrap();
+        assert_eq!(der, Certificate::from_pem(&kept).unwrap().der());
+        offerer.remote_fingerprint().unwrap()
+    });
+    assert_eq!(fingerprints[0], fingerprints[1]);
+    let expired = include_str!("../../../stacks/rtc/src/dtls/tests/openssl.pem");
+    let error = Endpoint::bind("127.0.0.1:0".parse().unwrap(), with(expired)).unwrap_err().to_string();
+    assert!(
+        error.starts_with("certificate: it expired ") && error.contains("Certificate::generate"),
+        "{error}"
+    );
 }

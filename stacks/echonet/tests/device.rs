@@ -3,12 +3,13 @@
 
 mod common;
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use common::{Bench, LIGHT, MAKER, address, hex, home, to_hex, unicast};
 use netdyno_echonet_core::{
-    Access, ClassCode, Decision, Description, DescriptionError, Device, DeviceConfig, DeviceEvent, Eoj, Epc,
-    ObjectDescription, PropertyDescription, PropertyMap, SetError, Source,
+    Access, ClassCode, Decision, Description, DescriptionError, Destination, Device, DeviceConfig,
+    DeviceEvent, Eoj, Epc, ObjectDescription, PropertyDescription, PropertyMap, SetError, Source,
 };
 
 /// What a fresh node answers to one request.
@@ -315,6 +316,21 @@ fn the_application_decides() {
         assert_eq!(bench.poll()[0].replace(' ', ""), expected.replace(' ', ""));
         assert_eq!(bench.device.next_deadline(), None);
     }
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_and_counted_within_bounds() {
+    let mut config = DeviceConfig::default();
+    config.max_events = 2;
+    let mut device = Device::with_config(&home(), config).unwrap();
+    let to = Destination::Node(address(9));
+    for _ in 0..3 {
+        device.handle_unsent(to, ErrorKind::PermissionDenied);
+    }
+    let unsent = DeviceEvent::Unsent { to, error: ErrorKind::PermissionDenied };
+    let told: Vec<_> = std::iter::from_fn(|| device.poll_event()).collect();
+    assert_eq!(told, [unsent.clone(), unsent]);
+    assert_eq!((device.stats().unsent, device.stats().dropped), (3, 1));
 }
 
 #[test]

@@ -7,8 +7,8 @@ pub enum Error {
     /// Our caller: settings that cannot work.
     #[error(transparent)]
     Config(#[from] netdyno_sctp::ConfigError),
-    /// A certificate could not be made.
-    #[error("a certificate could not be made: {0}")]
+    /// A certificate of ours could not be made, or not be used.
+    #[error("certificate: {0}")]
     Certificate(String),
     /// The peer's certificate is not the one that its description promised.
     #[error("the peer's certificate has another fingerprint than its description says")]

@@ -144,6 +144,16 @@ impl Ice {
         &self.locals
     }
 
+    /// Candidates of the peer: named in a description, trickled, or seen by its checks.
+    pub(crate) fn remote_candidates(&self) -> Vec<Candidate> {
+        self.sessions().flat_map(Session::remote_candidates).collect()
+    }
+
+    /// Whether we choose the pair, once checks have begun.
+    pub(crate) fn is_controlling(&self) -> bool {
+        self.controlling
+    }
+
     /// The peer's user name fragment that checks are made with.
     pub(crate) fn remote_ufrag(&self) -> Option<&str> {
         self.newest().remote_ufrag()

@@ -2,7 +2,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics | open sockets, read clocks, spawn, lock |
+//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
 //! | take batches of received datagrams, fill batches to send | audio and video |
 //! | host, server-reflexive and relayed candidates that it is given | gather them from STUN and TURN servers, ask name services |
 //!
@@ -69,14 +69,16 @@ pub mod dtls;
 mod error;
 mod ice;
 mod limits;
+mod log;
 mod peer;
+mod report;
 pub mod sdp;
 mod stats;
 mod transmit;
 
 pub use bytes::Bytes;
 pub use config::Config;
-pub use dtls::{Certificate, Fingerprint, Versions as DtlsVersions};
+pub use dtls::{Certificate, Fingerprint, Role as DtlsRole, Versions as DtlsVersions};
 pub use error::{ChannelError, Error, SendError, SignalingError};
 pub use ice::IceState;
 pub use limits::Limits;
@@ -84,5 +86,10 @@ pub use netdyno_sctp as sctp;
 pub use peer::{
     ChannelId, ChannelOptions, ChannelState, Event, Kind, Message, PeerConnection, PeerState, Reliability,
 };
+pub use report::{
+    CandidatePairState, CandidatePairStats, CandidateStats, CertificateStats, DataChannelStats, DtlsState,
+    IceRole, PeerConnectionStats, Report, SelectedPair, TransportStats,
+};
+pub use sdp::CandidateKind;
 pub use stats::{ChannelStats, Stats};
 pub use transmit::{ARENA_BYTES, Arena, MAX_SEGMENTS, Transmit};

@@ -6,9 +6,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Net, address, config};
+use common::{CERTIFICATES, Net, address, config};
 use netdyno_rtc_core::{
-    ChannelOptions, ChannelState, Error, Event, IceState, Kind, PeerState, SendError, SignalingError,
+    CandidateKind, CandidatePairState, ChannelOptions, ChannelState, DtlsRole, DtlsState, Error, Event,
+    IceRole, IceState, Kind, PeerState, SendError, SignalingError,
 };
 
 #[test]
@@ -32,6 +33,107 @@ fn a_message_each_way() {
     assert_eq!(net.peers[0].channel_stats(near).bytes_received, 3);
     assert_eq!(net.peers[1].channel_stats(far).messages_received, 1);
     assert_eq!(net.peers[1].label(far), "test");
+}
+
+/// What webrtc-stats says of each of its objects, on a connection of which all is known.
+#[test]
+fn a_report_as_w3c_names_it() {
+    let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
+    let before = net.peers[0].report();
+    net.send(0, near, Kind::Binary, &[7; 5000]);
+    net.run(Duration::from_secs(20));
+    for (side, channel) in [(0, near), (1, far)] {
+        let (peer, report) = (&net.peers[side], net.peers[side].report());
+        assert_eq!(report.peer_connection.data_channels_opened, 1);
+        let [local] = &report.local_candidates[..] else { panic!("{report:?}") };
+        let [remote] = &report.remote_candidates[..] else { panic!("{report:?}") };
+        assert_eq!((local.socket_address(), remote.socket_address()), (address(side), address(1 - side)));
+        assert_eq!((local.candidate_type, local.protocol), (CandidateKind::Host, "udp"));
+        assert!(local.priority > 2_000_000_000 && local.foundation == "1", "{local:?}");
+
+        let transport = &report.transport;
+        assert_eq!(transport.ice_role, [IceRole::Controlling, IceRole::Controlled][side]);
+        assert_eq!(transport.ice_local_username_fragment, peer.local_ufrag());
+        assert_eq!((transport.ice_state, transport.dtls_state), (IceState::Connected, DtlsState::Connected));
+        assert_eq!(transport.dtls_role, Some([DtlsRole::Server, DtlsRole::Client][side]));
+        assert_eq!(transport.tls_version, Some("FEFC"));
+        assert_eq!(
+            (transport.selected_candidate_pair_id, transport.selected_candidate_pair_changes),
+            (Some(0), 1)
+        );
+
+        let [pair] = &report.candidate_pairs[..] else { panic!("{report:?}") };
+        assert_eq!((pair.local_candidate_id, pair.remote_candidate_id), (0, 0));
+        assert_eq!((pair.state, pair.nominated), (CandidatePairState::Succeeded, true));
+        assert_eq!(pair.current_round_trip_time, Some(Duration::from_millis(20)));
+        assert!(pair.total_round_trip_time >= Duration::from_millis(20) * 4, "{pair:?}");
+        assert!(
+            pair.consent_requests_sent >= 3 && pair.requests_sent > pair.consent_requests_sent,
+            "{pair:?}"
+        );
+        assert!(
+            pair.requests_received >= 4 && pair.responses_sent >= 4 && pair.responses_received >= 4,
+            "{pair:?}"
+        );
+        // One pair carries all; what ICE says is counted in neither.
+        let of_pair = (pair.packets_sent, pair.packets_received, pair.bytes_sent, pair.bytes_received);
+        let of_transport = (
+            transport.packets_sent,
+            transport.packets_received,
+            transport.bytes_sent,
+            transport.bytes_received,
+        );
+        assert_eq!(of_pair, of_transport);
+        let checks = pair.requests_sent + pair.responses_sent;
+        assert_eq!(peer.stats().packets_sent, transport.packets_sent + checks);
+
+        let [ours, theirs] = &report.certificates[..] else { panic!("{report:?}") };
+        assert_eq!((transport.local_certificate_id, transport.remote_certificate_id), (0, Some(1)));
+        assert_eq!(ours.fingerprint, peer.local_fingerprint());
+        assert_eq!(Some(theirs.fingerprint), peer.remote_fingerprint());
+        assert_eq!(theirs.fingerprint, net.peers[1 - side].local_fingerprint());
+        assert_eq!(
+            theirs.base64_certificate,
+            net.peers[1 - side].report().certificates[0].base64_certificate
+        );
+        assert_eq!((theirs.fingerprint_algorithm, &theirs.base64_certificate[..2]), ("sha-256", "MI"));
+        assert_eq!(peer.remote_certificate().map(<[u8]>::len), Some(CERTIFICATES[1 - side].der().len()));
+
+        let [stats] = &report.data_channels[..] else { panic!("{report:?}") };
+        assert_eq!((&stats.label[..], stats.state), ("test", ChannelState::Open));
+        assert_eq!(stats.data_channel_identifier, peer.stream(channel));
+        assert_eq!([stats.bytes_sent, stats.bytes_received][side], 5000);
+
+        let selected = peer.selected_pair().unwrap();
+        assert_eq!((&selected.local, &selected.remote), (local, remote));
+        assert_eq!(peer.remote_address(), Some(address(1 - side)));
+    }
+    let sent = net.peers[0].report().candidate_pairs[0].bytes_sent - before.candidate_pairs[0].bytes_sent;
+    assert!(sent > 5000, "{sent}");
+    net.peers[0].close(net.now);
+    net.run(Duration::from_secs(1));
+    let report = net.peers[0].report();
+    assert_eq!((report.transport.dtls_state, report.data_channels.len()), (DtlsState::Closed, 0));
+}
+
+/// A report of a connection that has not begun, and of one that finds nobody.
+#[test]
+fn a_report_where_there_is_nothing_to_report() {
+    let mut net = Net::new();
+    let report = net.peers[0].report();
+    assert_eq!((report.transport.ice_role, report.transport.dtls_state), (IceRole::Unknown, DtlsState::New));
+    assert_eq!((report.certificates.len(), report.transport.remote_certificate_id), (1, None));
+    assert!(report.candidate_pairs.is_empty() && net.peers[0].selected_pair().is_none());
+    net.filter = Some(Box::new(|_| false));
+    net.signal();
+    net.run(Duration::from_secs(1));
+    let pair = &net.peers[0].report().candidate_pairs[0];
+    assert_eq!((pair.state, pair.responses_received), (CandidatePairState::InProgress, 0));
+    assert!(pair.requests_sent > 0 && pair.current_round_trip_time.is_none() && !pair.nominated);
+    net.run(Duration::from_secs(30));
+    let report = net.peers[0].report();
+    assert_eq!(report.candidate_pairs[0].state, CandidatePairState::Failed);
+    assert_eq!((report.transport.bytes_sent, report.transport.selected_candidate_pair_id), (0, None));
 }
 
 /// Round trips from the answer on, until the first message of a channel that was made before is there.

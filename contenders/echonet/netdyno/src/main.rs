@@ -1,6 +1,6 @@
 //! Both roles of the `echonet` workload on netdyno-echonet, as its documentation shows them.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::error::Error;
 use std::time::Duration;
 
@@ -99,17 +99,19 @@ impl Reader for One {
 /// Several reads at once, on the one thread.
 fn read_many(role: &'static echonet::Controller, mut controller: Controller) -> Result<(), Box<dyn Error>> {
     let mut reads = role.reads();
-    let mut under_way = HashMap::new();
+    // Answers come nearly in the order of their reads.
+    let mut under_way = VecDeque::new();
     loop {
         while let Some(read) = reads.next() {
             reads.sent(read.tid, now_ns());
             let request = Request::Get(&[Epc(read.property.epc)]);
             let id = controller.begin(role.peer, Eoj(read.property.eoj), request)?;
-            under_way.insert(id, read.tid);
+            under_way.push_back((id, read.tid));
         }
         match controller.next_event(TICK)? {
             Some(ControllerEvent::Answer { id, result, .. }) => {
-                let Some(tid) = under_way.remove(&id) else { continue };
+                let at = under_way.iter().position(|(under_way, _)| *under_way == id);
+                let Some((_, tid)) = at.and_then(|at| under_way.remove(at)) else { continue };
                 match &result {
                     Ok(answer) => {
                         let value = answer.properties().next().map(|property| property.edt);

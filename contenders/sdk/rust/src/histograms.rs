@@ -11,7 +11,7 @@ use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 const MIN_NS: u64 = 1;
 const MAX_NS: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Sets of histograms that the lanes share: each is some 650 KiB, and a lane holds its lock for a few ns.
+/// Sets of histograms that the lanes share: each is some 220 KiB a name once something was recorded, and a lane holds its lock for a few ns.
 const MAX_SHARDS: usize = 16;
 const CLOSED_LOOP: &[&str] = &["latency"];
 const OPEN_LOOP: &[&str] = &["latency", "service", "lateness"];
@@ -23,10 +23,10 @@ pub struct Histograms {
     shards: Box<[Shard]>,
 }
 
-/// One histogram a name. The lock is alone on its cache lines.
+/// One histogram a name, from the first sample on: what no lane uses is no memory of the role. The lock is alone on its cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Shard(Mutex<Box<[Histogram<u64>]>>);
+struct Shard(Mutex<Option<Box<[Histogram<u64>]>>>);
 
 impl Histograms {
     /// Those of an open loop have `service` and `lateness` besides `latency`.
@@ -36,8 +36,7 @@ impl Histograms {
 
     /// One or three of these names: with one, what is recorded is the time from `sent_ns` to `echo_ns`.
     pub fn named(lanes: usize, names: &'static [&'static str]) -> Self {
-        let shard = |_| Shard(Mutex::new(names.iter().map(|_| empty()).collect()));
-        Self { names, shards: (0..lanes.min(MAX_SHARDS)).map(shard).collect() }
+        Self { names, shards: (0..lanes.min(MAX_SHARDS)).map(|_| Shard(Mutex::default())).collect() }
     }
 
     /// An echo of a lane. `due_ns` counts in an open loop only.
@@ -48,7 +47,8 @@ impl Histograms {
     /// As many echoes of a lane that were sent, and came, together.
     pub fn record_many(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64, echoes: u64) {
         let Shard(shard) = &self.shards[lane % self.shards.len()];
-        let mut histograms = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let histograms = shard.get_or_insert_with(|| self.names.iter().map(|_| empty()).collect());
         let mut record = |at: usize, from_ns: u64, to_ns: u64| {
             histograms[at].saturating_record_n(to_ns.saturating_sub(from_ns).min(MAX_NS), echoes);
         };
@@ -79,7 +79,9 @@ impl Histograms {
 
     fn sum(&self, at: usize) -> Histogram<u64> {
         self.shards.iter().fold(empty(), |mut sum, Shard(shard)| {
-            sum += &shard.lock().unwrap_or_else(PoisonError::into_inner)[at];
+            if let Some(histograms) = &*shard.lock().unwrap_or_else(PoisonError::into_inner) {
+                sum += &histograms[at];
+            }
             sum
         })
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use netdyno_echonet::core::{Decision, DeviceEvent};
+use netdyno_echonet::core::{Decision, Destination, DeviceEvent};
 use netdyno_echonet::{Home, HomeEvent, Spread};
 use serde_json::json;
 
@@ -34,6 +34,9 @@ pub(crate) fn run(
     let told = format!("{} nodes with {objects} objects answer at {by}; Ctrl-C ends it", home.len());
     let json = || json!({ "event": "serves", "nodes": home.len(), "objects": objects, "tcp": network.tcp });
     printer.line(&told, json)?;
+    let shown = |node: usize| {
+        addresses[node].map_or("this machine".to_owned(), |address: std::net::IpAddr| address.to_string())
+    };
     while !end.is_wanted() {
         let Some(HomeEvent { node, event }) = home.poll(None)? else { continue };
         let (from, eoj, epc, edt, what) = match event {
@@ -51,9 +54,21 @@ pub(crate) fn run(
                 }
                 (from, eoj, epc, value, "refused")
             }
+            DeviceEvent::Unsent { to, error } => {
+                let to = match to {
+                    Destination::Node(node) => node.to_string(),
+                    Destination::Multicast => "all".to_owned(),
+                    Destination::Connection(_) => continue,
+                };
+                let node = shown(node);
+                let json =
+                    || json!({ "event": "unsent", "node": node, "to": to, "error": error.to_string() });
+                printer.line(&format!("{node} cannot send to {to}: {error}"), json)?;
+                continue;
+            }
             _ => continue,
         };
-        let node = addresses[node].map_or("this machine".to_owned(), |address| address.to_string());
+        let node = shown(node);
         let (name, value) = (names::property(eoj.class(), epc), names::value(eoj.class(), epc, &edt));
         let json = || {
             json!({

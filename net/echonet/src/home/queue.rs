@@ -1,7 +1,6 @@
 //! Datagrams of many nodes that are sent a few at a time.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::Destination;
@@ -36,7 +35,7 @@ pub(super) struct Queue {
 
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) from: Option<IpAddr>,
+    pub(super) node: usize,
     pub(super) to: Destination,
     pub(super) datagram: Box<[u8]>,
 }
@@ -49,12 +48,12 @@ impl Queue {
     }
 
     /// One more at the end; lost if there are too many.
-    pub(super) fn push(&mut self, now: Instant, from: Option<IpAddr>, to: Destination, datagram: &[u8]) {
+    pub(super) fn push(&mut self, now: Instant, node: usize, to: Destination, datagram: &[u8]) {
         if self.waiting.is_empty() && self.next.is_none_or(|next| next <= now) {
             (self.next, self.left) = (None, self.spread.together);
         }
         if self.waiting.len() < self.max {
-            self.waiting.push_back(Waiting { from, to, datagram: datagram.into() });
+            self.waiting.push_back(Waiting { node, to, datagram: datagram.into() });
         }
     }
 
@@ -90,7 +89,7 @@ mod tests {
         let spread = Spread { together: 3, pause: Duration::from_millis(5) };
         let (mut queue, begin) = (Queue::new(spread, 2), Instant::now());
         for byte in 0..20 {
-            queue.push(begin, None, Destination::Multicast, &[byte]);
+            queue.push(begin, 0, Destination::Multicast, &[byte]);
         }
         let (mut sent, mut times) = (Vec::new(), Vec::new());
         let mut now = begin;
@@ -106,7 +105,7 @@ mod tests {
         assert!(times.iter().rev().skip(1).all(|&count| count == 3), "{times:?}");
         assert!(now - begin >= spread.pause * (times.len() as u32 - 1) && times.len() > 1);
         // After a pause nobody waits.
-        queue.push(now + spread.pause, None, Destination::Multicast, &[7]);
+        queue.push(now + spread.pause, 0, Destination::Multicast, &[7]);
         assert!(queue.pop(now + spread.pause).is_some());
     }
 }

@@ -2,7 +2,7 @@
 //! has a bound and a time limit. For examples; a real server has its own.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Bytes of request line and headers.
@@ -12,19 +12,40 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// Longest time for a request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves `page` at `/`, and what `post` makes of the body at POST `/offer`. Never returns, but for an error of the
-/// listening socket.
-pub fn serve(
-    address: SocketAddr,
-    page: &str,
-    mut post: impl FnMut(&str) -> Result<String, String>,
-) -> io::Result<()> {
-    let listener = TcpListener::bind(address)?;
-    println!("open http://{} in a browser", listener.local_addr()?);
+/// What is asked for.
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    pub body: String,
+}
+
+/// What comes of it.
+pub struct Response {
+    /// Number and words.
+    pub status: &'static str,
+    pub content_type: &'static str,
+    /// Where what was made is found.
+    pub location: Option<String>,
+    pub body: String,
+}
+
+impl Response {
+    pub fn new(status: &'static str, content_type: &'static str, body: impl Into<String>) -> Self {
+        Self { status, content_type, location: None, body: body.into() }
+    }
+
+    /// For what is not there.
+    pub fn not_found() -> Self {
+        Self::new("404 Not Found", "text/plain", "there is nothing here\n")
+    }
+}
+
+/// Answers one request after the other. Never returns, but for an error of the listening socket.
+pub fn serve(listener: &TcpListener, mut respond: impl FnMut(Request) -> Response) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
         // A client that errs is its own problem.
-        let _ = answer(Timed { stream, deadline: Instant::now() + TIMEOUT }, page, &mut post);
+        let _ = answer(Timed { stream, deadline: Instant::now() + TIMEOUT }, &mut respond);
     }
 }
 
@@ -59,31 +80,25 @@ impl Write for Timed {
     }
 }
 
-fn answer(
-    mut stream: Timed,
-    page: &str,
-    post: &mut impl FnMut(&str) -> Result<String, String>,
-) -> io::Result<()> {
-    let (status, kind, body) = match read(&mut stream)? {
-        Some((line, _)) if line.starts_with("GET / ") => ("200 OK", "text/html", page.to_owned()),
-        Some((line, body)) if line.starts_with("POST /offer ") => match post(&body) {
-            Ok(answer) => ("200 OK", "application/sdp", answer),
-            Err(reason) => ("400 Bad Request", "text/plain", reason),
-        },
-        Some(_) => ("404 Not Found", "text/plain", "there is nothing here\n".to_owned()),
-        None => ("400 Bad Request", "text/plain", "this is not a request, or it is too long\n".to_owned()),
+fn answer(mut stream: Timed, respond: &mut impl FnMut(Request) -> Response) -> io::Result<()> {
+    let bad = "this is not a request, or it is too long\n";
+    let response = match read(&mut stream)? {
+        Some(request) => respond(request),
+        None => Response::new("400 Bad Request", "text/plain", bad),
     };
+    let Response { status, content_type, location, body } = response;
+    let location = location.map(|location| format!("Location: {location}\r\n")).unwrap_or_default();
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {length}\r\n\
-         Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}; charset=utf-8\r\nContent-Length: {length}\r\n\
+         {location}Cache-Control: no-store\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())
 }
 
-/// Request line and body; `None` if it is too long, or none.
-fn read(stream: &mut Timed) -> io::Result<Option<(String, String)>> {
+/// `None` if it is too long, or none.
+fn read(stream: &mut Timed) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream.take(MAX_HEAD_BYTES));
     let (mut request, mut length) = (String::new(), 0);
     reader.read_line(&mut request)?;
@@ -108,5 +123,7 @@ fn read(stream: &mut Timed) -> io::Result<Option<(String, String)>> {
     let mut body = vec![0; length];
     reader.get_mut().set_limit(length as u64);
     reader.read_exact(&mut body)?;
-    Ok(String::from_utf8(body).ok().map(|body| (request, body)))
+    let mut words = request.split_ascii_whitespace().map(str::to_owned);
+    let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
+    Ok(String::from_utf8(body).ok().map(|body| Request { method, path, body }))
 }

@@ -1,13 +1,13 @@
 //! An endpoint that takes offers from another thread: what both browser examples are built on.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use netdyno_rtc::{Endpoint, Error, Handler, Settings};
 
-use crate::http;
+use crate::http::{self, Request, Response};
 
 /// How long a browser waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ impl Options {
 }
 
 /// An offer, and where its answer goes.
-type Request = (String, mpsc::SyncSender<Result<String, String>>);
+type Asked = (String, mpsc::SyncSender<Result<String, String>>);
 
 /// Serves `page`, and drives an endpoint whose connections `handler` deals with. Returns only with an error.
 pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) -> Result<(), Error> {
@@ -61,14 +61,26 @@ pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) ->
     let mut endpoint = Endpoint::bind(options.udp, settings)?;
     println!("data channels on {}", shown(endpoint.local_address()));
 
-    let (requests, incoming) = mpsc::sync_channel::<Request>(64);
+    let (requests, incoming) = mpsc::sync_channel::<Asked>(64);
     let (http, waker) = (options.http, endpoint.waker());
     thread::spawn(move || {
-        let served = http::serve(http, page, |offer| {
+        let answer = |offer: String| {
             let (reply, answer) = mpsc::sync_channel(1);
-            requests.try_send((offer.to_owned(), reply)).map_err(|_| "too busy".to_owned())?;
+            requests.try_send((offer, reply)).map_err(|_| "too busy".to_owned())?;
             waker.wake();
             answer.recv_timeout(PATIENCE).map_err(|_| "too busy".to_owned())?
+        };
+        let respond = |request: Request| match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/") => Response::new("200 OK", "text/html", page),
+            ("POST", "/offer") => match answer(request.body) {
+                Ok(answer) => Response::new("200 OK", "application/sdp", answer),
+                Err(reason) => Response::new("400 Bad Request", "text/plain", reason),
+            },
+            _ => Response::not_found(),
+        };
+        let served = TcpListener::bind(http).and_then(|listener| {
+            println!("open http://{} in a browser", listener.local_addr()?);
+            http::serve(&listener, respond)
         });
         if let Err(error) = served {
             eprintln!("{http}: {error}");

@@ -104,6 +104,7 @@ impl Engine {
         if let Some(&other) = other.filter(|_| !address.ip().is_unspecified()) {
             return Err(Error::Address(other));
         }
+        settings.check_certificate()?;
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
@@ -111,6 +112,13 @@ impl Engine {
         let ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
+        #[cfg(feature = "tracing")]
+        if addresses.is_empty() {
+            tracing::warn!(
+                target: "netdyno_rtc",
+                "{address} is bound, and no address of this machine is found to offer: set `addresses`"
+            );
+        }
         let batch = Some(ReceiveBatch::new(settings.receive_buffers));
         let now = Instant::now();
         Ok(Self {
@@ -167,7 +175,16 @@ impl Engine {
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
         self.offer_addresses(index);
         self.gather_for(index);
-        Ok(ConnectionId { index, generation: self.generation })
+        let id = ConnectionId { index, generation: self.generation };
+        #[cfg(feature = "tracing")]
+        tracing::debug!(
+            target: "netdyno_rtc",
+            session = self.slots[index as usize].peer.session_id(),
+            "connection {id} made, at port {} of {:?}",
+            self.ports.get(port).map_or(0, |port| port.socket.local_address().port()),
+            self.addresses
+        );
+        Ok(id)
     }
 
     /// A connection, if it still is one.

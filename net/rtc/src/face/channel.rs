@@ -132,16 +132,16 @@ impl Channel {
         })
     }
 
-    /// Ready when it is open; false: it never will be.
-    pub(crate) fn poll_open(&self, wait: &mut Wait<'_>) -> Poll<bool> {
-        self.state(|channel| match channel {
-            None => Poll::Ready(false),
-            Some(channel) if channel.takes_no_more() => Poll::Ready(false),
-            Some(channel) if channel.is_open => Poll::Ready(true),
+    /// Ready when it is open, or never will be.
+    pub(crate) fn poll_open(&self, wait: &mut Wait<'_>) -> Poll<Result<(), SendError>> {
+        self.look(|state, inner| match inner.find(state) {
+            Some(channel) if channel.takes_no_more() => Poll::Ready(Err(inner.gone(state))),
+            Some(channel) if channel.is_open => Poll::Ready(Ok(())),
             Some(channel) => {
                 channel.writers.register(wait);
                 Poll::Pending
             }
+            None => Poll::Ready(Err(inner.gone(state))),
         })
     }
 
@@ -164,19 +164,21 @@ impl Channel {
         })
     }
 
-    /// Ready when no more than `bytes` are buffered; false: the channel is over.
-    pub(crate) fn poll_buffered(&self, wait: &mut Wait<'_>, bytes: usize) -> Poll<bool> {
+    /// Ready when no more than `bytes` are buffered, or the channel is over.
+    pub(crate) fn poll_buffered(&self, wait: &mut Wait<'_>, bytes: usize) -> Poll<Result<(), SendError>> {
         let inner = &*self.inner;
         inner.peer.hub.act(|state| {
             let State { engine, peers, .. } = state;
             let entry = peers.get_mut(inner.peer.key);
             let channel = entry.and_then(|entry| entry.channels.get_mut(&inner.channel));
             let Some(channel) = channel.filter(|channel| channel.end.is_none()) else {
-                return Poll::Ready(false);
+                return Poll::Ready(Err(inner.gone(state)));
             };
-            let Some(mut connection) = engine.connection(inner.peer.id) else { return Poll::Ready(false) };
+            let Some(mut connection) = engine.connection(inner.peer.id) else {
+                return Poll::Ready(Err(inner.gone(state)));
+            };
             if connection.buffered_amount(inner.channel) <= bytes {
-                return Poll::Ready(true);
+                return Poll::Ready(Ok(()));
             }
             channel.awaited_bytes = channel.awaited_bytes.max(bytes);
             connection.set_buffered_amount_low_threshold(inner.channel, channel.awaited_bytes);

@@ -2,17 +2,18 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
-use netdyno_rtc_core::{ChannelId, ChannelOptions, PeerState, Stats};
+use netdyno_rtc_core::{ChannelId, ChannelOptions, Fingerprint, PeerState, Report, SelectedPair, Stats};
 
 use super::channel::Channel;
 use super::hub::{Hub, State};
 use super::peer_inner::PeerInner;
 use super::peers::ChannelState;
 use super::waiters::Wait;
-use crate::engine::Port;
+use crate::engine::{Connection, Port};
 use crate::error::Error;
 
 /// A connection of the blocking or the Tokio face: what can be done without waiting. It is closed when it and all
@@ -41,10 +42,7 @@ impl Peer {
 
     /// Whether an offer of ours waits for its answer.
     pub fn has_local_offer(&self) -> bool {
-        let id = self.inner.id;
-        let has_offer =
-            |state: &mut State| state.engine.connection(id).is_some_and(|it| it.has_local_offer());
-        self.inner.hub.look(has_offer)
+        self.ask(|connection| connection.has_local_offer()).unwrap_or(false)
     }
 
     /// Withdraws the offer of ours that waits for its answer: all is as before it, and an offer of the peer can be taken. When both
@@ -89,8 +87,37 @@ impl Peer {
 
     /// Statistics; `None` once it is over.
     pub fn stats(&self) -> Option<Stats> {
-        let id = self.inner.id;
-        self.inner.hub.look(|state| Some(state.engine.connection(id)?.stats()))
+        self.ask(|connection| connection.stats())
+    }
+
+    /// All statistics, as W3C getStats gives them; `None` once it is over.
+    pub fn report(&self) -> Option<Report> {
+        self.ask(|connection| connection.report())
+    }
+
+    /// The candidates that data goes between now; `None` while there is no path.
+    pub fn selected_pair(&self) -> Option<SelectedPair> {
+        self.ask(|connection| connection.selected_pair())?
+    }
+
+    /// The address that data goes to now; `None` while there is no path.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.ask(|connection| connection.remote_address())?
+    }
+
+    /// The fingerprint of our certificate; `None` once the connection is over.
+    pub fn local_fingerprint(&self) -> Option<Fingerprint> {
+        self.ask(|connection| connection.local_fingerprint())
+    }
+
+    /// The fingerprint that the peer's description promises, once it is taken. Who is connected has proved to have it.
+    pub fn remote_fingerprint(&self) -> Option<Fingerprint> {
+        self.ask(|connection| connection.remote_fingerprint())?
+    }
+
+    /// The peer's certificate (DER), once it has shown the right one, until the connection is over.
+    pub fn remote_certificate(&self) -> Option<Vec<u8>> {
+        self.ask(|connection| connection.remote_certificate().map(<[u8]>::to_vec))?
     }
 
     /// Ends the connection: the peer is told, in one datagram. What is buffered is lost: close the channels, and
@@ -101,6 +128,12 @@ impl Peer {
             connection.close();
             Ok(())
         });
+    }
+
+    /// What the connection says of itself; `None` once it is over.
+    fn ask<T>(&self, ask: impl FnOnce(&Connection<'_>) -> T) -> Option<T> {
+        let id = self.inner.id;
+        self.inner.hub.look(|state| state.engine.connection(id).map(|connection| ask(&connection)))
     }
 
     pub(crate) fn open_channel(&self, label: &str, options: ChannelOptions) -> Result<Channel, Error> {

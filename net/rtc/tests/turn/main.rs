@@ -1,4 +1,5 @@
 //! By way of a TURN server: coturn, where it is installed.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod coturn;
 mod measure;

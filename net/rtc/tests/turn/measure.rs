@@ -94,7 +94,7 @@ fn plain(server: &Coturn) -> f64 {
     };
     let batch = one.repeat(16);
     // The most that arrives, of several rates: beyond what the server can do less arrives.
-    let rates = (1..=12).map(|step| f64::from(step) * 20e6);
+    let rates = (1..=12).map(|step| f64::from(step) * 50e6);
     let carried = rates.map(|bytes_a_second| {
         thread::scope(|scope| {
             let sender = scope.spawn(|| {

@@ -204,6 +204,7 @@ impl Controller {
         from: Source,
         out: &mut [u8],
     ) -> Option<Transmit> {
+        self.launched = None;
         if self.config.own_addresses.contains(&from.address) {
             return None;
         }

@@ -1,6 +1,7 @@
 //! The device: who a request is for, in which order things are sent.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -215,6 +216,13 @@ impl Device {
             .or_else(|| self.poll_decided(out))
             .or_else(|| self.poll_announcement(out))
             .or_else(|| self.poll_notice(out))
+    }
+
+    /// A message of ours could not be sent, for a reason that lasts, such as no way to the node: [`DeviceEvent::Unsent`] tells it. Of
+    /// what could not be sent just now nobody need be told: it is lost, as any datagram may be.
+    pub fn handle_unsent(&mut self, to: Destination, error: ErrorKind) {
+        self.stats.unsent += 1;
+        self.outbox.event(DeviceEvent::Unsent { to, error });
     }
 
     /// What happened; call until there is nothing more.

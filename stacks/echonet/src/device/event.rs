@@ -1,6 +1,8 @@
 //! What a device tells its application, and is told.
 
-use crate::address::NodeAddress;
+use std::io::ErrorKind;
+
+use crate::address::{Destination, NodeAddress};
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 
@@ -44,6 +46,13 @@ pub enum DeviceEvent {
         /// What it is to become.
         value: Vec<u8>,
     },
+    /// What the node had to say could not be sent, for a reason that lasts: an answer, or what is told to all.
+    Unsent {
+        /// To whom.
+        to: Destination,
+        /// Why.
+        error: ErrorKind,
+    },
 }
 
 /// Why the application's own value was not taken.
@@ -83,4 +92,6 @@ pub struct DeviceStats {
     pub ignored: u64,
     /// Requests that were dropped since a limit was reached, and events that nobody took in time.
     pub dropped: u64,
+    /// Messages that the system would not send.
+    pub unsent: u64,
 }

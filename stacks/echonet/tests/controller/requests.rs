@@ -215,4 +215,12 @@ fn what_cannot_be_sent_ends_with_the_cause() {
     // A search is nobody's request.
     bench.controller.search(bench.now);
     assert!(unreachable(&mut bench) && bench.events().is_empty());
+    // Nor is an answer of our own node, though a request went before.
+    bench.get(7, &[0x80]);
+    assert!(bench.controller.poll_transmit(bench.now, &mut bench.out).is_some());
+    let asked = hex("1081 0001 029101 05FF01 62 01 8000");
+    let answer = bench.controller.handle(bench.now, &asked, unicast(8), &mut bench.out);
+    assert!(answer.is_some());
+    bench.controller.handle_unsent(bench.now, ErrorKind::NetworkUnreachable);
+    assert!(bench.events().is_empty());
 }

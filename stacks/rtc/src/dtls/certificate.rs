@@ -30,7 +30,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Datagrams of the handshake that are kept while one before them is missing.
 const QUEUE_MAX: usize = 30;
 
-/// A self-signed certificate with its key, and its SHA-256 fingerprint. Made once a process; costs about 1 ms.
+/// A certificate with its key, and its SHA-256 fingerprint: a self-signed one, made once a process for about 1 ms, or one that is
+/// [kept](Self::to_pem) or [brought along](Self::from_pem).
 pub struct Certificate {
     pub(super) key_pair: Arc<EcdsaKeyPair>,
     pub(super) der: Vec<u8>,
@@ -48,9 +49,19 @@ impl Certificate {
             EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).map_err(|error| failed(&error))?;
         let key_pair = Arc::new(key_pair);
         let der = sign(&key_pair).map_err(|error| failed(&error))?;
-        let config = config().map_err(|error| failed(&error))?;
+        Self::new(key_pair, der)
+    }
+
+    /// Of a key and the certificate for it.
+    pub(super) fn new(key_pair: Arc<EcdsaKeyPair>, der: Vec<u8>) -> Result<Self, Error> {
+        let config = config().map_err(|error| Error::Certificate(error.to_string()))?;
         let fingerprint = Fingerprint::of(&der);
         Ok(Self { key_pair, der, config: Arc::new(config), fingerprint })
+    }
+
+    /// The certificate in DER, as the peer gets it.
+    pub fn der(&self) -> &[u8] {
+        &self.der
     }
 
     /// What the peer will see of it.
@@ -122,7 +133,7 @@ pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
 
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
-    pub(super) fn of(der: &[u8]) -> Self {
+    pub(crate) fn of(der: &[u8]) -> Self {
         let mut bytes = [0; FINGERPRINT_BYTES];
         bytes.copy_from_slice(digest::digest(&digest::SHA256, der).as_ref());
         Self(bytes)

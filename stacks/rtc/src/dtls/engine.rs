@@ -46,6 +46,8 @@ pub(super) struct Engine {
     unverified: Option<(Unverified, Instant)>,
     /// What of the handshake was hashed.
     transcript: Option<Transcript>,
+    /// The peer's certificate, whose fingerprint is right, until it is taken.
+    pub remote_certificate: Option<Box<[u8]>>,
 }
 
 /// How far it has come.
@@ -89,6 +91,7 @@ impl Engine {
             deadline: None,
             unverified: None,
             transcript: None,
+            remote_certificate: None,
         };
         engine.handle_timeout(now, transmits)?;
         Ok(engine)
@@ -243,6 +246,7 @@ impl Engine {
                         return Err(self.fail(Alert::BAD_CERTIFICATE, Error::Fingerprint, transmits));
                     }
                     self.progress.verified = true;
+                    self.remote_certificate = Some(der.into());
                 }
                 Output::Connected => {
                     let has_keys = match &self.thirteen {

@@ -16,6 +16,7 @@ mod engine;
 mod flight;
 mod handshake;
 mod hashes;
+mod kept;
 mod key_block;
 mod protection;
 mod provider;
@@ -76,6 +77,8 @@ pub struct Dtls {
     transmits: Transmits,
     /// `Connected` was not polled yet.
     is_news: bool,
+    /// The peer's, once its fingerprint was found to be right.
+    remote_certificate: Option<Box<[u8]>>,
 }
 
 enum State {
@@ -113,7 +116,12 @@ impl Dtls {
     ) -> Result<Self, Error> {
         let mut transmits = Transmits::new();
         let handshake = Handshake::new(certificate, versions, role, peer, now, &mut transmits)?;
-        Ok(Self { state: State::Handshake(Box::new(handshake)), transmits, is_news: false })
+        Ok(Self {
+            state: State::Handshake(Box::new(handshake)),
+            transmits,
+            is_news: false,
+            remote_certificate: None,
+        })
     }
 
     /// Whether the handshake is done: application data can be sealed, and comes.
@@ -140,6 +148,11 @@ impl Dtls {
             State::Connected13(_) => Some(Version::Dtls13),
             State::Over(_) => None,
         }
+    }
+
+    /// The peer's certificate (DER), once it has shown one with the right fingerprint.
+    pub fn remote_certificate(&self) -> Option<&[u8]> {
+        self.remote_certificate.as_deref()
     }
 
     /// Bytes that sealing adds to a plaintext, with the version and suite in use (at most [`OVERHEAD`]).
@@ -300,6 +313,11 @@ impl Dtls {
     /// Goes where a step of the handshake leads.
     fn follow(&mut self, now: Instant, step: Result<(), DtlsEvent>, deliver: &mut impl FnMut(&mut [u8])) {
         let mut early = Vec::new();
+        if let State::Handshake(handshake) = &mut self.state
+            && let Some(shown) = handshake.engine.remote_certificate.take()
+        {
+            self.remote_certificate = Some(shown);
+        }
         self.state = match (std::mem::replace(&mut self.state, State::Over(None)), step) {
             (State::Handshake(_), Err(event)) => State::Over(Some(event)),
             (State::Handshake(handshake), Ok(())) => match handshake.finish(now, &mut self.transmits) {

@@ -58,7 +58,32 @@ impl Alert {
 
     /// Why the connection is over, in words.
     pub(super) fn reason(self) -> String {
-        format!("the peer sent alert {}", self.description)
+        format!("the peer sent alert {} ({})", self.description, self.name())
+    }
+
+    /// Its name, of those that a peer of ours can have a reason for (RFC 8446 section 6, RFC 5246 section 7.2).
+    fn name(self) -> &'static str {
+        match self.description {
+            0 => "close_notify",
+            10 => "unexpected_message",
+            20 => "bad_record_mac",
+            40 => "handshake_failure",
+            42 => "bad_certificate",
+            43 => "unsupported_certificate",
+            45 => "certificate_expired",
+            46 => "certificate_unknown",
+            47 => "illegal_parameter",
+            48 => "unknown_ca",
+            49 => "access_denied",
+            50 => "decode_error",
+            51 => "decrypt_error",
+            70 => "protocol_version",
+            71 => "insufficient_security",
+            80 => "internal_error",
+            109 => "missing_extension",
+            116 => "certificate_required",
+            _ => "of another kind",
+        }
     }
 
     /// What it means that the peer said so: close_notify and what is fatal end the connection.

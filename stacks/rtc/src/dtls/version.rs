@@ -10,6 +10,14 @@ pub enum Version {
 }
 
 impl Version {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dtls12 => "DTLS 1.2",
+            Self::Dtls13 => "DTLS 1.3",
+        }
+    }
+
     /// As on the wire, in hexadecimal: `tlsVersion` of the W3C's statistics.
     pub fn tls_version(self) -> &'static str {
         match self {

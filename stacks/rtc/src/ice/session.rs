@@ -11,6 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::error::SignalingError;
+use crate::log::in_silence;
 use crate::sdp::{Candidate, CandidateKind};
 
 /// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
@@ -178,6 +179,13 @@ impl Session {
         self.agent.nominated_pair_rtt()
     }
 
+    /// Candidates of the peer, of whichever origin.
+    pub(super) fn remote_candidates(&self) -> impl Iterator<Item = Candidate> {
+        // The agent's own type does not say all; what it writes is what we read.
+        let read = |candidate: is::Candidate| Candidate::parse(&candidate.to_sdp_string()).ok().flatten();
+        self.agent.remote_candidates().filter_map(read)
+    }
+
     /// When the peer's credentials became known.
     pub(super) fn started_at(&self) -> Option<Instant> {
         self.started_at
@@ -210,7 +218,7 @@ impl Session {
             self.agent.set_controlling(controlling);
         }
         let credentials = IceCreds { ufrag: remote.ufrag.into(), pass: remote.password.into() };
-        self.agent.set_remote_credentials(credentials);
+        self.at_first_in_silence(|agent| agent.set_remote_credentials(credentials));
         self.started_at.get_or_insert(now);
         self.deadline = Some(now);
     }
@@ -312,7 +320,7 @@ impl Session {
         self.remote_ufrag()?;
         let mut chosen = None;
         for _ in 0..STEPS_MAX {
-            self.agent.handle_timeout(now);
+            self.at_first_in_silence(|agent| agent.handle_timeout(now));
             while let Some(transmit) = self.agent.poll_transmit() {
                 let path = Path { local: transmit.source, remote: transmit.destination };
                 if transmits.len() < room && self.may_send(path.remote) {
@@ -321,7 +329,7 @@ impl Session {
                     transmits.push_back(datagram);
                 }
             }
-            while let Some(event) = self.agent.poll_event() {
+            while let Some(event) = self.at_first_in_silence(IceAgent::poll_event) {
                 if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
                     self.settle();
                     chosen = Some(Path { local: source, remote: destination });
@@ -347,6 +355,11 @@ impl Session {
     }
 
     // -- helpers --
+
+    /// Has the agent do something. When it begins it logs passwords (level TRACE), so until a check is answered it logs nothing.
+    fn at_first_in_silence<T>(&mut self, act: impl FnOnce(&mut IceAgent) -> T) -> T {
+        if self.is_answered { act(&mut self.agent) } else { in_silence(|| act(&mut self.agent)) }
+    }
 
     /// RTO for as many pairs as there may be (RFC 8445 section 14.3), until one answers.
     fn set_rto(&mut self) {

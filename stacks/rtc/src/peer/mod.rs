@@ -4,10 +4,14 @@
 //! - `transport`: DTLS and the association, from the first valid pair to the farewell.
 //! - `channels`: data channels and their streams. `opening`, `closing`: how they come and go.
 //! - `receive`: datagrams in, messages out. `transmit`: datagrams out.
+//! - `inspect`: statistics and the like. `pairs`: what is counted for them. `log`: what is told of failures.
 
 mod channels;
 mod closing;
+mod inspect;
+mod log;
 mod opening;
+mod pairs;
 mod receive;
 mod signaling;
 #[cfg(test)]
@@ -29,13 +33,13 @@ pub use self::types::{
 };
 
 use self::channels::Channels;
+use self::pairs::{Pairs, Traffic};
 use self::signaling::Signaling;
 use self::transport::Transport;
 use crate::config::Config;
-use crate::dtls::Version;
 use crate::error::Error;
 use crate::ice::{Ice, IceState, Path};
-use crate::stats::Stats;
+use crate::log::log;
 
 /// A WebRTC peer connection for data channels.
 ///
@@ -74,17 +78,15 @@ pub struct PeerConnection {
     is_over: bool,
     ice_told: IceState,
     counters: Counters,
+    pairs: Pairs,
     /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
     now: Instant,
 }
 
-/// Datagrams, all since the beginning.
+/// All since the beginning.
 #[derive(Debug, Default)]
 struct Counters {
-    packets_sent: u64,
-    packets_received: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
+    traffic: Traffic,
     channels_opened: u64,
     channels_closed: u64,
 }
@@ -112,6 +114,7 @@ impl PeerConnection {
             is_over: false,
             ice_told: IceState::New,
             counters: Counters::default(),
+            pairs: Pairs::new(config.limits.max_candidate_pairs),
             config,
             now,
         })
@@ -133,22 +136,6 @@ impl PeerConnection {
     /// Why it failed, if it did and a restart of ICE has not brought it back.
     pub fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
-    }
-
-    /// Statistics of the connection.
-    pub fn stats(&self) -> Stats {
-        let counters = &self.counters;
-        Stats {
-            data_channels_opened: counters.channels_opened,
-            data_channels_closed: counters.channels_closed,
-            packets_sent: counters.packets_sent,
-            packets_received: counters.packets_received,
-            bytes_sent: counters.bytes_sent,
-            bytes_received: counters.bytes_received,
-            tls_version: self.transport.dtls_version().map(Version::tls_version),
-            current_round_trip_time: self.ice.round_trip(),
-            sctp: self.transport.sctp_stats(),
-        }
     }
 
     // -- input --
@@ -195,6 +182,7 @@ impl PeerConnection {
             return;
         }
         if self.kept_until.is_some_and(|until| now >= until) {
+            log!(WARN, self.session_id(), "nobody restarted ICE in time (restart_timeout): closed");
             return self.end(now, self.failure.clone());
         }
         self.ice.handle_timeout(now);
@@ -244,9 +232,11 @@ impl PeerConnection {
         if self.is_over() {
             return;
         }
+        self.pairs.select(self.ice.selected(), self.counters.traffic);
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;
+            self.log_ice(ice);
             self.tell(Event::Ice(ice));
         }
         if let Some(error) = self.ice.failure() {
@@ -271,6 +261,7 @@ impl PeerConnection {
         }
         if self.failure.is_none() {
             self.transport.set_path(now, false);
+            self.log_failure(&error);
             (self.failure, self.kept_until) = (Some(error.clone()), until);
             self.tell(Event::Failed(error));
             self.set_state(PeerState::Failed);
@@ -279,6 +270,7 @@ impl PeerConnection {
 
     fn set_state(&mut self, state: PeerState) {
         if self.state != state {
+            log!(INFO, self.session_id(), "state: {state:?}");
             self.state = state;
             self.tell(Event::State(state));
         }

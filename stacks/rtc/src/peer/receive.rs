@@ -13,12 +13,18 @@ impl PeerConnection {
     /// Sorts the datagrams by their first byte (RFC 7983 section 7) and passes them on. What they cause is settled
     /// once, by the caller.
     pub(super) fn receive(&mut self, now: Instant, path: Path, datagrams: &mut [u8], segment_bytes: usize) {
-        self.counters.bytes_received += datagrams.len() as u64;
+        self.counters.traffic.bytes_received += datagrams.len() as u64;
         let mut validated = false;
         for datagram in datagrams.chunks_mut(segment_bytes.max(1)) {
-            self.counters.packets_received += 1;
+            self.counters.traffic.packets_received += 1;
             match datagram.first() {
-                Some(0..=3) => self.ice.handle_stun(now, path, datagram),
+                Some(0..=3) => {
+                    self.ice.handle_stun(now, path, datagram);
+                    let is_authentic = self.ice.is_validated(path.remote);
+                    if let Some(news) = self.pairs.received(now, path, datagram, is_authentic) {
+                        self.log_check(path, news);
+                    }
+                }
                 Some(20..=63) => {
                     validated = validated || self.ice.is_validated(path.remote);
                     if validated {

@@ -7,6 +7,7 @@ use super::{Event, PeerConnection};
 use crate::dtls::{Fingerprint, Role};
 use crate::error::SignalingError;
 use crate::ice::Remote;
+use crate::log::{self, log};
 use crate::sdp::{Candidate, DataSection, Description, Form, Section, Setup};
 
 /// The state of offer and answer (RFC 8829 section 3.2): what RFC 8829 calls `stable`, or `have-local-offer`.
@@ -128,6 +129,7 @@ impl PeerConnection {
         self.now = now;
         self.check_open()?;
         if restart && self.signaling.agreed.is_some() {
+            log!(DEBUG, self.session_id(), "a restart of ICE is offered");
             self.ice.restart();
         }
         self.signaling.offered = true;
@@ -181,6 +183,7 @@ impl PeerConnection {
         if renewed {
             self.ice.restart();
         }
+        log::candidates(self.session_id(), offer);
         self.put_in_force(now, &description, agreed, false);
         Ok(self.describe(setup))
     }
@@ -206,6 +209,7 @@ impl PeerConnection {
         let agreed = self.signaling.agree(&description, role, self.config.ice_lite)?;
         self.keep_sections(&description)?;
         self.signaling.offered = false;
+        log::candidates(self.session_id(), answer);
         self.put_in_force(now, &description, agreed, true);
         Ok(())
     }
@@ -224,6 +228,7 @@ impl PeerConnection {
             return Ok(());
         }
         let parsed = Candidate::parse(candidate).map_err(|rule| SignalingError::Syntax { line: 1, rule })?;
+        log::candidates(self.session_id(), candidate);
         let Some(candidate) = parsed else { return Ok(()) };
         self.ice.add_remote(now, &candidate)?;
         self.settle(now);
@@ -234,6 +239,11 @@ impl PeerConnection {
     /// [`Event::Candidate`].
     pub fn local_candidates(&self) -> Vec<String> {
         self.ice.local_candidates().iter().map(|candidate| self.line(candidate)).collect()
+    }
+
+    /// The number of this connection in the `o=` line of all its descriptions (`<sess-id>`), which log events name.
+    pub fn session_id(&self) -> u64 {
+        self.signaling.session_id
     }
 
     /// Our ICE user name fragment: the first part of USERNAME in checks that are for us (one port for many). A restart

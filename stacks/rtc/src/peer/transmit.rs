@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::PeerConnection;
 use crate::dtls::{TAILROOM, Version};
 use crate::ice::Path;
+use crate::log::log;
 use crate::transmit::{Arena, MAX_SEGMENTS, Transmit};
 
 impl PeerConnection {
@@ -21,19 +22,23 @@ impl PeerConnection {
         let transmit = match self.is_over() {
             true => self.transmit_farewell(now, arena),
             false => self
-                .transmit_stun(arena)
+                .transmit_stun(now, arena)
                 .or_else(|| self.transmit_handshake(now, arena))
                 .or_else(|| self.transmit_packets(now, arena, max_segments.clamp(1, MAX_SEGMENTS))),
         }?;
-        self.counters.bytes_sent += transmit.length as u64;
-        self.counters.packets_sent += transmit.length.div_ceil(transmit.segment_bytes) as u64;
+        self.counters.traffic.bytes_sent += transmit.length as u64;
+        self.counters.traffic.packets_sent += transmit.length.div_ceil(transmit.segment_bytes) as u64;
         Some(transmit)
     }
 
-    fn transmit_stun(&mut self, arena: &mut Arena) -> Option<Transmit> {
+    fn transmit_stun(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
         let datagram = self.ice.poll_transmit()?;
         let bytes = arena.bytes_mut().get_mut(..datagram.bytes.len())?;
         bytes.copy_from_slice(&datagram.bytes);
+        if self.pairs.sent(now, datagram.path, bytes) {
+            let Path { local, remote } = datagram.path;
+            log!(DEBUG, self.session_id(), "first check to {remote} from {local}");
+        }
         Some(one(datagram.path, bytes.len()))
     }
 

@@ -19,6 +19,7 @@ use super::{Event, PeerConnection, PeerState};
 use crate::config::Config;
 use crate::dtls::{Dtls, DtlsEvent, OVERHEAD, Role, Version};
 use crate::error::Error;
+use crate::log::log;
 
 /// How long the DTLS client waits for the peer's INIT. What leaves with Finished arrives with it, or a little later if
 /// packets were reordered.
@@ -172,8 +173,12 @@ impl PeerConnection {
             Role::Client => self.ice.selected().is_some(),
             Role::Server => self.ice.has_validated(),
         };
-        if ready && let Err(error) = self.transport.begin(&self.config, agreed, now) {
-            self.end(now, Some(error));
+        if !ready {
+            return;
+        }
+        match self.transport.begin(&self.config, agreed, now) {
+            Ok(()) => log!(DEBUG, self.session_id(), "DTLS handshake begun, as {:?}", agreed.role),
+            Err(error) => self.end(now, Some(error)),
         }
     }
 
@@ -185,12 +190,17 @@ impl PeerConnection {
         while let Some(event) = self.transport.dtls.as_mut().and_then(|dtls| dtls.poll_event()) {
             match (event, self.signaling.agreed) {
                 (DtlsEvent::Connected, Some(agreed)) => {
+                    let version = self.transport.dtls_version().map_or("", Version::name);
+                    log!(DEBUG, self.session_id(), "{version} is up");
                     self.transport.connect(now, agreed.role);
                     self.open_waiting_channels(now, agreed.role);
                     self.settle_ice(now);
                 }
                 (DtlsEvent::Connected, None) => {}
-                (DtlsEvent::Closed, _) => self.end(now, None),
+                (DtlsEvent::Closed, _) => {
+                    log!(DEBUG, self.session_id(), "the peer has closed DTLS (close_notify)");
+                    self.end(now, None);
+                }
                 (DtlsEvent::Failed(error), _) => self.end(now, Some(error)),
             }
         }
@@ -202,7 +212,10 @@ impl PeerConnection {
             let Some(association) = &mut self.transport.association else { return };
             let Some(event) = association.poll_event() else { return };
             match event {
-                Sctp::Connected => self.association_is_open(now),
+                Sctp::Connected => {
+                    log!(DEBUG, self.session_id(), "SCTP is up");
+                    self.association_is_open(now);
+                }
                 Sctp::Restarted => self.close_all_channels(),
                 Sctp::BufferedAmountLow(stream) => self.buffered_amount_is_low(stream),
                 Sctp::Writable => self.association_is_writable(now),
@@ -210,7 +223,11 @@ impl PeerConnection {
                 Sctp::StreamResetDone(streams) | Sctp::StreamResetFailed(streams) => {
                     self.own_streams_are_reset(now, &streams);
                 }
-                Sctp::Closed(None | Some(AssociationError::Aborted(_))) => self.end(now, None),
+                Sctp::Closed(None) => self.end(now, None),
+                Sctp::Closed(Some(AssociationError::Aborted(why))) => {
+                    log!(INFO, self.session_id(), "the peer aborted the association: {why:?}");
+                    self.end(now, None);
+                }
                 Sctp::Closed(Some(error)) => self.end(now, Some(Error::Sctp(error))),
                 _ => {}
             }
@@ -242,6 +259,7 @@ impl PeerConnection {
         (self.is_over, self.kept_until) = (true, None);
         let had_failed = self.state == PeerState::Failed;
         if let Some(error) = error.filter(|error| self.failure.as_ref() != Some(error)) {
+            self.log_failure(&error);
             self.failure = Some(error.clone());
             self.tell(Event::Failed(error));
         }

@@ -132,8 +132,15 @@ impl Controller {
         }
     }
 
-    /// What became of a read after `verify`, by its place in [`READS`].
-    pub fn note(&self, index: usize, sent_ns: u64, at_ns: u64, value: Result<&[u8], Unanswered>) {
+    /// What became of a read after `verify`, by its place in [`READS`]. `lane`: the number of the thread that reads.
+    pub fn note(
+        &self,
+        lane: usize,
+        index: usize,
+        sent_ns: u64,
+        at_ns: u64,
+        value: Result<&[u8], Unanswered>,
+    ) {
         let books = &self.books;
         let value = match value {
             Err(Unanswered::Lost) => {
@@ -152,7 +159,7 @@ impl Controller {
         books.reads.fetch_add(1, Relaxed);
         let elapsed_ns = at_ns.checked_sub(self.measure_ns.load(Relaxed));
         if elapsed_ns.is_some_and(|elapsed_ns| elapsed_ns < self.window_ns) {
-            self.histograms.record(index, sent_ns, sent_ns, at_ns);
+            self.histograms.record(lane, sent_ns, sent_ns, at_ns);
         }
     }
 

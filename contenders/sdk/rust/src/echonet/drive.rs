@@ -28,23 +28,24 @@ impl Controller {
             self.keep(first.read(read).as_ref().map(AsRef::as_ref).map_err(|why| *why));
         }
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        for mut reader in readers {
-            let run = move || self.read_on(&mut reader, &NEXT);
+        for (lane, mut reader) in (1..).zip(readers) {
+            let run = move || self.read_on(lane, &mut reader, &NEXT);
             if let Err(error) = Builder::new().spawn(run) {
                 self.lab.failed(format!("a thread for a read: {error}"));
             }
         }
-        self.read_on(&mut first, &NEXT)
+        self.read_on(0, &mut first, &NEXT)
     }
 
-    fn read_on(&self, reader: &mut impl Reader, next: &AtomicUsize) -> ! {
+    fn read_on(&self, lane: usize, reader: &mut impl Reader, next: &AtomicUsize) -> ! {
         self.await_phase(Phase::Warmup);
         loop {
             let index = next.fetch_add(1, Relaxed) % ROUND;
             let sent_ns = now_ns();
             let value = reader.read(READS[index]);
             let at_ns = now_ns();
-            self.note(index, sent_ns, at_ns, value.as_ref().map(AsRef::as_ref).map_err(|why| *why));
+            let value = value.as_ref().map(AsRef::as_ref).map_err(|why| *why);
+            self.note(lane, index, sent_ns, at_ns, value);
         }
     }
 }

@@ -131,7 +131,7 @@ impl Reads {
         self.free.push(place as u8);
         match self.stage {
             Stage::Before | Stage::Verify => self.controller.keep(value),
-            Stage::Loop => self.controller.note(index, self.places[place].sent_ns, at_ns, value),
+            Stage::Loop => self.controller.note(0, index, self.places[place].sent_ns, at_ns, value),
         }
     }
 }

@@ -198,7 +198,9 @@ fn each_of_several_reactors_at_one_port_has_its_answer() {
     let mut sides: Vec<Side> = seats.map(|seat| Side::at(asking(&[&server]), Some(seat))).collect();
     let ids: Vec<_> = sides.iter_mut().map(|side| side.engine.add(Port::Shared).unwrap()).collect();
     until(|| {
-        sides.iter_mut().for_each(|side| drop(side.turn()));
+        for side in &mut sides {
+            side.turn();
+        }
         for _ in 0..server.take() {
             let last = server.asked.len() - 1;
             (0..=last).for_each(|_| {

@@ -17,9 +17,9 @@ pub(super) struct Launched {
 }
 
 impl Controller {
-    /// The message that [`poll_transmit`](Self::poll_transmit) gave last could not be sent, for a reason that lasts, such as no way to
-    /// the node: the request that it is of ends as [`AnswerError::Unsent`]. Of what could not be sent just now nobody need be
-    /// told: it is lost, as any datagram may be.
+    /// The message that [`poll_transmit`](Self::poll_transmit) or [`handle`](Self::handle) gave last could not be sent, for a reason that lasts, such as no
+    /// way to the node: the request that it is of, if there is one, ends as [`AnswerError::Unsent`]. Of what could not be sent just now nobody
+    /// need be told: it is lost, as any datagram may be.
     pub fn handle_unsent(&mut self, now: Instant, error: ErrorKind) {
         self.stats.unsent += 1;
         let Some(Launched { slot, tid, over }) = self.launched.take() else { return };

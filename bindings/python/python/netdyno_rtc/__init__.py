@@ -1,0 +1,21 @@
+"""Fast WebRTC data channels for asyncio, by netdyno-rtc.
+
+Names and behaviour are those of W3C's WebRTC API as far as data channels go, and those of aiortc. What is more: ``RTCDataChannel.send_async``,
+``receive``, ``receive_many`` and ``async for``, with backpressure both ways.
+"""
+
+from ._native import InvalidStateError, OperationError
+from .channel import RTCDataChannel
+from .description import RTCConfiguration, RTCIceCandidate, RTCIceServer, RTCSessionDescription
+from .peer import RTCPeerConnection
+
+__all__ = [
+    "InvalidStateError",
+    "OperationError",
+    "RTCConfiguration",
+    "RTCDataChannel",
+    "RTCIceCandidate",
+    "RTCIceServer",
+    "RTCPeerConnection",
+    "RTCSessionDescription",
+]
