@@ -119,7 +119,7 @@ impl Drop for Browser {
 }
 
 /// Where the driver stands with what it needs, and the browser.
-fn installed() -> Result<(PathBuf, PathBuf), String> {
+pub(crate) fn installed() -> Result<(PathBuf, PathBuf), String> {
     static ONCE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one_at_a_time = ONCE.lock().unwrap_or_else(|e| e.into_inner());
     let paths = std::env::var_os("PATH").unwrap_or_default();

@@ -41,8 +41,8 @@
   }
 
   globalThis.peers = {
-    create(name) {
-      const pc = new RTCPeerConnection()
+    create(name, configuration) {
+      const pc = new RTCPeerConnection(configuration)
       connections.set(name, { pc, channels: new Map() })
       pc.addEventListener('datachannel', ({ channel }) => watch(name, channel))
       pc.addEventListener('connectionstatechange', () =>

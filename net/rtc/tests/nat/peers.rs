@@ -1,0 +1,122 @@
+//! Peers of ours, each on a host of its own, and how they come to talk.
+
+use std::net::Ipv4Addr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
+use netdyno_rtc::{ChannelOptions, Settings};
+
+use crate::bed::{Node, PUBLIC};
+use crate::coturn;
+
+/// In what time they connect, on a machine on which many do at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const MESSAGE_BYTES: usize = 65_536;
+
+/// One end, which knows of coturn.
+pub(crate) struct End {
+    peer: PeerConnection,
+    host: Node,
+    endpoint: Endpoint,
+}
+
+impl End {
+    pub(crate) fn new(host: &Node) -> Self {
+        let (peer, endpoint) = host.enter(|| {
+            let mut settings = Settings::new().unwrap();
+            settings.ice_servers = coturn::servers();
+            let endpoint = Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), settings).unwrap();
+            let peer = PeerConnection::new(&endpoint).unwrap();
+            assert!(peer.wait_gathered(PATIENCE), "no answer of the servers");
+            (peer, endpoint)
+        });
+        Self { peer, host: host.clone(), endpoint }
+    }
+
+    /// Does something with it where it is.
+    pub(crate) fn does<T: Send>(&self, run: impl FnOnce(&PeerConnection) -> T + Send) -> T {
+        self.host.enter(|| run(&self.peer))
+    }
+
+    pub(crate) fn create_channel(&self) -> DataChannel {
+        self.peer.create_channel("bulk", ChannelOptions::default()).unwrap()
+    }
+
+    /// The channel that the other end makes; none if they do not connect.
+    pub(crate) fn accept_channel(&self) -> Option<DataChannel> {
+        let is_connected = self.peer.wait_connected_timeout(PATIENCE).is_ok_and(|in_time| in_time);
+        is_connected.then(|| self.peer.accept_channel_timeout(PATIENCE).unwrap().unwrap())
+    }
+
+    /// Does something, and tells by which way so many bytes have gone from here meanwhile, as the host has counted.
+    pub(crate) fn way(&self, bytes: usize, run: impl FnOnce()) -> Way {
+        let elsewhere = || {
+            let sent = self.host.sent(self.endpoint.local_address().port());
+            sent.iter().filter(|(to, _)| *to != PUBLIC[0]).map(|(_, count)| count).sum::<u64>()
+        };
+        let before = elsewhere();
+        run();
+        if elsewhere() - before >= bytes as u64 { Way::Direct } else { Way::Relayed }
+    }
+}
+
+/// How two talk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From address to address, as NATs show them.
+    Direct,
+    /// By way of the TURN server.
+    Relayed,
+    Not,
+}
+
+/// Connects two; none if they do not come to it.
+pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [DataChannel; 2])> {
+    let [one, other] = [offerer, answerer].map(End::new);
+    let here = one.create_channel();
+    let offer = one.does(|peer| peer.create_offer().unwrap());
+    let answer = other.does(|peer| peer.accept_offer(&offer).unwrap());
+    one.does(|peer| peer.accept_answer(&answer).unwrap());
+    let there = other.accept_channel()?;
+    Some(([one, other], [here, there]))
+}
+
+/// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until that is
+/// what is expected. One that sends directly has found a way through both NATs; should the other keep to the relay, that is said.
+pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
+    let Some(([one, other], [here, there])) = connect(offerer, answerer) else { return Way::Not };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ways = [
+            one.way(MESSAGE_BYTES, || carry(&here, &there, 1)),
+            other.way(MESSAGE_BYTES, || carry(&there, &here, 1)),
+        ];
+        let way = if ways.contains(&Way::Direct) { Way::Direct } else { Way::Relayed };
+        if way == expected || Instant::now() > deadline {
+            if ways[0] != ways[1] {
+                println!("{} to {}: {ways:?}", offerer.address, answerer.address);
+            }
+            return way;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// So many messages from one to the other, where they have to come to as they were.
+pub(crate) fn carry(from: &DataChannel, to: &DataChannel, messages: usize) {
+    let data = |number: usize| -> Vec<u8> {
+        (0..MESSAGE_BYTES).map(|at| (at * 7 + at / 256 + number) as u8).collect()
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..messages {
+                assert!(from.send_timeout(&data(number), PATIENCE).unwrap());
+            }
+        });
+        for number in 0..messages {
+            let message = to.recv_timeout(PATIENCE).unwrap().expect("a message");
+            assert!(message.data == data(number), "message {number} is another one");
+        }
+    });
+}
