@@ -79,10 +79,11 @@ impl Engine {
                 None => runs.push(Run::new(part.peer, from, part.length)),
             }
         }
-        let Some(local) = relay.relayed() else { return 1 };
+        let local = relay.relayed();
         if is_for_us {
             self.gathering.timers.arm(port, Some(self.now));
         }
+        let Some(local) = local else { return 1 };
         let mut cost = 1;
         for Run { peer, start, end, segment_bytes, .. } in runs {
             let datagrams = &mut datagrams[start..end];
