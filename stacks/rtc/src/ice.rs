@@ -205,8 +205,15 @@ impl Ice {
     }
 
     /// Both descriptions are known: checks begin. `controlling`: we made the offer. A lite side is always controlled
-    /// (RFC 8445 section 6.1.1).
-    pub(crate) fn start(&mut self, now: Instant, remote: Remote<'_>, controlling: bool) {
+    /// (RFC 8445 section 6.1.1). `candidates` are those of the description: they are known before the checks are looked at that came
+    /// before it, since one that is first heard of by its check has the priority of that (section 7.3.1.3), for good.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        remote: Remote<'_>,
+        controlling: bool,
+        candidates: &[Candidate],
+    ) {
         let is_first = self.session.remote_ufrag().is_none();
         if is_first {
             self.controlling = (controlling || remote.lite) && !self.lite;
@@ -224,6 +231,10 @@ impl Ice {
         }
         if is_first {
             (self.consent_at, self.state) = (Some(now), IceState::Checking);
+        }
+        for candidate in candidates {
+            // The description kept to the limit. What was heard of in other ways may have taken the room of some.
+            let _ = self.newest_mut().add_remote(candidate);
         }
         self.run(now);
     }

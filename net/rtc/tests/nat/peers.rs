@@ -82,8 +82,8 @@ pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [Dat
     Some(([one, other], [here, there]))
 }
 
-/// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until that is
-/// what is expected. One that sends directly has found a way through both NATs; should the other keep to the relay, that is said.
+/// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until both go the
+/// way that is expected.
 pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
     let Some(([one, other], [here, there])) = connect(offerer, answerer) else { return Way::Not };
     let deadline = Instant::now() + PATIENCE;
@@ -92,12 +92,12 @@ pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
             one.way(MESSAGE_BYTES, || carry(&here, &there, 1)),
             other.way(MESSAGE_BYTES, || carry(&there, &here, 1)),
         ];
-        let way = if ways.contains(&Way::Direct) { Way::Direct } else { Way::Relayed };
-        if way == expected || Instant::now() > deadline {
-            if ways[0] != ways[1] {
-                println!("{} to {}: {ways:?}", offerer.address, answerer.address);
-            }
-            return way;
+        if ways == [expected; 2] {
+            return expected;
+        }
+        if Instant::now() > deadline {
+            println!("{} to {}: {ways:?}", offerer.address, answerer.address);
+            return if expected == Way::Direct { Way::Relayed } else { Way::Direct };
         }
         thread::sleep(Duration::from_millis(50));
     }

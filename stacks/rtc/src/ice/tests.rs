@@ -33,6 +33,8 @@ struct Net {
     flying: Vec<(Instant, usize, Datagram)>,
     /// What the second side's address looks like from outside, if it is behind a NAT.
     nat: Option<SocketAddr>,
+    /// What the second side sends from this address is let in by nobody.
+    shut: Option<SocketAddr>,
     /// Nothing arrives any more.
     cut: bool,
 }
@@ -41,7 +43,7 @@ impl Net {
     fn new(configs: [&Config; 2]) -> Self {
         let now = Instant::now();
         let sides = [ice(configs[0], 1, "192.0.2.1:1000", now), ice(configs[1], 2, "192.0.2.2:2000", now)];
-        Self { now, sides, flying: Vec::new(), nat: None, cut: false }
+        Self { now, sides, flying: Vec::new(), nat: None, shut: None, cut: false }
     }
 
     /// Gives a side the other's description, candidates with it.
@@ -49,16 +51,14 @@ impl Net {
         let other = &self.sides[1 - to];
         let (credentials, candidates) = (other.credentials().clone(), other.local_candidates().to_vec());
         let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: other.lite };
-        self.sides[to].start(self.now, remote, to == 0);
-        for candidate in candidates.iter().filter(|_| self.nat.is_none()) {
-            self.sides[to].add_remote(self.now, candidate).unwrap();
-        }
+        let candidates = if self.nat.is_none() { &candidates[..] } else { &[] };
+        self.sides[to].start(self.now, remote, to == 0, candidates);
     }
 
     fn step(&mut self, until: Instant) {
         for from in 0..2 {
             while let Some(datagram) = self.sides[from].poll_transmit() {
-                if !self.cut {
+                if !self.cut && Some(datagram.path.local) != self.shut {
                     self.flying.push((self.now + DELAY, 1 - from, datagram));
                 }
             }
@@ -70,7 +70,7 @@ impl Net {
         self.flying = later;
         for (_, to, datagram) in due {
             let Path { mut local, mut remote } = datagram.path;
-            if to == 0 {
+            if to == 0 && local == self.sides[1].locals[0].address {
                 local = self.nat.unwrap_or(local);
             } else if Some(remote) == self.nat {
                 remote = self.sides[1].locals[0].address;
@@ -142,6 +142,27 @@ fn an_address_behind_a_nat_is_learnt_from_its_checks() {
     assert_eq!(net.selected()[0], Some(address("203.0.113.9:4001")));
 }
 
+/// Its check comes with a priority above that of a reflexive address (RFC 8445 section 7.1.1), whatever it is.
+#[test]
+fn a_relay_that_is_heard_of_before_the_answer_is_a_relay() {
+    let config = config();
+    let mut net = Net::new([&config, &config]);
+    let (seen, host) = (address("203.0.113.9:4000"), address("192.0.2.2:2000"));
+    assert!(net.sides[1].add_reflexive(net.now, seen, host));
+    assert!(net.sides[1].add_relayed(net.now, address("198.51.100.1:5000")));
+    net.describe(1);
+    (net.nat, net.shut) = (Some(seen), Some(host));
+    net.run(DELAY * 3);
+    net.shut = None;
+    let credentials = net.sides[1].credentials().clone();
+    let candidates = net.sides[1].local_candidates().to_vec();
+    let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: false };
+    net.sides[0].start(net.now, remote, true, &candidates[1..]);
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.selected(), [Some(seen), Some(address("192.0.2.1:1000"))]);
+    assert_eq!(net.sides[1].selected().map(|path| path.local), Some(host));
+}
+
 #[test]
 fn a_lite_side_answers_and_makes_no_checks() {
     let (full, lite) = (config(), Config { ice_lite: true, ..config() });
@@ -165,7 +186,7 @@ fn two_controlling_sides_agree() {
     net.describe(0);
     let credentials = net.sides[0].credentials().clone();
     let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: false };
-    net.sides[1].start(net.now, remote, true);
+    net.sides[1].start(net.now, remote, true, &[]);
     net.run(Duration::from_secs(2));
     assert!(net.selected().iter().all(Option::is_some));
 }
@@ -217,7 +238,7 @@ fn strangers_are_not_flooded_with_checks() {
     for (candidates, most) in [(1_u16, 7), (8, 56), (64, 256)] {
         let mut net = Net::new([&config, &config]);
         let remote = Remote { ufrag: "made", password: "upmadeupmadeupmadeup12", lite: false };
-        net.sides[1].start(net.now, remote, false);
+        net.sides[1].start(net.now, remote, false, &[]);
         for port in 1..=candidates {
             let line = format!("candidate:1 1 udp {port} 198.51.100.7 {port} typ host");
             net.sides[1].add_remote(net.now, &Candidate::parse(&line).unwrap().unwrap()).unwrap();

@@ -296,11 +296,7 @@ impl PeerConnection {
         let data = &description.data;
         self.signaling.agreed = Some(agreed);
         let remote = Remote { ufrag: &data.ufrag, password: &data.password, lite: description.ice_lite };
-        self.ice.start(now, remote, we_offered);
-        for candidate in &data.candidates {
-            // The description kept to the limit. What was heard of in other ways may have taken the room of some.
-            let _ = self.ice.add_remote(now, candidate);
-        }
+        self.ice.start(now, remote, we_offered, &data.candidates);
         self.settle(now);
     }
 
