@@ -337,20 +337,22 @@ fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, per: &Per<'_>)
 }
 
 fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
-    if q > QUANTILE_IN_TURNS_MOST && trials.iter().any(|t| t.turns.is_some()) {
-        return Figure::none(PAUSE_IN_IT);
-    }
     let merged = match pooled(trials, role, name) {
         Ok(merged) => merged,
         Err(e) => return Figure::none(format!("histogram {name} of the {role}: {e}")),
     };
     match merged.and_then(|m| Some((m.quantile(q)?, m.count()))) {
-        Some((_, count)) if interrupted(trials, role) > INTERRUPTED_MOST * (1.0 - q) * count as f64 => {
-            Figure::none(PAUSE_IN_IT)
-        }
+        Some((_, count)) if !is_free_of_pauses(trials, role, q, count) => Figure::none(PAUSE_IN_IT),
         Some((v, count)) => Figure::some(v as f64, format!("{count} values, by the {role}")),
         None => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
     }
+}
+
+/// Whether a quantile of so many values says what it would without freezes.
+fn is_free_of_pauses(trials: &[&TrialRecord], role: &str, q: f64, count: u64) -> bool {
+    let in_turns = trials.iter().any(|t| t.turns.is_some());
+    !(in_turns && q > QUANTILE_IN_TURNS_MOST)
+        && interrupted(trials, role) <= INTERRUPTED_MOST * (1.0 - q) * count as f64
 }
 
 /// Requests that a freeze may have met under way since the measured phase began: as many a freeze as the workload says, or one a
@@ -375,7 +377,8 @@ fn pooled(trials: &[&TrialRecord], role: &str, name: &str) -> Result<Option<Late
 /// A pooled histogram's curve, as [`Latencies::curve`] gives it.
 pub type Curve = Vec<(f64, u64)>;
 
-/// The curves of a cell's pooled histograms by role and name. One that does not decode has none; its metric says why.
+/// The curves of a cell's pooled histograms by role and name, up to where freezes begin to show. One that does not decode has none; its metric
+/// says why.
 #[must_use]
 pub fn curves(trials: &[&TrialRecord]) -> BTreeMap<(String, String), Curve> {
     let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
@@ -383,7 +386,13 @@ pub fn curves(trials: &[&TrialRecord]) -> BTreeMap<(String, String), Curve> {
         good.iter().flat_map(|t| &t.histograms).map(|(role, name, _)| (role, name)).collect();
     let curve = |(role, name): (&String, &String)| {
         let merged = pooled(&good, role, name).ok()??;
-        Some(((role.clone(), name.clone()), merged.curve()))
+        let mut curve = merged.curve();
+        let is_free = |q: f64| is_free_of_pauses(&good, role, q, merged.count());
+        curve.retain(|(q, _)| is_free(*q));
+        if !is_free(1.0) && is_free(QUANTILE_IN_TURNS_MOST) {
+            curve.extend(merged.quantile(QUANTILE_IN_TURNS_MOST).map(|v| (QUANTILE_IN_TURNS_MOST, v)));
+        }
+        (!curve.is_empty()).then(|| ((role.clone(), name.clone()), curve))
     };
     names.into_iter().filter_map(curve).collect()
 }

@@ -120,6 +120,28 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     }
 }
 
+/// A picture goes as far as the table: beyond it are the pauses.
+#[test]
+fn a_curve_in_turns_ends_where_pauses_begin() {
+    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let mut trial = fixture::run(&[only], None).trials.remove(0);
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    (1..=1000).for_each(|value| histogram.record(value).unwrap());
+    histogram.record_n(1_000_000, 5).unwrap();
+    trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+    let last = |trial: &TrialRecord| {
+        let all = curves(&[trial]);
+        *all[&("sink".to_owned(), "latency".to_owned())].last().unwrap()
+    };
+    trial.turns = None;
+    assert_eq!(last(&trial).0, 1.0);
+    assert!(last(&trial).1 >= 1_000_000);
+    let freezer = "made up".to_owned();
+    trial.turns = Some(Turns { freezer, turn_ns: 10, lead_ns: 2, count: 3, stretch: true, under_way: None });
+    let (quantile, value) = last(&trial);
+    assert!((0.95..=0.99).contains(&quantile) && value < 1000, "{quantile} {value}");
+}
+
 #[test]
 fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };

@@ -75,7 +75,9 @@ impl Drawing<'_> {
             [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "greatest")];
         let row = |cell: &&Cell| {
             let points = cell.curves.get(&name).filter(|points| !points.is_empty())?;
-            let value = |q: f64| format::value(at(points, q), &curves.unit);
+            let value = |q: f64| {
+                at(points, q).map_or_else(|| "not measured".to_owned(), |v| format::value(v, &curves.unit))
+            };
             Some([cell.label.clone()].into_iter().chain(SHARES.iter().map(|(q, _)| value(*q))).collect())
         };
         let table = Texts {
@@ -228,7 +230,6 @@ fn missing(why: &PlotError) -> Figure {
 }
 
 /// The least value that this share of all is not above.
-fn at(points: &[CurvePoint], quantile: f64) -> f64 {
-    let found = points.iter().find(|p| p.quantile >= quantile).or(points.last());
-    found.map_or(0.0, |p| p.value as f64)
+fn at(points: &[CurvePoint], quantile: f64) -> Option<f64> {
+    points.iter().find(|p| p.quantile >= quantile).map(|p| p.value as f64)
 }

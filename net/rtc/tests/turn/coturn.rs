@@ -18,10 +18,11 @@ pub(crate) struct Coturn {
 }
 
 impl Coturn {
-    /// Starts one; None, and a word about it, where there is none.
+    /// Starts one; None, and a word about it, or a failed test if `NETDYNO_REQUIRE=all`, where there is none.
     pub(crate) fn start(extra: &[&str]) -> Option<Self> {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = std::env::temp_dir().join(format!("netdyno-turn-{}-{port}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
         let started = Command::new("turnserver")
             .args([
                 "-n",
@@ -48,10 +49,12 @@ impl Coturn {
             .stderr(Stdio::null())
             .spawn();
         let Ok(mut process) = started else {
-            eprintln!("skipped: there is no turnserver here (Debian and Ubuntu: apt-get install coturn)");
+            let _ = fs::remove_dir_all(&folder);
+            let why = "turnserver (Debian and Ubuntu: apt-get install coturn)";
+            assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {why}");
+            eprintln!("skipped: needs {why}");
             return None;
         };
-        fs::create_dir_all(&folder).unwrap();
         let log = Arc::new((Mutex::new(String::new()), Condvar::new()));
         let (lines, written) = (BufReader::new(process.stdout.take().unwrap()).lines(), log.clone());
         thread::spawn(move || {
