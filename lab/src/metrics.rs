@@ -2,7 +2,11 @@
 //!
 //! All that is printed of a run is computed here and in [`crate::verdicts`], from the store's rows alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod curves;
+
+use std::collections::BTreeMap;
+
+pub use curves::{Curve, curves};
 
 use crate::manifest::{Metric, Moment, Params, Source};
 use crate::stats::histogram::{HistogramError, Latencies};
@@ -372,29 +376,6 @@ fn pooled(trials: &[&TrialRecord], role: &str, name: &str) -> Result<Option<Late
     let decoded: Vec<Latencies> =
         all.map(|(_, _, data)| Latencies::decode(data)).collect::<Result<_, _>>()?;
     Latencies::merge(&decoded)
-}
-
-/// A pooled histogram's curve, as [`Latencies::curve`] gives it.
-pub type Curve = Vec<(f64, u64)>;
-
-/// The curves of a cell's pooled histograms by role and name, up to where freezes begin to show. One that does not decode has none; its metric
-/// says why.
-#[must_use]
-pub fn curves(trials: &[&TrialRecord]) -> BTreeMap<(String, String), Curve> {
-    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
-    let names: BTreeSet<(&String, &String)> =
-        good.iter().flat_map(|t| &t.histograms).map(|(role, name, _)| (role, name)).collect();
-    let curve = |(role, name): (&String, &String)| {
-        let merged = pooled(&good, role, name).ok()??;
-        let mut curve = merged.curve();
-        let is_free = |q: f64| is_free_of_pauses(&good, role, q, merged.count());
-        curve.retain(|(q, _)| is_free(*q));
-        if !is_free(1.0) && is_free(QUANTILE_IN_TURNS_MOST) {
-            curve.extend(merged.quantile(QUANTILE_IN_TURNS_MOST).map(|v| (QUANTILE_IN_TURNS_MOST, v)));
-        }
-        (!curve.is_empty()).then(|| ((role.clone(), name.clone()), curve))
-    };
-    names.into_iter().filter_map(curve).collect()
 }
 
 fn sum_of(figures: &[Figure]) -> Figure {
