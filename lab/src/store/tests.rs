@@ -278,3 +278,16 @@ fn a_run_is_read_as_it_grows() {
     drop(claim);
     assert!(!reader.is_measured(&id));
 }
+
+#[test]
+fn many_may_make_a_store_at_once() {
+    for _ in 0..40 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        std::thread::scope(|scope| {
+            let open = || scope.spawn(|| Store::open(&path).map(drop));
+            let opened: Vec<_> = std::iter::repeat_with(open).take(8).collect();
+            opened.into_iter().for_each(|one| one.join().unwrap().unwrap());
+        });
+    }
+}
