@@ -9,12 +9,12 @@ use super::{
     render,
 };
 use crate::build::install_all;
-use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
+use crate::cli::{ASK, ReportFormat, RunArgs, UNFINISHED};
 use crate::comparison;
 use crate::history;
 use crate::plan::Casting;
 use crate::project::Project;
-use crate::run::{Ended, Engine, Request};
+use crate::run::{Ended, Engine, More, Request};
 use crate::store::Store;
 
 /// Measures, and prints the report.
@@ -42,7 +42,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             } else {
                 engine.store.find(wanted)?
             };
-            engine.resume(&id)?
+            let more = args.budget.map(|budget| budget.as_secs_f64());
+            engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
         }
         None => {
             let resolved =
@@ -90,6 +91,15 @@ fn named(args: &RunArgs) -> Vec<&str> {
     one.chain(&args.contenders).map(String::as_str).collect()
 }
 
+/// The command line, but for what no user types.
+fn command_line() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(at) = words.iter().position(|word| word == ASK) {
+        words.drain(at..words.len().min(at + 2));
+    }
+    words
+}
+
 fn casting(args: &RunArgs) -> Casting {
     match &args.against {
         Some(name) => Casting::Against(name.clone()),
@@ -132,6 +142,7 @@ pub(super) fn request(
         regression,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
-        command: std::env::args().collect(),
+        asked: args.ask.clone(),
+        command: command_line(),
     })
 }
