@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::article::{Article, Claim, Experiment, Relation, Side};
 use super::judged::JudgedClaim;
 use super::measured::{CODE, Pair, Seen};
-use super::region::Finding;
+use super::region::{Finding, Region};
 use crate::duels::{self, Duels};
 use crate::manifest::Workload;
 use crate::plan::PlannedCell;
@@ -50,8 +50,20 @@ pub struct Asked {
 pub enum Standing {
     /// Its interval says something, or there can be none.
     Closed,
-    /// About so many more rounds, if noise and ratio stay as they are; none: more than anybody would wait for.
-    Open(Option<u32>),
+    /// About so many more rounds, if noise and ratio stay as they are. A forecast that is taken too seriously, since one session was
+    /// disturbed, costs less than one that is not (`simulated`).
+    Open(u32),
+}
+
+impl Standing {
+    /// Of a question with these logarithms by now.
+    #[must_use]
+    pub(super) fn of(region: Region, logs: &[f64], alpha: f64) -> Standing {
+        if region.is_told(logs, alpha) {
+            return Standing::Closed;
+        }
+        Standing::Open(region.needs(logs, alpha).unwrap_or(u32::MAX))
+    }
 }
 
 /// Where both sides are treated alike, first: alone it decides between most verdicts.
@@ -137,7 +149,7 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
     }
     if question.metric.starts_with(CODE) {
         let is_planned = |&i: &usize| run.cells[i].status == CellStatus::Planned;
-        return cells.iter().any(is_planned).then_some(Standing::Open(Some(1)));
+        return cells.iter().any(is_planned).then_some(Standing::Open(1));
     }
     let (&a, b) = (cells.first()?, cells.get(1).copied().ok_or(question.b.figure.unwrap_or(f64::NAN)));
     let metric = workload.metric(&question.metric).ok()?;
@@ -149,10 +161,10 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
     }
     let is_in_doubt =
         |&cell: &usize| duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt());
-    if region.is_told(&logs, alpha) {
-        return cells.iter().any(is_in_doubt).then_some(Standing::Open(Some(1)));
+    match Standing::of(region, &logs, alpha) {
+        Standing::Closed if cells.iter().any(is_in_doubt) => Some(Standing::Open(1)),
+        standing => Some(standing),
     }
-    Some(Standing::Open(region.needs(&logs, alpha)))
 }
 
 /// The cells of its sides: one where the other is a figure.
@@ -173,7 +185,7 @@ fn sides(run: &Run, question: &Question) -> Option<Vec<usize>> {
 pub fn next(questions: &[(u8, Standing)]) -> BTreeSet<usize> {
     let far = |&(rank, standing): &(u8, Standing)| match standing {
         Standing::Closed => None,
-        Standing::Open(rounds) => Some(u64::from(rounds.unwrap_or(u32::MAX)) << rank.min(ASIDE)),
+        Standing::Open(rounds) => Some(u64::from(rounds) << rank.min(ASIDE)),
     };
     let nearest = questions.iter().filter_map(far).min();
     let is_next = |far: u64| nearest.is_some_and(|nearest| far <= 2 * nearest);

@@ -30,6 +30,8 @@ struct Case {
 struct Method {
     cells: Vec<f64>,
     deviation: f64,
+    /// How often a session is disturbed, by 50 % or so.
+    disturbed: f64,
     seconds_a_cell: f64,
     cases: Vec<Case>,
     /// By cell the log of its session with the baseline, by round.
@@ -54,7 +56,7 @@ impl Source {
 }
 
 /// What articles claim and what is so: far off, somewhat, equal, and all kinds of noise.
-fn article(source: &mut Source) -> Vec<Method> {
+fn article(source: &mut Source, disturbed: f64) -> Vec<Method> {
     let method = |source: &mut Source| {
         let count = source.of(&[2, 3, 4, 6]);
         let cells: Vec<f64> =
@@ -75,7 +77,7 @@ fn article(source: &mut Source) -> Vec<Method> {
         let cases = (0..claims).map(|_| case(source)).collect();
         let (deviation, seconds_a_cell) = (source.of(&[0.02, 0.05, 0.1, 0.25]), source.of(&[1.0, 2.0, 3.0]));
         let rounds = vec![Vec::new(); count];
-        Method { cells, deviation, seconds_a_cell, cases, rounds, spent_s: 0.0 }
+        Method { cells, deviation, disturbed, seconds_a_cell, cases, rounds, spent_s: 0.0 }
     };
     (0..5).map(|_| method(source)).collect()
 }
@@ -84,8 +86,12 @@ impl Method {
     fn round(&mut self, wanted: &[usize], source: &mut Source) {
         self.spent_s += self.seconds_a_cell * (1 + wanted.iter().filter(|&&cell| cell != 0).count()) as f64;
         for cell in 0..self.cells.len() {
-            let draw = (cell != 0 && wanted.contains(&cell))
-                .then(|| self.cells[cell] - self.cells[0] + self.deviation * 2f64.sqrt() * source.gaussian());
+            let mut draw = || {
+                let disturbance = if source.uniform() < self.disturbed { 0.5 } else { 0.0 };
+                let deviation = (2.0 * self.deviation.powi(2) + disturbance * disturbance).sqrt();
+                self.cells[cell] - self.cells[0] + deviation * source.gaussian()
+            };
+            let draw = (cell != 0 && wanted.contains(&cell)).then(&mut draw);
             self.rounds[cell].push(draw);
         }
     }
@@ -117,13 +123,7 @@ impl Method {
     }
 
     fn ranked(&self) -> Vec<(u8, Standing)> {
-        let standing = |case: &Case| {
-            let logs = self.logs(case);
-            match case.region.is_told(&logs, ALPHA) {
-                true => Standing::Closed,
-                false => Standing::Open(case.region.needs(&logs, ALPHA)),
-            }
-        };
+        let standing = |case: &Case| Standing::of(case.region, &self.logs(case), ALPHA);
         self.cases.iter().map(|case| (case.rank, standing(case))).collect()
     }
 
@@ -197,25 +197,32 @@ impl Count {
     }
 }
 
-fn counts(budget_s: f64, articles: u64) -> [Count; 2] {
+fn counts(budget_s: f64, disturbed: f64, articles: u64) -> [Count; 2] {
     let (mut old, mut new) = (Count::default(), Count::default());
     for seed in 0..articles {
         let made = || Source(Pcg64Mcg::seed_from_u64(seed));
         let (mut one, mut two) = (made(), made());
-        let (mut earlier, mut later) = (article(&mut one), article(&mut two));
+        let (mut earlier, mut later) = (article(&mut one, disturbed), article(&mut two, disturbed));
         before(&mut earlier, budget_s, &mut one);
         now(&mut later, budget_s, &mut two);
         earlier.iter().for_each(|m| old.add(m, Method::finding_before, 6));
         later.iter().for_each(|m| new.add(m, Method::finding, 3));
     }
-    println!("{articles} articles, {budget_s} s: before {old:?}, now {new:?}");
+    println!("{articles} articles, {budget_s} s, disturbed {disturbed}: before {old:?}, now {new:?}");
     [old, new]
 }
 
 #[test]
 fn a_budget_decides_more_and_no_more_of_it_wrongly() {
-    for (budget_s, more) in [(150.0, 2.0), (300.0, 1.3), (900.0, 1.1)] {
-        let [old, new] = counts(budget_s, 60);
+    for (budget_s, disturbed, more) in [
+        (150.0, 0.0, 2.0),
+        (150.0, 0.1, 2.0),
+        (300.0, 0.0, 1.3),
+        (300.0, 0.1, 1.3),
+        (900.0, 0.0, 1.05),
+        (900.0, 0.1, 1.05),
+    ] {
+        let [old, new] = counts(budget_s, disturbed, 60);
         assert_eq!(old.claims, new.claims);
         assert!(f64::from(new.decided) >= more * f64::from(old.decided), "{old:?} {new:?}");
         assert!(f64::from(new.wrong) <= ALPHA * f64::from(new.claims), "{new:?}");
@@ -236,7 +243,8 @@ fn who_is_equal_is_seldom_called_different_whenever_it_is_stopped() {
         let cases = vec![case(1, 0), case(2, 1), case(3, 0)];
         let (cells, rounds) = (vec![0.0; 4], vec![Vec::new(); 4]);
         let deviation = source.of(&[0.05, 0.2]);
-        let mut methods = [Method { cells, deviation, seconds_a_cell: 1.0, cases, rounds, spent_s: 0.0 }];
+        let mut methods =
+            [Method { cells, deviation, disturbed: 0.0, seconds_a_cell: 1.0, cases, rounds, spent_s: 0.0 }];
         now(&mut methods, 400.0, &mut source);
         wrong.add(&methods[0], Method::finding, 3);
     }

@@ -27,8 +27,8 @@ impl Turn {
     #[must_use]
     pub fn of(questions: &[(u8, Standing)], rounds: u32, seconds_a_round: f64) -> Option<Turn> {
         let of = |i: usize| match questions[i].1 {
-            Standing::Open(Some(needed)) => (needed, questions[i].0),
-            Standing::Open(None) | Standing::Closed => (u32::MAX, questions[i].0),
+            Standing::Open(needed) => (needed, questions[i].0),
+            Standing::Closed => (u32::MAX, questions[i].0),
         };
         let (needed, rank) = super::question::next(questions).into_iter().map(of).min()?;
         if rounds < FIRST_ROUNDS {
