@@ -6,7 +6,7 @@ use super::gate::Gate;
 use super::progress::Progress;
 use super::{
     GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
-    render,
+    render, tell,
 };
 use crate::build::install_all;
 use crate::cli::{ASK, ReportFormat, RunArgs, UNFINISHED};
@@ -72,15 +72,14 @@ pub fn run(args: &RunArgs) -> Outcome {
         let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
     }
     if ended == Ended::Interrupted {
-        let _ =
-            writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
+        tell(&format!("interrupted; what was measured is kept: netdyno run --resume {id}"));
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
     let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
     let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
     for claimed in &claims {
-        let _ = writeln!(anstream::stderr(), "{}", claimed.sentence(limit));
+        tell(&claimed.sentence(limit));
     }
     Ok(gate.code(comparison::worst(&claims)))
 }

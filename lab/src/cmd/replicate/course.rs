@@ -1,6 +1,5 @@
 //! The course of a replication: every method has its first rounds, then the time goes where it soonest answers a question.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -152,10 +151,7 @@ impl Course<'_> {
             Some(id) => format!("{} more round{s} of run {id}", turn.rounds),
             None => format!("{} round{s} of {}", turn.rounds, self.method().command()),
         };
-        let _ = writeln!(
-            anstream::stderr(),
-            "{article} {name}: up to {what}; {left_s:.0} s of measuring are left"
-        );
+        crate::cmd::tell(&format!("{article} {name}: up to {what}; {left_s:.0} s of measuring are left"));
     }
 }
 
