@@ -74,8 +74,8 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     let stored: BTreeSet<&str> = ids.iter().copied().filter(|id| !id.is_empty()).collect();
     if args.from.is_empty() && !stored.is_empty() {
         let (what, runs) = (args.claims.join(" "), stored.into_iter().collect::<Vec<_>>().join(" "));
-        let _ =
-            writeln!(anstream::stderr(), "to judge these runs again: netdyno replicate {what} --from {runs}");
+        let again = format!("netdyno replicate {what} --from {runs}");
+        let _ = writeln!(anstream::stderr(), "to judge these runs again:\n  {again}");
     }
     let is_interrupted = cancel.load(std::sync::atomic::Ordering::Relaxed);
     Ok(match ids.iter().all(|id| !id.is_empty()) {

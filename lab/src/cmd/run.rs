@@ -69,7 +69,7 @@ pub fn run(args: &RunArgs) -> Outcome {
         })?;
     }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
-        let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
+        let _ = writeln!(anstream::stderr(), "to measure also what was skipped:\n  {command}");
     }
     if ended == Ended::Interrupted {
         tell(&format!("interrupted; what was measured is kept: netdyno run --resume {id}"));
