@@ -24,8 +24,8 @@ struct Course<'a> {
     is_over: bool,
 }
 
-/// Measures until the budget is used up or everything asked is answered. A method that cannot be run is no error: its claims say why they are not
-/// tested.
+/// Measures until the budget is used up or everything asked is answered. A method that cannot be run is no error: its claims say
+/// why they are not tested.
 pub(super) fn measured(
     asked: &[Asked],
     budget: Option<Duration>,
@@ -132,9 +132,13 @@ impl Course<'_> {
         };
         self.tell(begun.as_deref(), turn, left_s);
         let now = runs::go_on(self.method(), begun.as_deref(), (&asked, left_s), cancel)?;
-        if now.is_err() && std::mem::take(&mut self.is_old) {
-            // Of another build, or on other cores: what it was is said above.
-            self.run = None;
+        if now.is_err() && begun.is_some() {
+            // Why is said above. A stored one may be of another build: then a new one is begun. What was measured is kept.
+            if std::mem::take(&mut self.is_old) && !cancel.load(Ordering::Relaxed) {
+                self.run = None;
+            } else {
+                self.is_over = true;
+            }
             return Ok(0.0);
         }
         self.is_old = false;
