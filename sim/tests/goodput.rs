@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netdyno_sctp::Congestion::{self, Bbr, Cubic, NewReno};
-use netdyno_sim::sctp::goodput::{Path, Trouble, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
+use netdyno_sim::sctp::goodput::{Arrival, Path, Trouble, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
 
 /// Most that a flow may carry, as a share of what theory says.
 const SHARE_MAX: f64 = 2.5;
@@ -116,7 +116,10 @@ fn bbr_gets_a_part_where_cubic_was_first() {
         (2, 300, 4.0, 25.0),
         (20, 300, 1.0, 25.0),
     ] {
-        let late = Path { late: Duration::from_secs(5), ..path(mbit_per_s, rtt_ms, queue) };
+        let late = Path {
+            arrival: Arrival::ConnectsAfter(Duration::from_secs(5)),
+            ..path(mbit_per_s, rtt_ms, queue)
+        };
         let both = measure(late, &[Bbr, Cubic], Duration::from_secs(60), 1).unwrap();
         let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
         let share = 100.0 * ours / (ours + theirs);
@@ -127,6 +130,27 @@ fn bbr_gets_a_part_where_cubic_was_first() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Who has seen the path empty, and begins to send when CUBIC has filled the queue. It was once held to twice what fills the empty path, of
+/// which little arrives in a round trip of five such, and had 5 % of a minute.
+#[test]
+fn bbr_gets_a_part_where_it_was_silent() {
+    for (mbit_per_s, rtt_ms, queue, share_min) in [
+        (2, 100, 4.0, 45.0),
+        (20, 20, 4.0, 30.0),
+        (20, 100, 1.0, 35.0),
+        (20, 100, 2.0, 30.0),
+        (20, 100, 4.0, 35.0),
+    ] {
+        let arrival = Arrival::SendsAfter(Duration::from_secs(5));
+        let path = Path { arrival, ..path(mbit_per_s, rtt_ms, queue) };
+        let both = measure(path, &[Bbr, Cubic], Duration::from_secs(60), 1).unwrap();
+        let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
+        let share = 100.0 * ours / (ours + theirs);
+        println!("{mbit_per_s} Mbit/s, {rtt_ms} ms, {queue}: {share:.0} %");
+        assert!((share_min..=65.0).contains(&share), "{path:?}: {share:.0} %");
+    }
 }
 
 /// Alone it keeps less than a round trip of queue, however much there is room for. After the queue has overflowed at the start it

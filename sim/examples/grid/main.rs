@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use netdyno_sctp::Congestion::{self, Bbr, Cubic};
-use netdyno_sim::sctp::goodput::{Path, Trouble, bottleneck_mbit_per_s, measure};
+use netdyno_sim::sctp::goodput::{Arrival, Path, Trouble, bottleneck_mbit_per_s, measure};
 
 const LOSSES: [f64; 9] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10];
 const RTTS_MS: [u64; 4] = [1, 20, 100, 300];
@@ -149,6 +149,8 @@ struct Share {
     beside_cubic: f64,
     /// The same where it comes when CUBIC has the link already.
     late: f64,
+    /// The same where it is connected by then, and has seen the path empty.
+    silent: f64,
     beside_itself: f64,
     /// Of the link, by BBR and CUBIC together.
     both: f64,
@@ -166,12 +168,13 @@ fn shares(time: Duration) -> Result<Vec<Share>, netdyno_sim::Failure> {
             Ok((100.0 * flows[0].mbit_per_s / all, all, flows[0].queueing))
         };
         let (beside_cubic, all, _) = of(path, &[Bbr, Cubic])?;
-        let (late, ..) = of(Path { late: HEAD_START, ..path }, &[Bbr, Cubic])?;
+        let (late, ..) = of(Path { arrival: Arrival::ConnectsAfter(HEAD_START), ..path }, &[Bbr, Cubic])?;
+        let (silent, ..) = of(Path { arrival: Arrival::SendsAfter(HEAD_START), ..path }, &[Bbr, Cubic])?;
         let (beside_itself, ..) = of(path, &[Bbr, Bbr])?;
         let (.., queueing) = of(path, &[Bbr])?;
         let both = 100.0 * all / bottleneck_mbit_per_s(path);
         let queue_alone = queueing.as_secs_f64() / path.rtt.as_secs_f64();
-        Ok(Share { place, beside_cubic, late, beside_itself, both, queue_alone })
+        Ok(Share { place, beside_cubic, late, silent, beside_itself, both, queue_alone })
     };
     Place::all(&[0.1, 1.0, 2.0, 4.0]).map(row).collect()
 }
@@ -182,17 +185,18 @@ fn share(rows: &[Share], time: Duration) {
         "bbr beside another, {seconds} s: its percent of both; median of the queue alone, in round trips"
     );
     println!(
-        "| Mbit/s | round trip | queue | beside cubic | beside cubic, 5 s late | beside itself | both of the link | queue alone |"
+        "| Mbit/s | round trip | queue | beside cubic | beside cubic, 5 s late | silent for 5 s | beside itself | both of the link | queue alone |"
     );
-    println!("|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {
         println!(
-            "| {} | {} ms | {} | {:.0} | {:.0} | {:.0} | {:.0} % | {:.2} |",
+            "| {} | {} ms | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} % | {:.2} |",
             row.place.mbit(),
             row.place.rtt_ms,
             row.place.queue,
             row.beside_cubic,
             row.late,
+            row.silent,
             row.beside_itself,
             row.both,
             row.queue_alone,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use netdyno_sctp::{Association, Config, Congestion, Event, Ppid, SendError, SendOptions, State, StreamId};
+use netdyno_sctp::{Association, Config, Congestion, Ppid, SendError, SendOptions, State, StreamId};
 
 use super::SctpCore;
 use super::describe::describe;
@@ -36,8 +36,30 @@ pub struct Path {
     pub queue_bytes: usize,
     /// What is not as even as that.
     pub trouble: Trouble,
-    /// How much later than the others the first sender connects; nothing is counted before.
-    pub late: Duration,
+    /// When the first sender begins.
+    pub arrival: Arrival,
+}
+
+/// When the first sender begins; the others begin at once. Nothing is counted before it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// With the others.
+    AtOnce,
+    /// So much later: it never sees the path without what the others keep waiting.
+    ConnectsAfter(Duration),
+    /// It connects with the others and says a word, which shows the path empty; the rest comes so much later.
+    SendsAfter(Duration),
+}
+
+impl Arrival {
+    /// When it connects, and when it sends.
+    fn times(self) -> [Duration; 2] {
+        match self {
+            Self::AtOnce => [Duration::ZERO; 2],
+            Self::ConnectsAfter(time) => [time; 2],
+            Self::SendsAfter(time) => [Duration::ZERO, time],
+        }
+    }
 }
 
 /// What makes a path uneven.
@@ -65,7 +87,7 @@ impl Path {
             bits_per_s,
             queue_bytes: under_way.max(64 * 1228),
             trouble: Trouble::None,
-            late: Duration::ZERO,
+            arrival: Arrival::AtOnce,
         }
     }
 
@@ -182,7 +204,7 @@ pub fn measure(
         Ok(Flows { cores: cores.collect::<Result<_, _>>()?, turn: 0 })
     };
     let mut stage = Stage::new(start, network, [flows()?, flows()?], describe);
-    let (mut received, mut begin) = (vec![0; senders.len()], None);
+    let (mut received, mut begin, mut has_spoken) = (vec![0; senders.len()], None, false);
     let (mut round_trips, mut look_at) = (vec![Vec::new(); senders.len()], start);
     while begin.is_none_or(|begin: Instant| stage.now() < begin + time) {
         while let Some(delivery) = stage.poll_delivery() {
@@ -199,17 +221,20 @@ pub fn measure(
             }
         }
         for (number, core) in stage.core_mut(Side::A).cores.iter_mut().enumerate() {
-            let is_late = number == 0 && now < start + path.late;
-            if core.association.state() == State::Closed && !is_late {
+            let [connects_at, sends_at] = path.arrival.times().map(|time| start + time);
+            let is_before = |time: Instant| number == 0 && now < time;
+            if core.association.state() == State::Closed && !is_before(connects_at) {
                 core.association.connect(now);
             }
-            while let Some(event) = core.association.poll_event() {
-                if event == Event::Connected && number == 0 {
-                    begin = Some(now);
-                }
+            while core.association.poll_event().is_some() {}
+            if core.association.state() != State::Established {
+                continue;
             }
-            if core.association.state() == State::Established {
+            if !is_before(sends_at) {
                 fill(&mut core.association, now)?;
+                begin = begin.or((number == 0).then_some(now));
+            } else if !std::mem::replace(&mut has_spoken, true) {
+                say(&mut core.association, now, &[0])?;
             }
         }
         stage.settle(Side::A)?;
@@ -240,13 +265,16 @@ pub fn measure(
 
 /// Sends until the association says "not now".
 fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
-    const MESSAGE: [u8; MESSAGE_BYTES] = [0x5A; MESSAGE_BYTES];
-    loop {
-        match association.send(now, StreamId(0), Ppid::BINARY, &MESSAGE, SendOptions::default()) {
-            Ok(()) => {}
-            Err(SendError::WouldBlock) => return Ok(()),
-            Err(error) => return Err(Failure::new(Duration::ZERO, error.to_string())),
-        }
+    while say(association, now, &[0x5A; MESSAGE_BYTES])? {}
+    Ok(())
+}
+
+/// Sends one message, unless the association says "not now".
+fn say(association: &mut Association, now: Instant, message: &[u8]) -> Result<bool, Failure> {
+    match association.send(now, StreamId(0), Ppid::BINARY, message, SendOptions::default()) {
+        Ok(()) => Ok(true),
+        Err(SendError::WouldBlock) => Ok(false),
+        Err(error) => Err(Failure::new(Duration::ZERO, error.to_string())),
     }
 }
 

@@ -126,6 +126,9 @@ pub(in crate::outbound) struct Bbr {
     min_rtt: Option<(Duration, Time)>,
     /// The shortest ever: others may keep a queue for so long that `min_rtt` has some of it.
     lowest_rtt: Duration,
+    /// The shortest round trip of the last round in which probing won more of the rate, or of a round since, if that was shorter: what is
+    /// longer in it than in the shortest is a queue that others keep. One of our own would have won us nothing.
+    won_rtt: Duration,
     /// The shortest of late [probe_rtt_min_delay].
     recent_rtt: Option<(Duration, Time)>,
     /// None so short was seen for long [probe_rtt_expired].
@@ -197,6 +200,7 @@ impl Bbr {
             in_flight_long: f64::INFINITY,
             min_rtt: None,
             lowest_rtt: Duration::MAX,
+            won_rtt: Duration::ZERO,
             recent_rtt: None,
             probe_rtt_due: false,
             after_idle: false,
@@ -333,10 +337,25 @@ impl Bbr {
         }
     }
 
+    /// Bytes that keep our rate where others keep a deep queue: a round trip takes what theirs makes it take. Programs that take turns on
+    /// one machine are no queue.
+    fn beside_others(&self, ack: &Ack) -> f64 {
+        if self.is_near() {
+            return 0.0;
+        }
+        let gain = match self.phase {
+            Phase::Startup => STARTUP_WINDOW_GAIN,
+            Phase::Up => UP_GAIN,
+            _ => 1.0,
+        };
+        self.depth(ack) * gain * self.model_rate() * self.won_rtt.as_secs_f64()
+    }
+
     fn set_window(&mut self, ack: &Ack) {
         // What others keep waiting fills the path while acknowledgements are gathered. Of few packets that extra would be the most.
         let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
-        let most = self.target(self.window_gain(ack)) + part * self.extra[0].max(self.extra[1]);
+        let most = self.target(self.window_gain(ack)).max(self.beside_others(ack))
+            + part * self.extra[0].max(self.extra[1]);
         let grown = self.window + ack.delivered as f64;
         // The start never takes back what it had.
         let least = if self.is_full { 0.0 } else { self.window };

@@ -102,6 +102,10 @@ impl Bbr {
                 self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
             }
         }
+        if let Some(least) = self.round_rtt {
+            let won = grows && matches!(self.phase, Phase::Startup | Phase::Up);
+            self.won_rtt = if won { least } else { self.won_rtt.min(least) };
+        }
         // Where more is in flight than fills the path, it was not the application that kept the rate down.
         let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
         if grows {
