@@ -12,6 +12,7 @@ use crate::driver::Hand;
 use crate::errors::{InvalidStateError, OperationError};
 use crate::item::Item;
 use crate::limits::BUFFERED_BYTES;
+use crate::report::channel_state;
 use crate::shared::SharedChannel;
 
 /// A data channel. What happens to it is told by its number.
@@ -87,12 +88,7 @@ impl Channel {
 
     #[getter]
     fn state(&self) -> &'static str {
-        match self.shared.out().state {
-            ChannelState::Connecting => "connecting",
-            ChannelState::Open => "open",
-            ChannelState::Closing => "closing",
-            ChannelState::Closed => "closed",
-        }
+        channel_state(self.shared.out().state)
     }
 
     /// Bytes that have not been sent for the first time. Asked for, it is looked up; so the next answer is news.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::dtls::{Fingerprint, Role};
 use crate::ice::IceState;
-use crate::peer::ChannelState;
+use crate::peer::{ChannelId, ChannelState};
 use crate::sdp::{Candidate, CandidateKind};
 
 /// RTCStatsReport.
@@ -224,6 +224,8 @@ pub struct CertificateStats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataChannelStats {
+    /// Which one it is.
+    pub channel: ChannelId,
     /// label.
     pub label: String,
     /// protocol.
