@@ -12,7 +12,6 @@ use crate::driver::Hand;
 use crate::errors::{InvalidStateError, OperationError};
 use crate::item::Item;
 use crate::limits::BUFFERED_BYTES;
-use crate::report::channel_state;
 use crate::shared::SharedChannel;
 
 /// A data channel. What happens to it is told by its number.
@@ -88,7 +87,7 @@ impl Channel {
 
     #[getter]
     fn state(&self) -> &'static str {
-        channel_state(self.shared.out().state)
+        self.shared.out().state.name()
     }
 
     /// Bytes that have not been sent for the first time. Asked for, it is looked up; so the next answer is news.

@@ -66,24 +66,13 @@ impl Peer {
     #[getter]
     fn state(&self) -> (&'static str, &'static str, Option<String>) {
         let now = self.shared.now();
-        let state = match now.state {
-            PeerState::New => "new",
-            PeerState::Connecting => "connecting",
-            PeerState::Connected => "connected",
-            PeerState::Disconnected => "disconnected",
-            PeerState::Failed => "failed",
-            PeerState::Closed => "closed",
-        };
         let ice = match (now.state, now.ice) {
             (PeerState::Closed, _) => "closed",
-            (_, IceState::New) => "new",
-            (_, IceState::Checking) => "checking",
             // All candidates are known with the description: it does not change any more.
             (_, IceState::Connected) => "completed",
-            (_, IceState::Disconnected) => "disconnected",
-            (_, IceState::Failed) => "failed",
+            (_, other) => other.name(),
         };
-        (state, ice, now.failure.clone())
+        (now.state.name(), ice, now.failure.clone())
     }
 
     /// Whether nothing will happen to it any more.

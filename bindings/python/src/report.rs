@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use netdyno_rtc::core::{CandidatePairState, CandidateStats, DtlsRole, DtlsState, IceRole, IceState};
-use netdyno_rtc::{ChannelState, Report, Stats};
+use netdyno_rtc::core::{CandidateStats, DtlsRole};
+use netdyno_rtc::{Report, Stats};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -66,7 +66,7 @@ pub(crate) fn listed<'py>(
             "label": &channel.label,
             "protocol": &channel.protocol,
             "dataChannelIdentifier": channel.data_channel_identifier,
-            "state": channel_state(channel.state),
+            "state": channel.state.name(),
             "messagesSent": channel.messages_sent,
             "bytesSent": channel.bytes_sent,
             "messagesReceived": channel.messages_received,
@@ -76,52 +76,18 @@ pub(crate) fn listed<'py>(
     Ok(all)
 }
 
-/// W3C RTCDataChannelState.
-pub(crate) fn channel_state(state: ChannelState) -> &'static str {
-    match state {
-        ChannelState::Connecting => "connecting",
-        ChannelState::Open => "open",
-        ChannelState::Closing => "closing",
-        ChannelState::Closed => "closed",
-    }
-}
-
 fn transport<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let transport = &report.transport;
-    let ice_role = match transport.ice_role {
-        IceRole::Unknown => "unknown",
-        IceRole::Controlling => "controlling",
-        IceRole::Controlled => "controlled",
-    };
-    let ice_state = match transport.ice_state {
-        IceState::New => "new",
-        IceState::Checking => "checking",
-        IceState::Connected => "connected",
-        IceState::Disconnected => "disconnected",
-        IceState::Failed => "failed",
-    };
-    let dtls_state = match transport.dtls_state {
-        DtlsState::New => "new",
-        DtlsState::Connecting => "connecting",
-        DtlsState::Connected => "connected",
-        DtlsState::Closed => "closed",
-        DtlsState::Failed => "failed",
-    };
-    let dtls_role = match transport.dtls_role {
-        None => "unknown",
-        Some(DtlsRole::Client) => "client",
-        Some(DtlsRole::Server) => "server",
-    };
     Ok(entry!(py, "transport", TRANSPORT, {
         "packetsSent": transport.packets_sent,
         "packetsReceived": transport.packets_received,
         "bytesSent": transport.bytes_sent,
         "bytesReceived": transport.bytes_received,
-        "iceRole": ice_role,
+        "iceRole": transport.ice_role.name(),
         "iceLocalUsernameFragment": &transport.ice_local_username_fragment,
-        "iceState": ice_state,
-        "dtlsState": dtls_state,
-        "dtlsRole": dtls_role,
+        "iceState": transport.ice_state.name(),
+        "dtlsState": transport.dtls_state.name(),
+        "dtlsRole": transport.dtls_role.map_or("unknown", DtlsRole::name),
         "tlsVersion": transport.tls_version,
         "selectedCandidatePairId": transport.selected_candidate_pair_id.map(|at| pair_id(report, at)),
         "selectedCandidatePairChanges": transport.selected_candidate_pair_changes,
@@ -132,17 +98,11 @@ fn transport<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDic
 
 fn pair<'py>(py: Python<'py>, report: &Report, at: usize) -> PyResult<Bound<'py, PyDict>> {
     let pair = &report.candidate_pairs[at];
-    let state = match pair.state {
-        CandidatePairState::Waiting => "waiting",
-        CandidatePairState::InProgress => "in-progress",
-        CandidatePairState::Failed => "failed",
-        CandidatePairState::Succeeded => "succeeded",
-    };
     Ok(entry!(py, "candidate-pair", pair_id(report, at), {
         "transportId": TRANSPORT,
         "localCandidateId": local_id(&report.local_candidates[pair.local_candidate_id]),
         "remoteCandidateId": remote_id(&report.remote_candidates[pair.remote_candidate_id]),
-        "state": state,
+        "state": pair.state.name(),
         "nominated": pair.nominated,
         "packetsSent": pair.packets_sent,
         "packetsReceived": pair.packets_received,

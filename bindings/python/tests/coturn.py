@@ -28,7 +28,7 @@ class Coturn:
         command += [f"--user={USERNAME}:{PASSWORD}", "-L", "127.0.0.1", "--relay-ip=127.0.0.1", "--allow-loopback-peers"]
         command += ["--log-file=stdout", "--simple-log", f"--pidfile={place / 'pid'}", f"--db={place / 'db'}"]
         try:
-            process = subprocess.Popen([*command, f"--listening-port={self.port}"], stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen([*command, f"--listening-port={self.port}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         except FileNotFoundError:
             why = "needs turnserver (Debian and Ubuntu: apt-get install coturn)"
             if os.environ.get("NETDYNO_REQUIRE") == "all":

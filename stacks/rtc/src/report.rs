@@ -92,6 +92,17 @@ pub enum IceRole {
     Controlled,
 }
 
+impl IceRole {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Controlling => "controlling",
+            Self::Controlled => "controlled",
+        }
+    }
+}
+
 /// RTCDtlsTransportState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DtlsState {
@@ -105,6 +116,19 @@ pub enum DtlsState {
     Closed,
     /// Over by an error of DTLS.
     Failed,
+}
+
+impl DtlsState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Connecting => "connecting",
+            Self::Connected => "connected",
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// RTCIceCandidatePairStats. Packets and bytes are those of data: DTLS, no checks. What comes while this pair is the selected one is counted here,
@@ -155,6 +179,18 @@ pub enum CandidatePairState {
     Failed,
     /// A check was answered.
     Succeeded,
+}
+
+impl CandidatePairState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::InProgress => "in-progress",
+            Self::Failed => "failed",
+            Self::Succeeded => "succeeded",
+        }
+    }
 }
 
 /// RTCIceCandidateStats.

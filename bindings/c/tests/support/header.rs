@@ -3,8 +3,8 @@
 use std::path::Path;
 
 /// In the order in which they stand in the header.
-const SOURCES: [&str; 9] =
-    ["error", "border", "options", "stats", "endpoint", "peer", "channel", "reactor", "connection"];
+const SOURCES: [&str; 10] =
+    ["error", "border", "options", "stats", "report", "endpoint", "peer", "channel", "reactor", "connection"];
 
 pub(crate) fn made() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -19,7 +19,7 @@ pub(crate) fn made() -> String {
     builder.generate().expect("the sources are what cbindgen knows").write(&mut header);
     let header = String::from_utf8(header).expect("the sources are UTF-8");
     // Names that stand for pointers have a space behind them.
-    ["void", "char", "nd_bytes"]
+    ["void", "char", "nd_bytes", "nd_ice_server"]
         .iter()
         .fold(header, |text, name| text.replace(&format!("{name} * "), &format!("{name} *")))
 }
