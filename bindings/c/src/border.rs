@@ -63,7 +63,8 @@ impl List {
     }
 }
 
-/// A list of servers in the caller's memory, whose number stands beside it. Only C makes them.
+// Without documentation, as the header does without its name.
+#[allow(missing_docs)]
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy)]
 pub struct Servers(*const nd_ice_server);

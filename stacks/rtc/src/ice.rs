@@ -62,19 +62,6 @@ pub enum IceState {
     Failed,
 }
 
-impl IceState {
-    /// As W3C names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Checking => "checking",
-            Self::Connected => "connected",
-            Self::Disconnected => "disconnected",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 /// ICE of a peer connection.
 #[derive(Debug)]
 pub(crate) struct Ice {

@@ -103,6 +103,19 @@ impl IceRole {
     }
 }
 
+impl IceState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Checking => "checking",
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// RTCDtlsTransportState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DtlsState {

@@ -18,8 +18,12 @@ pub(crate) fn made() -> String {
     let mut header = Vec::new();
     builder.generate().expect("the sources are what cbindgen knows").write(&mut header);
     let header = String::from_utf8(header).expect("the sources are UTF-8");
+    // What it points to has to stand before it, which a name that is left out does not bring about.
+    let header = header
+        .replace("typedef const nd_ice_server *Servers;\n\n", "")
+        .replace("  Servers ", "  const nd_ice_server *");
     // Names that stand for pointers have a space behind them.
-    ["void", "char", "nd_bytes", "nd_ice_server"]
+    ["void", "char", "nd_bytes"]
         .iter()
         .fold(header, |text, name| text.replace(&format!("{name} * "), &format!("{name} *")))
 }
