@@ -1,12 +1,12 @@
 //! C programs that talk to a peer in Rust, and what C programmers are given.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "../../../net/rtc/tests/turn/coturn.rs"]
-#[allow(dead_code, reason = "what its other tests need")]
+#[path = "../../../net/rtc/tests/support/coturn.rs"]
 mod coturn;
 mod support;
 
 use std::fs;
+use std::net::UdpSocket;
 use std::process::Command;
 use std::thread;
 
@@ -114,8 +114,11 @@ fn a_program_in_c_offers_and_is_watched_by_sanitizers() {
 
 #[test]
 fn a_program_in_c_goes_by_a_turn_server_alone() {
-    let Some(server) = Coturn::start(&[]) else { return };
-    let url = format!("turn:127.0.0.1:{}", server.port());
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let started =
+        Coturn::start(address, "name:password", &["--allow-loopback-peers"], |command| command.spawn());
+    let Some(server) = started else { return };
+    let url = format!("turn:{address}");
     everything(peer(Library::Static, sanitizers(), &["answer", &url]), true);
     assert!(server.logs("lifetime=0"), "the allocation is given back");
 }
