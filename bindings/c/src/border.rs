@@ -87,7 +87,8 @@ fn view<T>(_argument: &impl Copy, at: *const T, length: usize) -> Result<&[T], F
         return Err(Failure::invalid("a length beyond all memory"));
     }
     // SAFETY: it is aligned and not null, and no longer than an object can be. That so many values (bytes, or structures of addresses and
-    // lengths, which are valid whatever they hold) can be read there until the call returns the header asks of the caller; the argument does not outlive the call.
+    // lengths, which are valid whatever they hold) can be read there until the call returns the header asks of the caller; the argument does
+    // not outlive the call.
     Ok(unsafe { slice::from_raw_parts(at, length) })
 }
 

@@ -137,3 +137,4 @@ class Servers(Case):
             RTCPeerConnection(RTCConfiguration(iceTransportPolicy="some"))
         with self.assertRaisesRegex(ValueError, "is not 'password'"):
             RTCIceServer("turn:127.0.0.1", "a", "b", "oauth")
+        self.assertNotIn("secret", repr(RTCIceServer("turn:127.0.0.1", "name", "secret")))

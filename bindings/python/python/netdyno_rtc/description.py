@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Optional, Sequence, Union
 
@@ -42,7 +42,7 @@ class RTCIceServer:
 
     urls: Union[str, list[str]]
     username: Optional[str] = None
-    credential: Optional[str] = None
+    credential: Optional[str] = field(default=None, repr=False)
     #: There is no other.
     credentialType: str = "password"
 
