@@ -6,7 +6,7 @@
  *
  * Results. Functions that can fail return ND_OK or why not; nd_error_text() says it in words. Places for results (the pointers to
  * pointers and numbers) may hold anything before, and hold what the function gives after ND_OK. NULL is ND_INVALID where it is not said to
- * be allowed. Structures for options are to be zeroed first: `nd_settings settings = {0};`.
+ * be allowed. Structures for options are to be zeroed first: `nd_settings settings = {.size = sizeof settings};`.
  * Ownership. What a function hands out with "the caller's, for nd_..._free()" is freed by that, once; all else is the library's. What
  * a function is given stays the caller's, and is not looked at after it has returned.
  * Texts are UTF-8 with a length beside them; they need no zero at the end. `timeout_ms` is in milliseconds: 0 does not
@@ -65,6 +65,30 @@
 // A message is given up after so many milliseconds (W3C maxPacketLifeTime).
 #define ND_MAX_LIFETIME_MS 2
 
+// nd_stats_peer_connection: one.
+#define ND_STATS_PEER_CONNECTION 0
+
+// nd_stats_transport: one.
+#define ND_STATS_TRANSPORT 1
+
+// nd_stats_sctp: one.
+#define ND_STATS_SCTP 2
+
+// nd_stats_candidate_pair: each that a check was sent or received on.
+#define ND_STATS_CANDIDATE_PAIR 3
+
+// nd_stats_candidate: each of ours.
+#define ND_STATS_LOCAL_CANDIDATE 4
+
+// nd_stats_candidate: each of the peer's, also of what its checks have shown.
+#define ND_STATS_REMOTE_CANDIDATE 5
+
+// nd_stats_certificate: ours, then the peer's once it has shown it.
+#define ND_STATS_CERTIFICATE 6
+
+// nd_stats_data_channel: each that is not closed.
+#define ND_STATS_DATA_CHANNEL 7
+
 // A message came: `data`, and its kind in `value`.
 #define ND_EVENT_MESSAGE 0
 
@@ -89,6 +113,12 @@
 // The connection failed: why, in `data`. ND_STATE_FAILED comes with it.
 #define ND_EVENT_FAILED 7
 
+// One more candidate of ours was found since the first description, for the peer's nd_connection_add_remote_candidate(): in `data`.
+#define ND_EVENT_CANDIDATE 8
+
+// All servers have answered, or have not in time: there will be no more candidates. Not told where there are none to ask.
+#define ND_EVENT_GATHERED 9
+
 // A data channel. May be used by several threads at a time.
 typedef struct nd_channel nd_channel;
 
@@ -106,14 +136,43 @@ typedef struct nd_peer nd_peer;
 // are named by numbers, each with it.
 typedef struct nd_reactor nd_reactor;
 
+// A report, which does not change. Any thread may read it.
+typedef struct nd_report nd_report;
+
 // Ends an nd_reactor_poll() from any thread.
 typedef struct nd_waker nd_waker;
+
+// What all of them begin with.
+typedef struct {
+  // An ND_STATS_: which structure it is. Pass over those that you do not know.
+  uint32_t what;
+  // Its bytes. A field is there if it ends within them.
+  uint32_t size;
+} nd_stats;
 
 // What became of a call: ND_OK, or why not. nd_error_text() says it in words.
 typedef int32_t nd_code;
 
+// A STUN or TURN server (W3C RTCIceServer).
+typedef struct {
+  // "stun:host:port" or "turn:host:port?transport=udp"; port and transport may be left out, IPv6 addresses stand in brackets.
+  const char *url;
+  // Its bytes.
+  size_t url_length;
+  // The name that a TURN server knows us by; NULL for STUN.
+  const char *username;
+  // Its bytes, up to 512.
+  size_t username_length;
+  // The password that goes with it.
+  const char *credential;
+  // Its bytes, up to 763.
+  size_t credential_length;
+} nd_ice_server;
+
 // What may be set of an endpoint. All zeros are the defaults.
 typedef struct {
+  // sizeof(nd_settings), so that a later version may add to its end; 0 is taken for that of version 0.1.
+  uint32_t size;
   // Threads that drive it, each with a port of its own; 0: one. Of no use to an nd_reactor, which is driven by its caller.
   uint32_t reactors;
   // Connections at a time, of each thread; 0: 65,536.
@@ -126,10 +185,27 @@ typedef struct {
   uint32_t consent_timeout_ms;
   // How long a connection that failed for want of a path is kept for a restart; 0: 60,000, negative: not at all.
   int32_t restart_timeout_ms;
+  // Not 0: no way is taken but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy "relay").
+  uint32_t relay_only;
+  // The first of the ports that ND_PORT_OWN and TURN take, for a firewall that lets only those through; 0: any.
+  uint16_t first_port;
+  // The last of them.
+  uint16_t last_port;
+  // The IP addresses, with spaces between, at which the world sees this machine, where a NAT leads each port there to the same one here
+  // (1:1, as in a cloud, or by port forwarding); or NULL.
+  const char *public_addresses;
+  // Its bytes.
+  size_t public_addresses_length;
+  // Servers to ask for a way through NATs, or NULL. They are asked as soon as the endpoint is bound.
+  const nd_ice_server *ice_servers;
+  // How many, up to 8.
+  size_t ice_server_count;
 } nd_settings;
 
 // How a data channel is made (W3C RTCDataChannelInit). All zeros are the defaults: ordered, reliable, opened by DCEP.
 typedef struct {
+  // sizeof(nd_channel_options), so that a later version may add to its end; 0 is taken for that of version 0.1.
+  uint32_t size;
   // Not 0: messages arrive in whatever order they come.
   uint32_t unordered;
   // ND_RELIABLE, ND_MAX_RETRANSMITS or ND_MAX_LIFETIME_MS.
@@ -224,6 +300,164 @@ typedef struct {
   size_t length;
 } nd_bytes;
 
+// RTCPeerConnectionStats.
+typedef struct {
+  // ND_STATS_PEER_CONNECTION.
+  nd_stats head;
+  // dataChannelsOpened.
+  uint64_t data_channels_opened;
+  // dataChannelsClosed.
+  uint64_t data_channels_closed;
+} nd_stats_peer_connection;
+
+// RTCIceCandidateStats.
+typedef struct {
+  // ND_STATS_LOCAL_CANDIDATE or ND_STATS_REMOTE_CANDIDATE.
+  nd_stats head;
+  // address.
+  const char *address;
+  // candidateType: "host", "srflx", "prflx" or "relay".
+  const char *candidate_type;
+  // protocol: between the two peers.
+  const char *protocol;
+  // foundation (RFC 8445 section 5.1.1.3).
+  const char *foundation;
+  // relatedAddress: the base of a reflexive or relayed one, or NULL.
+  const char *related_address;
+  // priority (RFC 8445 section 5.1.2).
+  uint32_t priority;
+  // port.
+  uint16_t port;
+  // relatedPort.
+  uint16_t related_port;
+} nd_stats_candidate;
+
+// RTCIceCandidatePairStats. Packets and bytes are those of data, without checks.
+typedef struct {
+  // ND_STATS_CANDIDATE_PAIR.
+  nd_stats head;
+  // localCandidateId: ours.
+  const nd_stats_candidate *local;
+  // remoteCandidateId: the peer's.
+  const nd_stats_candidate *remote;
+  // state: "waiting", "in-progress", "failed" or "succeeded".
+  const char *state;
+  // packetsSent.
+  uint64_t packets_sent;
+  // packetsReceived.
+  uint64_t packets_received;
+  // bytesSent.
+  uint64_t bytes_sent;
+  // bytesReceived.
+  uint64_t bytes_received;
+  // totalRoundTripTime: of all checks whose round trip was measured.
+  uint64_t total_round_trip_time_ns;
+  // currentRoundTripTime: of the last check; 0: not measured yet.
+  uint64_t current_round_trip_time_ns;
+  // requestsReceived.
+  uint64_t requests_received;
+  // requestsSent, those for consent included.
+  uint64_t requests_sent;
+  // responsesReceived.
+  uint64_t responses_received;
+  // responsesSent.
+  uint64_t responses_sent;
+  // consentRequestsSent.
+  uint64_t consent_requests_sent;
+  // nominated: not 0.
+  uint32_t nominated;
+} nd_stats_candidate_pair;
+
+// RTCCertificateStats.
+typedef struct {
+  // ND_STATS_CERTIFICATE.
+  nd_stats head;
+  // fingerprint: "AB:CD:..".
+  const char *fingerprint;
+  // fingerprintAlgorithm: "sha-256".
+  const char *fingerprint_algorithm;
+  // base64Certificate: DER in Base64.
+  const char *base64_certificate;
+} nd_stats_certificate;
+
+// RTCTransportStats. Datagrams and bytes of ICE are left out, as W3C says; nd_connection_stats has all.
+typedef struct {
+  // ND_STATS_TRANSPORT.
+  nd_stats head;
+  // packetsSent: UDP datagrams.
+  uint64_t packets_sent;
+  // packetsReceived.
+  uint64_t packets_received;
+  // bytesSent: UDP payload.
+  uint64_t bytes_sent;
+  // bytesReceived.
+  uint64_t bytes_received;
+  // iceRole: "unknown", "controlling" or "controlled".
+  const char *ice_role;
+  // iceState: "new", "checking", "connected", "disconnected" or "failed".
+  const char *ice_state;
+  // iceLocalUsernameFragment.
+  const char *ice_local_username_fragment;
+  // dtlsState: "new", "connecting", "connected", "closed" or "failed".
+  const char *dtls_state;
+  // dtlsRole: "unknown", "client" or "server".
+  const char *dtls_role;
+  // tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. NULL: not decided yet, or over.
+  const char *tls_version;
+  // selectedCandidatePairId: the pair in use, or NULL.
+  const nd_stats_candidate_pair *selected_candidate_pair;
+  // localCertificateId: ours.
+  const nd_stats_certificate *local_certificate;
+  // remoteCertificateId: the peer's, or NULL.
+  const nd_stats_certificate *remote_certificate;
+  // selectedCandidatePairChanges: how often another pair was chosen, the first time too.
+  uint32_t selected_candidate_pair_changes;
+} nd_stats_transport;
+
+// RTCSctpTransportStats: the association that carries the channels.
+typedef struct {
+  // ND_STATS_SCTP.
+  nd_stats head;
+  // smoothedRoundTripTime; 0: not measured yet.
+  uint64_t smoothed_round_trip_time_ns;
+  // congestionWindow.
+  uint64_t congestion_window_bytes;
+  // receiverWindow: what the peer takes.
+  uint64_t receiver_window_bytes;
+  // Sent and not acknowledged.
+  uint64_t in_flight_bytes;
+  // DATA chunks sent again.
+  uint64_t chunks_retransmitted;
+  // Messages given up, of channels that may.
+  uint64_t messages_abandoned;
+} nd_stats_sctp;
+
+// RTCDataChannelStats. Bytes are payload.
+typedef struct {
+  // ND_STATS_DATA_CHANNEL.
+  nd_stats head;
+  // label.
+  const char *label;
+  // Its bytes, without the zero at its end: there may be others in it.
+  size_t label_length;
+  // protocol.
+  const char *protocol;
+  // Its bytes.
+  size_t protocol_length;
+  // state: "connecting", "open" or "closing".
+  const char *state;
+  // messagesSent.
+  uint64_t messages_sent;
+  // bytesSent.
+  uint64_t bytes_sent;
+  // messagesReceived.
+  uint64_t messages_received;
+  // bytesReceived.
+  uint64_t bytes_received;
+  // dataChannelIdentifier: the SCTP stream; -1: not known yet.
+  int32_t data_channel_identifier;
+} nd_stats_data_channel;
+
 // It is done.
 #define ND_OK 0
 
@@ -267,6 +501,13 @@ const char *nd_version(void);
 
 // Frees a text that a function of this library gave. NULL is allowed.
 void nd_text_free(char *text);
+
+// Its entries, one of each of the first three first. They and all that they point to are the report's. NULL of NULL, and `*count` is 0.
+const nd_stats *const *nd_report_entries(const nd_report *report,
+                                         size_t *count);
+
+// Frees it. NULL is allowed.
+void nd_report_free(nd_report *report);
 
 // Binds "ADDRESS:PORT" (port 0: any that is free) and starts the thread. `settings` may be NULL.
 //
@@ -337,6 +578,28 @@ nd_code nd_peer_add_remote_candidate(const nd_peer *peer,
                                      const char *candidate,
                                      size_t candidate_length);
 
+// Waits until all servers of the settings have answered, or have not in 10 s; at once if there are none. A description that is made then has
+// all candidates. ND_NOT_NOW: not yet; it has those known by now.
+nd_code nd_peer_wait_gathered(const nd_peer *peer,
+                              int64_t timeout_ms);
+
+// The description that was made last, now with all candidates that are known: for those who wait for them after it was made. ND_CLOSED: there
+// is none, since none was made, or it was withdrawn, or the connection is over.
+//
+// `*description` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+nd_code nd_peer_local_description(const nd_peer *peer,
+                                  char **description,
+                                  size_t *length);
+
+// Waits for the next candidate of ours that was found since the first description, for the peer's nd_peer_add_remote_candidate(). An empty one:
+// there will be no more.
+//
+// `*candidate` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+nd_code nd_peer_next_candidate(const nd_peer *peer,
+                               int64_t timeout_ms,
+                               char **candidate,
+                               size_t *length);
+
 // The state of the connection, an ND_STATE_. Of NULL: ND_STATE_CLOSED.
 uint32_t nd_peer_state(const nd_peer *peer);
 
@@ -354,6 +617,12 @@ nd_code nd_peer_close(const nd_peer *peer);
 
 // Statistics; ND_CLOSED once it is over.
 nd_code nd_peer_get_stats(const nd_peer *peer, nd_connection_stats *stats);
+
+// All statistics, by W3C's names; ND_CLOSED once it is over. It is put together now, at a cost that grows with candidates and channels.
+//
+// `*report` is the caller's, for nd_report_free().
+nd_code nd_peer_get_report(const nd_peer *peer,
+                           nd_report **report);
 
 // A new one; the caller's, for nd_inbox_free(). NULL: no memory.
 nd_inbox *nd_inbox_new(void);
@@ -553,6 +822,19 @@ nd_code nd_connection_close_channel(nd_reactor *reactor,
 // Ends the connection: the peer is told. What is buffered is lost.
 nd_code nd_connection_close(nd_reactor *reactor, uint64_t connection);
 
+// Whether servers are still being asked for candidates: 1 until ND_EVENT_GATHERED, 0 after it, and where there are none to ask.
+uint32_t nd_connection_is_gathering(nd_reactor *reactor,
+                                    uint64_t connection);
+
+// The description that was made last, now with all candidates that are known: for those who wait for ND_EVENT_GATHERED after it was made.
+// ND_CLOSED: there is none, since none was made, or it was withdrawn, or the connection is over.
+//
+// `*description` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+nd_code nd_connection_local_description(nd_reactor *reactor,
+                                        uint64_t connection,
+                                        char **description,
+                                        size_t *length);
+
 // The state of the connection, an ND_STATE_; of one that is over: ND_STATE_CLOSED.
 uint32_t nd_connection_state(nd_reactor *reactor, uint64_t connection);
 
@@ -564,6 +846,14 @@ nd_code nd_connection_get_channel_stats(nd_reactor *reactor,
                                         uint64_t connection,
                                         uint32_t channel,
                                         nd_channel_stats *stats);
+
+// All statistics of a connection, by W3C's names; ND_CLOSED once it is over. It is put together now, at a cost that grows with candidates and
+// channels.
+//
+// `*report` is the caller's, for nd_report_free(); it may outlive the reactor.
+nd_code nd_connection_get_report(nd_reactor *reactor,
+                                 uint64_t connection,
+                                 nd_report **report);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use crate::error::{Failure, shielded};
+use crate::options::nd_ice_server;
 
 /// Bytes in the caller's memory, whose number stands beside it. Only C makes them.
 #[repr(transparent)]
@@ -62,6 +63,18 @@ impl List {
     }
 }
 
+// Without documentation, as the header does without its name.
+#[allow(missing_docs)]
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy)]
+pub struct Servers(*const nd_ice_server);
+
+impl Servers {
+    pub(crate) fn servers(&self, count: usize) -> Result<&[nd_ice_server], Failure> {
+        view(self, self.0, count)
+    }
+}
+
 /// What stands at an address, for as long as the argument that it came as.
 fn view<T>(_argument: &impl Copy, at: *const T, length: usize) -> Result<&[T], Failure> {
     if length == 0 {
@@ -73,8 +86,9 @@ fn view<T>(_argument: &impl Copy, at: *const T, length: usize) -> Result<&[T], F
     if length.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
         return Err(Failure::invalid("a length beyond all memory"));
     }
-    // SAFETY: it is aligned and not null, and no longer than an object can be. That so many values (bytes, or `nd_bytes`, which are valid
-    // whatever they hold) can be read there until the call returns the header asks of the caller; the argument does not outlive the call.
+    // SAFETY: it is aligned and not null, and no longer than an object can be. That so many values (bytes, or structures of addresses and
+    // lengths, which are valid whatever they hold) can be read there until the call returns the header asks of the caller; the argument does
+    // not outlive the call.
     Ok(unsafe { slice::from_raw_parts(at, length) })
 }
 

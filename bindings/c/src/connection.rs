@@ -11,6 +11,7 @@ use crate::border::{Data, List, Text, hand_over};
 use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::{ND_STATE_CLOSED, kind_of, nd_channel_options, state_number};
 use crate::reactor::nd_reactor;
+use crate::report::nd_report;
 use crate::stats::{nd_channel_stats, nd_connection_stats};
 
 /// The connection of this number; ND_CLOSED: it is over, or never was.
@@ -202,6 +203,30 @@ pub extern "C" fn nd_connection_close(reactor: Option<&mut nd_reactor>, connecti
     })
 }
 
+/// Whether servers are still being asked for candidates: 1 until ND_EVENT_GATHERED, 0 after it, and where there are none to ask.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_connection_is_gathering(reactor: Option<&mut nd_reactor>, connection: u64) -> u32 {
+    shielded(0, || Some(find(reactor, connection).ok()?.is_gathering().into()))
+}
+
+/// The description that was made last, now with all candidates that are known: for those who wait for ND_EVENT_GATHERED after it was made.
+/// ND_CLOSED: there is none, since none was made, or it was withdrawn, or the connection is over.
+///
+/// `*description` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_connection_local_description(
+    reactor: Option<&mut nd_reactor>,
+    connection: u64,
+    description: Option<&mut MaybeUninit<*mut c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> nd_code {
+    call(|| {
+        let to = given(description)?;
+        let found = find(reactor, connection)?.local_description().ok_or_else(Failure::undescribed)?;
+        hand_over(found, to, length)
+    })
+}
+
 /// The state of the connection, an ND_STATE_; of one that is over: ND_STATE_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_state(reactor: Option<&mut nd_reactor>, connection: u64) -> u32 {
@@ -231,6 +256,25 @@ pub extern "C" fn nd_connection_get_channel_stats(
 ) -> nd_code {
     call(|| {
         given(stats)?.write(find(reactor, connection)?.channel_stats(ChannelId(channel)).into());
+        Ok(())
+    })
+}
+
+/// All statistics of a connection, by W3C's names; ND_CLOSED once it is over. It is put together now, at a cost that grows with candidates and
+/// channels.
+///
+/// `*report` is the caller's, for nd_report_free(); it may outlive the reactor.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_connection_get_report(
+    reactor: Option<&mut nd_reactor>,
+    connection: u64,
+    report: Option<&mut MaybeUninit<*mut nd_report>>,
+) -> nd_code {
+    call(|| {
+        let to = given(report)?;
+        let connection = find(reactor, connection)?;
+        let report = nd_report::new(&connection.report(), &connection.stats());
+        to.write(Box::into_raw(Box::new(report)));
         Ok(())
     })
 }

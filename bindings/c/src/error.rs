@@ -81,6 +81,13 @@ impl Failure {
         Self::new(ND_CLOSED, "the connection is closed")
     }
 
+    pub(crate) fn undescribed() -> Self {
+        Self::new(
+            ND_CLOSED,
+            "there is no description of ours: none was made, it was withdrawn, or the connection is over",
+        )
+    }
+
     /// A wait that ended, or did not.
     pub(crate) fn unless(done: bool) -> Result<(), Self> {
         if done { Ok(()) } else { Err(Self::not_now()) }
@@ -91,7 +98,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
             Error::Bind { .. } | Error::Io(_) | Error::Random => ND_SYSTEM,
-            Error::Peer(netdyno_rtc::core::Error::Config(_)) | Error::Address(_) => ND_INVALID,
+            Error::Peer(netdyno_rtc::core::Error::Config(_))
+            | Error::Address(_)
+            | Error::IceServer { .. } => ND_INVALID,
             Error::Peer(_) => ND_FAILED,
             Error::Signaling(_) => ND_SIGNALING,
             Error::Channel(error) => return (*error).into(),

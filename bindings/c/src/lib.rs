@@ -4,7 +4,7 @@
 //! |---|---|
 //! | two faces: calls that wait (`endpoint.rs`, `peer.rs`, `channel.rs`), and an event loop's (`reactor.rs`, `connection.rs`) | anything of its own about data channels |
 //! | checks what it is given, and turns panics into an error | find out whether a handle was freed before |
-//! | documents ownership and threads at each function: cbindgen writes the header from here | keep one ABI for ever: header and library of one version belong together |
+//! | documents ownership and threads at each function: cbindgen writes the header from here | keep one ABI for ever: that of a SONAME, which only grows |
 //!
 //! Every function is safe Rust: a handle comes as a reference that may be absent, a place for a result as one that may be absent and
 //! holds nothing yet. What needs `unsafe` is memory that C describes by an address and a length, and texts that come back to be freed: `border.rs`.
@@ -18,6 +18,7 @@ mod error;
 mod options;
 mod peer;
 mod reactor;
+mod report;
 mod stats;
 
 pub use border::*;
@@ -28,4 +29,5 @@ pub use error::*;
 pub use options::*;
 pub use peer::*;
 pub use reactor::*;
+pub use report::*;
 pub use stats::*;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use netdyno_rtc::{ChannelOptions, Kind, PeerState, Port, Reliability, Settings};
+use netdyno_rtc::{ChannelOptions, IceServer, Kind, PeerState, Port, Reliability, Settings};
 
-use crate::border::Text;
+use crate::border::{Servers, Text};
 use crate::error::Failure;
 
 /// A time limit that never comes; any negative one does. 0 is not to wait at all.
@@ -41,10 +41,30 @@ pub const ND_MAX_RETRANSMITS: u32 = 1;
 /// A message is given up after so many milliseconds (W3C maxPacketLifeTime).
 pub const ND_MAX_LIFETIME_MS: u32 = 2;
 
+/// A STUN or TURN server (W3C RTCIceServer).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct nd_ice_server {
+    /// "stun:host:port" or "turn:host:port?transport=udp"; port and transport may be left out, IPv6 addresses stand in brackets.
+    url: Text,
+    /// Its bytes.
+    url_length: usize,
+    /// The name that a TURN server knows us by; NULL for STUN.
+    username: Text,
+    /// Its bytes, up to 512.
+    username_length: usize,
+    /// The password that goes with it.
+    credential: Text,
+    /// Its bytes, up to 763.
+    credential_length: usize,
+}
+
 /// What may be set of an endpoint. All zeros are the defaults.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct nd_settings {
+    /// sizeof(nd_settings), so that a later version may add to its end; 0 is taken for that of version 0.1.
+    pub size: u32,
     /// Threads that drive it, each with a port of its own; 0: one. Of no use to an nd_reactor, which is driven by its caller.
     pub reactors: u32,
     /// Connections at a time, of each thread; 0: 65,536.
@@ -57,12 +77,28 @@ pub struct nd_settings {
     pub consent_timeout_ms: u32,
     /// How long a connection that failed for want of a path is kept for a restart; 0: 60,000, negative: not at all.
     pub restart_timeout_ms: i32,
+    /// Not 0: no way is taken but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy "relay").
+    pub relay_only: u32,
+    /// The first of the ports that ND_PORT_OWN and TURN take, for a firewall that lets only those through; 0: any.
+    pub first_port: u16,
+    /// The last of them.
+    pub last_port: u16,
+    /// The IP addresses, with spaces between, at which the world sees this machine, where a NAT leads each port there to the same one here
+    /// (1:1, as in a cloud, or by port forwarding); or NULL.
+    pub public_addresses: Text,
+    /// Its bytes.
+    pub public_addresses_length: usize,
+    /// Servers to ask for a way through NATs, or NULL. They are asked as soon as the endpoint is bound.
+    pub ice_servers: Servers,
+    /// How many, up to 8.
+    pub ice_server_count: usize,
 }
 
 impl nd_settings {
     pub(crate) fn read(given: Option<&Self>) -> Result<Settings, Failure> {
         let mut settings = Settings::new()?;
-        let given = given.copied().unwrap_or_default();
+        let Some(given) = given else { return Ok(settings) };
+        known("nd_settings", given.size, size_of::<Self>())?;
         let set = |to: &mut usize, value: u32| {
             if value > 0 {
                 *to = value as usize;
@@ -80,14 +116,53 @@ impl nd_settings {
             peer.restart_timeout =
                 Duration::from_millis(given.restart_timeout_ms.try_into().unwrap_or_default());
         }
+        given.read_ways(&mut settings)?;
         Ok(settings)
     }
+
+    /// What leads through NATs.
+    fn read_ways(&self, settings: &mut Settings) -> Result<(), Failure> {
+        settings.relay_only = self.relay_only != 0;
+        settings.ports = match (self.first_port, self.last_port) {
+            (0, 0) => None,
+            (first, last) if first > 0 && first <= last => Some(first..=last),
+            (first, last) => return Err(Failure::invalid(format!("ports {first} to {last} are no range"))),
+        };
+        for text in self.public_addresses.text(self.public_addresses_length)?.split_ascii_whitespace() {
+            let address = text.parse();
+            settings.public_addresses.push(
+                address
+                    .map_err(|_| Failure::invalid(format!("public_addresses: {text:?} is no IP address")))?,
+            );
+        }
+        for server in self.ice_servers.servers(self.ice_server_count)? {
+            settings.ice_servers.push(IceServer::turn(
+                server.url.text(server.url_length)?,
+                server.username.text(server.username_length)?,
+                server.credential.text(server.credential_length)?,
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A structure of the caller's is one that this library knows.
+fn known(name: &str, size: u32, ours: usize) -> Result<(), Failure> {
+    if size == 0 || size as usize == ours {
+        return Ok(());
+    }
+    Err(Failure::invalid(format!(
+        "{name}: its size is {size} and not {ours}: the header is of another version than the library ({})",
+        env!("CARGO_PKG_VERSION")
+    )))
 }
 
 /// How a data channel is made (W3C RTCDataChannelInit). All zeros are the defaults: ordered, reliable, opened by DCEP.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_channel_options {
+    /// sizeof(nd_channel_options), so that a later version may add to its end; 0 is taken for that of version 0.1.
+    size: u32,
     /// Not 0: messages arrive in whatever order they come.
     unordered: u32,
     /// ND_RELIABLE, ND_MAX_RETRANSMITS or ND_MAX_LIFETIME_MS.
@@ -109,6 +184,7 @@ pub struct nd_channel_options {
 impl nd_channel_options {
     pub(crate) fn read(given: Option<&Self>) -> Result<ChannelOptions, Failure> {
         let Some(given) = given else { return Ok(ChannelOptions::default()) };
+        known("nd_channel_options", given.size, size_of::<Self>())?;
         let reliability = match given.reliability {
             ND_RELIABLE => Reliability::Reliable,
             ND_MAX_RETRANSMITS => Reliability::MaxRetransmits(given.reliability_limit),

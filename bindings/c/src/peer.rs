@@ -10,6 +10,7 @@ use crate::channel::nd_channel;
 use crate::endpoint::nd_endpoint;
 use crate::error::{Failure, call, given, nd_code, shielded};
 use crate::options::{ND_STATE_CLOSED, limit, nd_channel_options, port_of, state_number, state_of};
+use crate::report::nd_report;
 use crate::stats::nd_connection_stats;
 
 /// A peer connection. May be used by several threads at a time.
@@ -136,6 +137,47 @@ pub extern "C" fn nd_peer_add_remote_candidate(
     call(|| Ok(given(peer)?.0.add_remote_candidate(candidate.text(candidate_length)?)?))
 }
 
+/// Waits until all servers of the settings have answered, or have not in 10 s; at once if there are none. A description that is made then has
+/// all candidates. ND_NOT_NOW: not yet; it has those known by now.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_peer_wait_gathered(peer: Option<&nd_peer>, timeout_ms: i64) -> nd_code {
+    call(|| Failure::unless(given(peer)?.0.wait_gathered(limit(timeout_ms))))
+}
+
+/// The description that was made last, now with all candidates that are known: for those who wait for them after it was made. ND_CLOSED: there
+/// is none, since none was made, or it was withdrawn, or the connection is over.
+///
+/// `*description` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_peer_local_description(
+    peer: Option<&nd_peer>,
+    description: Option<&mut MaybeUninit<*mut c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> nd_code {
+    call(|| {
+        let to = given(description)?;
+        hand_over(given(peer)?.0.local_description().ok_or_else(Failure::undescribed)?, to, length)
+    })
+}
+
+/// Waits for the next candidate of ours that was found since the first description, for the peer's nd_peer_add_remote_candidate(). An empty one:
+/// there will be no more.
+///
+/// `*candidate` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_peer_next_candidate(
+    peer: Option<&nd_peer>,
+    timeout_ms: i64,
+    candidate: Option<&mut MaybeUninit<*mut c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> nd_code {
+    call(|| {
+        let to = given(candidate)?;
+        let found = given(peer)?.0.next_candidate_timeout(limit(timeout_ms)).ok_or_else(Failure::not_now)?;
+        hand_over(found.unwrap_or_default(), to, length)
+    })
+}
+
 /// The state of the connection, an ND_STATE_. Of NULL: ND_STATE_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_state(peer: Option<&nd_peer>) -> u32 {
@@ -189,6 +231,22 @@ pub extern "C" fn nd_peer_get_stats(
     call(|| {
         let found = given(peer)?.0.stats().ok_or_else(Failure::closed)?;
         given(stats)?.write(found.into());
+        Ok(())
+    })
+}
+
+/// All statistics, by W3C's names; ND_CLOSED once it is over. It is put together now, at a cost that grows with candidates and channels.
+///
+/// `*report` is the caller's, for nd_report_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_peer_get_report(
+    peer: Option<&nd_peer>,
+    report: Option<&mut MaybeUninit<*mut nd_report>>,
+) -> nd_code {
+    call(|| {
+        let (peer, to) = (&given(peer)?.0, given(report)?);
+        let (report, stats) = peer.report().zip(peer.stats()).ok_or_else(Failure::closed)?;
+        to.write(Box::into_raw(Box::new(nd_report::new(&report, &stats))));
         Ok(())
     })
 }

@@ -27,6 +27,10 @@ pub const ND_EVENT_WRITABLE: u32 = 5;
 pub const ND_EVENT_CHANNEL_CLOSED: u32 = 6;
 /// The connection failed: why, in `data`. ND_STATE_FAILED comes with it.
 pub const ND_EVENT_FAILED: u32 = 7;
+/// One more candidate of ours was found since the first description, for the peer's nd_connection_add_remote_candidate(): in `data`.
+pub const ND_EVENT_CANDIDATE: u32 = 8;
+/// All servers have answered, or have not in time: there will be no more candidates. Not told where there are none to ask.
+pub const ND_EVENT_GATHERED: u32 = 9;
 
 /// What happened to a connection.
 #[repr(C)]
@@ -100,6 +104,8 @@ impl Handler for Found {
                 let label = Bytes::copy_from_slice(connection.label(channel).as_bytes());
                 self.tell(connection, ND_EVENT_INCOMING, Some(channel), 0, label);
             }
+            Event::Candidate(line) => self.tell(connection, ND_EVENT_CANDIDATE, None, 0, line.into()),
+            Event::Gathered => plain(ND_EVENT_GATHERED, None),
             Event::Failed(error) => {
                 self.tell(connection, ND_EVENT_FAILED, None, 0, error.to_string().into());
             }

@@ -1,12 +1,16 @@
 //! C programs that talk to a peer in Rust, and what C programmers are given.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "../../../net/rtc/tests/support/coturn.rs"]
+mod coturn;
 mod support;
 
 use std::fs;
+use std::net::UdpSocket;
 use std::process::Command;
 use std::thread;
 
+use coturn::Coturn;
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{ChannelOptions, Kind, Settings};
 use support::{
@@ -94,18 +98,29 @@ fn everything(program: Program, we_offer: bool) {
     pair.program.ends();
 }
 
-fn peer(library: Library, flags: &[&str], offers: &str) -> Program {
-    Program::start(compile(&folder().join("tests/peer.c"), library, flags), &[offers])
+fn peer(library: Library, flags: &[&str], arguments: &[&str]) -> Program {
+    Program::start(compile(&folder().join("tests/peer.c"), library, flags), arguments)
 }
 
 #[test]
 fn a_program_in_c_answers() {
-    everything(peer(Library::Shared, &[], "answer"), true);
+    everything(peer(Library::Shared, &[], &["answer"]), true);
 }
 
 #[test]
 fn a_program_in_c_offers_and_is_watched_by_sanitizers() {
-    everything(peer(Library::Static, sanitizers(), "offer"), false);
+    everything(peer(Library::Static, sanitizers(), &["offer"]), false);
+}
+
+#[test]
+fn a_program_in_c_goes_by_a_turn_server_alone() {
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let started =
+        Coturn::start(address, "name:password", &["--allow-loopback-peers"], |command| command.spawn());
+    let Some(server) = started else { return };
+    let url = format!("turn:{address}");
+    everything(peer(Library::Static, sanitizers(), &["answer", &url]), true);
+    assert!(server.logs("lifetime=0"), "the allocation is given back");
 }
 
 /// Ten megabytes through a loop on poll(2) that sends back what comes, while nobody reads at first: it has to rest.
@@ -158,32 +173,70 @@ fn the_header_is_up_to_date() {
     );
 }
 
-/// As it would be installed; also the version, and what the static library needs beside it.
 #[test]
-fn the_readme_s_program_is_built_by_pkg_config_and_runs() {
-    let asks = Command::new("pkg-config").arg("--version").output();
-    if !has(asks.is_ok_and(|output| output.status.success()), "pkg-config") {
+fn the_readme_s_pieces_of_programs_are_compiled() {
+    let readme = fs::read_to_string(folder().join("README.md")).unwrap();
+    let blocks: Vec<_> =
+        readme.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let [whole, ways, statistics] = blocks[..] else { panic!("{} programs", blocks.len()) };
+    let before = whole.split("int main").next().unwrap();
+    let source = scratch("pieces").join("pieces.c");
+    let pieces = format!(
+        "{before}nd_code bind(nd_endpoint **to);\nvoid statistics(const nd_peer *peer);\n\
+         nd_code bind(nd_endpoint **to) {{ {ways} return nd_endpoint_bind(\"0.0.0.0:0\", 9, &settings, to); }}\n\
+         void statistics(const nd_peer *peer) {{ {statistics} }}\n\
+         int main(void) {{ return PATIENCE_MS == 0; }}"
+    );
+    fs::write(&source, pieces).unwrap();
+    fs::remove_file(compile(&source, Library::Shared, &[])).unwrap();
+}
+
+/// The functions that the header declares.
+fn declared() -> Vec<String> {
+    let header = fs::read_to_string(folder().join("include/netdyno_rtc.h")).unwrap();
+    let words = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with(' '));
+    let mut names: Vec<_> = words
+        .filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("nd_"))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_installed_is_found_by_pkg_config_and_has_versions() {
+    let has_program = |name: &str| {
+        let asks = Command::new(name).arg("--version").output();
+        has(asks.is_ok_and(|output| output.status.success()), name)
+    };
+    if !cfg!(target_os = "linux") || !has_program("pkg-config") || !has_program("readelf") {
         return;
     }
-    let prefix = scratch("prefix");
     let package = fs::read_to_string(folder().join("netdyno_rtc.pc")).unwrap();
     assert!(package.contains(&format!("\nVersion: {}\n", env!("CARGO_PKG_VERSION"))));
-    for place in ["include", "lib/pkgconfig"] {
-        fs::create_dir_all(prefix.join(place)).unwrap();
-    }
-    fs::write(prefix.join("lib/pkgconfig/netdyno_rtc.pc"), package).unwrap();
-    fs::copy(folder().join("include/netdyno_rtc.h"), prefix.join("include/netdyno_rtc.h")).unwrap();
+    let prefix = scratch("prefix");
+    let mut install = Command::new(folder().join("install"));
+    install.arg("--prefix").arg(&prefix).arg("--archive").arg(built().join("libnetdyno_rtc_c.a"));
+    run(&mut install);
+
+    // A program asks for the SONAME, and for versions of what it calls; nothing else is to be seen.
+    let shared = prefix.join("lib/libnetdyno_rtc_c.so.0");
+    assert!(run(Command::new("readelf").arg("-dW").arg(&shared)).contains("soname: [libnetdyno_rtc_c.so.0]"));
+    let symbols = run(Command::new("readelf").args(["-W", "--dyn-syms"]).arg(&shared));
+    let mut seen: Vec<_> = symbols
+        .lines()
+        .filter_map(|line| line.split_once("GLOBAL DEFAULT")?.1.trim().split_once(' '))
+        .filter(|(section, name)| !["UND", "ABS"].contains(section) && !name.is_empty())
+        .map(|(_, name)| name.trim().strip_suffix("@@NETDYNO_RTC_0.1").expect(name).to_owned())
+        .collect();
+    seen.sort();
+    assert_eq!(seen, declared());
+
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
     let program = readme.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
     fs::write(prefix.join("hello.c"), program).unwrap();
-    for (library, words) in [
-        ("libnetdyno_rtc_c.so", &["--cflags", "--libs"][..]),
-        ("libnetdyno_rtc_c.a", &["--static", "--cflags", "--libs"]),
-    ] {
-        let kept = prefix.join("lib").join(library);
-        // Of a run that failed.
-        let _ = fs::remove_file(&kept);
-        fs::hard_link(built().join(library), &kept).unwrap();
+    for words in [&["--cflags", "--libs"][..], &["--static", "--cflags", "--libs"]] {
         let mut ask = Command::new("pkg-config");
         ask.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).args(words).arg("netdyno_rtc");
         let flags = run(&mut ask);
@@ -192,6 +245,14 @@ fn the_readme_s_program_is_built_by_pkg_config_and_runs() {
         run(cc.current_dir(&prefix));
         let mut hello = Command::new(prefix.join("hello"));
         assert_eq!(run(hello.env("LD_LIBRARY_PATH", prefix.join("lib"))), "got: hello\n");
-        fs::remove_file(kept).unwrap();
+        // The linker takes the static library where there is no other.
+        for name in [
+            "libnetdyno_rtc_c.so",
+            "libnetdyno_rtc_c.so.0",
+            concat!("libnetdyno_rtc_c.so.", env!("CARGO_PKG_VERSION")),
+        ] {
+            let _ = fs::remove_file(prefix.join("lib").join(name));
+        }
     }
+    fs::remove_dir_all(prefix).unwrap();
 }

@@ -26,6 +26,11 @@ static void nothing(void) {
     NEED(nd_endpoint_bind("192.0.2.1:0", 11, &settings, &endpoint) == ND_SYSTEM);
     NEED(strstr(nd_error_text(), "192.0.2.1") != NULL && endpoint == NULL);
     INVALID(nd_peer_new(NULL, ND_PORT_OWN, NULL));
+    INVALID(nd_peer_wait_gathered(NULL, 0));
+    INVALID(nd_peer_get_report(NULL, NULL));
+    size_t count = 7;
+    NEED(nd_report_entries(NULL, &count) == NULL && count == 0 && nd_report_entries(NULL, NULL) == NULL);
+    nd_report_free(NULL);
     INVALID(nd_peer_close(NULL));
     INVALID(nd_channel_send(NULL, ND_BINARY, "", 0, 0));
     INVALID(nd_channel_close(NULL));
@@ -92,6 +97,95 @@ static void unknown_numbers(void) {
     nd_endpoint_free(endpoint);
 }
 
+#define SETTINGS(...) (&(nd_settings){__VA_ARGS__})
+#define SERVER(url, name, word) (&(nd_ice_server){url, strlen(url), name, strlen(name), word, strlen(word)})
+
+static void wrong_settings(void) {
+    nd_endpoint *endpoint = NULL;
+    const struct {
+        const nd_settings *settings;
+        const char *why;
+    } all[] = {
+        {SETTINGS(.size = sizeof(nd_settings) - 8), "the header is of another version"},
+        {SETTINGS(.size = sizeof(nd_settings) + 8), "the header is of another version"},
+        {SETTINGS(.first_port = 9, .last_port = 8), "ports 9 to 8 are no range"},
+        {SETTINGS(.last_port = 8), "ports 0 to 8 are no range"},
+        {SETTINGS(.public_addresses = "203.0.113.7 here", .public_addresses_length = 16), "\"here\" is no IP address"},
+        {SETTINGS(.ice_servers = SERVER("turn:127.0.0.1", "", ""), .ice_server_count = 1), "a username and a credential"},
+        {SETTINGS(.ice_servers = SERVER("http://127.0.0.1", "", ""), .ice_server_count = 1), "http://127.0.0.1: write stun:"},
+        {SETTINGS(.ice_servers = SERVER("\xff", "", ""), .ice_server_count = 1), "UTF-8"},
+        {SETTINGS(.ice_servers = &(nd_ice_server){NULL, 3, NULL, 0, NULL, 0}, .ice_server_count = 1), "NULL"},
+        {SETTINGS(.ice_server_count = 1), "NULL"},
+        {SETTINGS(.ice_servers = SERVER("stun:127.0.0.1", "", ""), .ice_server_count = SIZE_MAX / 2), "beyond all memory"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        INVALID(nd_endpoint_bind("127.0.0.1:0", 11, all[i].settings, &endpoint));
+        need(strstr(nd_error_text(), all[i].why) != NULL, all[i].why);
+    }
+}
+
+static const nd_stats *entry(const nd_report *report, uint32_t what) {
+    size_t count;
+    const nd_stats *const *entries = nd_report_entries(report, &count);
+    for (size_t i = 0; i < count; i++)
+        if (entries[i]->what == what)
+            return entries[i];
+    return NULL;
+}
+
+/* A connection whose server never answers: what is known of it at once, and for how long that is kept. */
+static void waiting_for_servers(void) {
+    nd_reactor *reactor;
+    uint64_t connection;
+    uint32_t channel;
+    char *text;
+    nd_report *report;
+    nd_settings settings = {.size = sizeof settings, .public_addresses = " 203.0.113.7  2001:db8::7 ", .public_addresses_length = 26};
+    /* TEST-NET-1, RFC 5737: nobody is there. */
+    settings.ice_servers = SERVER("stun:192.0.2.1:9", "", "");
+    settings.ice_server_count = 1;
+    OK(nd_reactor_bind("127.0.0.1:0", 11, &settings, &reactor));
+    OK(nd_reactor_add(reactor, ND_PORT_SHARED, &connection));
+    NEED(nd_connection_is_gathering(reactor, connection) == 1 && nd_connection_is_gathering(reactor, connection + 1) == 0);
+    NEED(nd_connection_local_description(reactor, connection, &text, NULL) == ND_CLOSED);
+    OK(nd_connection_create_channel(reactor, connection, "with a \0", 8, NULL, &channel));
+    OK(nd_connection_create_offer(reactor, connection, 0, &text, NULL));
+    NEED(strstr(text, " 203.0.113.7 ") != NULL && strstr(text, "a=end-of-candidates") == NULL);
+    nd_text_free(text);
+    OK(nd_connection_local_description(reactor, connection, &text, NULL));
+    NEED(strstr(text, " typ srflx ") != NULL);
+    nd_text_free(text);
+    NEED(nd_connection_get_report(reactor, connection + 1, &report) == ND_CLOSED);
+    OK(nd_connection_get_report(reactor, connection, &report));
+    nd_reactor_free(reactor);
+    const nd_stats_transport *transport = (const void *)entry(report, ND_STATS_TRANSPORT);
+    NEED(strcmp(transport->ice_role, "unknown") == 0 && strcmp(transport->dtls_role, "unknown") == 0);
+    NEED(transport->tls_version == NULL && transport->selected_candidate_pair == NULL && transport->remote_certificate == NULL);
+    const nd_stats_data_channel *of_channel = (const void *)entry(report, ND_STATS_DATA_CHANNEL);
+    NEED(of_channel->label_length == 8 && memcmp(of_channel->label, "with a \0", 9) == 0 && of_channel->data_channel_identifier == -1);
+    const nd_stats_candidate *local = (const void *)entry(report, ND_STATS_LOCAL_CANDIDATE);
+    NEED(strcmp(local->candidate_type, "host") == 0 && local->related_address == NULL && local->related_port == 0);
+    NEED(entry(report, ND_STATS_REMOTE_CANDIDATE) == NULL && entry(report, ND_STATS_CANDIDATE_PAIR) == NULL);
+    nd_report_free(report);
+}
+
+static void gathered(void) {
+    nd_endpoint *endpoint;
+    nd_peer *peer;
+    char *text;
+    size_t length = 7;
+    OK(nd_endpoint_bind("127.0.0.1:0", 11, NULL, &endpoint));
+    OK(nd_peer_new(endpoint, ND_PORT_OWN, &peer));
+    OK(nd_peer_wait_gathered(peer, 0));
+    NEED(nd_peer_local_description(peer, &text, NULL) == ND_CLOSED);
+    INVALID(nd_peer_next_candidate(peer, 0, NULL, NULL));
+    OK(nd_peer_next_candidate(peer, ND_FOREVER, &text, &length));
+    NEED(length == 0 && *text == 0);
+    nd_text_free(text);
+    nd_peer_free(peer);
+    nd_endpoint_free(endpoint);
+}
+
 static void reactor(void) {
     nd_reactor *reactor;
     nd_waker *waker;
@@ -131,6 +225,9 @@ static void reactor(void) {
 int main(void) {
     nothing();
     unknown_numbers();
+    wrong_settings();
+    waiting_for_servers();
+    gathered();
     reactor();
     return 0;
 }

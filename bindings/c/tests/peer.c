@@ -77,7 +77,46 @@ static void fill(void) {
     NEED(nd_channel_buffered_amount(channel) == 0);
 }
 
-static void statistics(const nd_peer *peer) {
+/* Each entry names itself and its length, and what they point to is there. */
+static void reported(const nd_peer *peer, const char *expected) {
+    nd_report *report;
+    size_t count, channels = 0, certificates = 0;
+    const nd_stats_candidate_pair *selected = NULL;
+    uint64_t sent_bytes = 0;
+    OK(nd_peer_get_report(peer, &report));
+    const nd_stats *const *entries = nd_report_entries(report, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i]->what == ND_STATS_TRANSPORT) {
+            const nd_stats_transport *transport = (const void *)entries[i];
+            NEED(transport->head.size == sizeof *transport && i == ND_STATS_TRANSPORT);
+            NEED(strcmp(transport->ice_state, "connected") == 0 && strcmp(transport->dtls_state, "connected") == 0);
+            NEED(strcmp(transport->tls_version, "FEFC") == 0 || strcmp(transport->tls_version, "FEFD") == 0);
+            NEED(transport->local_certificate->head.what == ND_STATS_CERTIFICATE && transport->remote_certificate != NULL);
+            NEED(strlen(transport->remote_certificate->fingerprint) == 32 * 3 - 1);
+            selected = transport->selected_candidate_pair;
+            sent_bytes = transport->bytes_sent;
+        } else if (entries[i]->what == ND_STATS_DATA_CHANNEL) {
+            const nd_stats_data_channel *one = (const void *)entries[i];
+            nd_channel_stats same;
+            OK(nd_channel_get_stats(channel, &same));
+            NEED(one->head.size == sizeof *one && one->data_channel_identifier == nd_channel_id(channel));
+            NEED(one->label_length == LABEL_BYTES && strcmp(one->label, "chat") == 0 && one->protocol_length == 0);
+            NEED(one->bytes_sent == same.bytes_sent && one->messages_received == same.messages_received);
+            channels++;
+        } else if (entries[i]->what == ND_STATS_CERTIFICATE) {
+            NEED(strlen(((const nd_stats_certificate *)(const void *)entries[i])->base64_certificate) > 100);
+            certificates++;
+        }
+    }
+    NEED(count >= 8 && channels == 1 && certificates == 2 && selected != NULL);
+    NEED(selected->bytes_sent == sent_bytes && selected->requests_sent > 0 && strlen(selected->state) > 0);
+    NEED(strcmp(selected->local->candidate_type, expected) == 0 && strlen(selected->remote->address) > 0);
+    NEED(selected->local->head.what == ND_STATS_LOCAL_CANDIDATE && selected->local->port > 0);
+    nd_report_free(report);
+}
+
+static void statistics(const nd_peer *peer, const char *way) {
+    reported(peer, way);
     nd_channel_stats of_channel;
     nd_connection_stats of_peer;
     OK(nd_channel_get_stats(channel, &of_channel));
@@ -91,7 +130,7 @@ static void statistics(const nd_peer *peer) {
 }
 
 /* One command; false after the last. */
-static bool obey(const nd_peer *peer) {
+static bool obey(const nd_peer *peer, const char *way) {
     size_t count, bytes, length, messages_of;
     const nd_message *message = receive(1, &count);
     char command[64];
@@ -105,7 +144,7 @@ static bool obey(const nd_peer *peer) {
     } else if (strcmp(command, "fill") == 0) {
         fill();
     } else if (strcmp(command, "stats") == 0) {
-        statistics(peer);
+        statistics(peer, way);
     } else {
         NEED(strcmp(command, "close") == 0);
         return false;
@@ -116,6 +155,7 @@ static bool obey(const nd_peer *peer) {
 static void connect_them(const nd_peer *peer, bool offers) {
     char *ours;
     size_t length, our_length;
+    OK(nd_peer_wait_gathered(peer, PATIENCE_MS));
     if (offers) {
         OK(nd_peer_create_channel(peer, "chat", LABEL_BYTES, NULL, &channel));
         OK(nd_peer_create_offer(peer, 0, &ours, &our_length));
@@ -143,13 +183,21 @@ int main(int argc, char **argv) {
     nd_endpoint *endpoint;
     nd_peer *peer;
     const char *address = "127.0.0.1:0";
-    NEED(argc == 2 && strcmp(nd_version(), ND_VERSION) == 0);
-    OK(nd_endpoint_bind(address, strlen(address), NULL, &endpoint));
+    NEED(argc >= 2 && strcmp(nd_version(), ND_VERSION) == 0);
+    nd_settings settings = {.size = sizeof settings};
+    nd_ice_server server = {0};
+    if (argc == 3) { /* by this server alone */
+        server = (nd_ice_server){argv[2], strlen(argv[2]), "name", 4, "password", 8};
+        settings.ice_servers = &server;
+        settings.ice_server_count = 1;
+        settings.relay_only = 1;
+    }
+    OK(nd_endpoint_bind(address, strlen(address), &settings, &endpoint));
     OK(nd_peer_new(endpoint, ND_PORT_OWN, &peer));
     inbox = nd_inbox_new();
     NEED(inbox != NULL && nd_peer_state(peer) == ND_STATE_NEW);
     connect_them(peer, strcmp(argv[1], "offer") == 0);
-    while (obey(peer)) {
+    while (obey(peer, argc == 3 ? "relay" : "host")) {
     }
     OK(nd_channel_close(channel));
     OK(nd_channel_wait_closed(channel, PATIENCE_MS));

@@ -87,12 +87,7 @@ impl Channel {
 
     #[getter]
     fn state(&self) -> &'static str {
-        match self.shared.out().state {
-            ChannelState::Connecting => "connecting",
-            ChannelState::Open => "open",
-            ChannelState::Closing => "closing",
-            ChannelState::Closed => "closed",
-        }
+        self.shared.out().state.name()
     }
 
     /// Bytes that have not been sent for the first time. Asked for, it is looked up; so the next answer is news.

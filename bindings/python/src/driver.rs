@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use netdyno_rtc::{Endpoint, Error, Port, Settings, Waker};
+use netdyno_rtc::{Endpoint, Error, IceServer, Port, Settings, Waker};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::bell::Mailbox;
@@ -35,8 +36,8 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    fn bind(address: SocketAddr) -> Result<Self, Error> {
-        let endpoint = Endpoint::bind(address, Settings::new()?)?;
+    fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        let endpoint = Endpoint::bind(address, settings)?;
         let mailbox = Arc::new(Mailbox::new()?);
         let (waker, address) = (endpoint.waker(), endpoint.local_address());
         let (orders, inbox) = channel();
@@ -126,15 +127,31 @@ pub(crate) struct Driver {
 
 #[pymethods]
 impl Driver {
-    /// Binds a UDP port of that address (0: the system chooses one), and starts the thread.
+    /// Binds a UDP port of that address (0: the system chooses one), and starts the thread. A server is a URL, a name and a password; both
+    /// empty for STUN.
     #[new]
-    fn new(py: Python<'_>, address: &str, port: u16) -> PyResult<Self> {
-        let ip: IpAddr = address.parse().map_err(|_| {
-            pyo3::exceptions::PyValueError::new_err(format!(
-                "address: {address:?} is no IP address, such as 0.0.0.0"
-            ))
-        })?;
-        let hand = py.detach(|| Hand::bind(SocketAddr::new(ip, port))).map_err(raised)?;
+    fn new(
+        py: Python<'_>,
+        address: &str,
+        port: u16,
+        ice_servers: Vec<(String, String, String)>,
+        relay_only: bool,
+        public_addresses: Vec<String>,
+        ports: Option<(u16, u16)>,
+    ) -> PyResult<Self> {
+        let address = SocketAddr::new(ip_address("address", address)?, port);
+        let mut settings = Settings::new().map_err(raised)?;
+        settings.ice_servers =
+            ice_servers.into_iter().map(|(url, name, word)| IceServer::turn(url, name, word)).collect();
+        settings.relay_only = relay_only;
+        let public = public_addresses.iter().map(|text| ip_address("publicAddresses", text));
+        settings.public_addresses = public.collect::<PyResult<_>>()?;
+        settings.ports = ports.map(|(first, last)| first..=last);
+        if let Some((first, last)) = ports.filter(|(first, last)| *first == 0 || first > last) {
+            let text = format!("ports: {first} to {last} is no range, such as (50000, 50999)");
+            return Err(PyValueError::new_err(text));
+        }
+        let hand = py.detach(|| Hand::bind(address, settings)).map_err(raised)?;
         Ok(Self { hand: Arc::new(hand) })
     }
 
@@ -165,4 +182,9 @@ impl Driver {
         let shared = self.hand.run(py, move |endpoint, ends| ends.add(endpoint, port))?;
         Ok(Peer::new(self.hand.clone(), shared))
     }
+}
+
+fn ip_address(name: &str, text: &str) -> PyResult<IpAddr> {
+    let wrong = |_| PyValueError::new_err(format!("{name}: {text:?} is no IP address, such as 192.0.2.1"));
+    text.parse().map_err(wrong)
 }

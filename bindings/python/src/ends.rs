@@ -10,7 +10,7 @@ use netdyno_rtc::{
     Message, PeerState, Port, SendError,
 };
 
-use crate::bell::{CLOSED, INCOMING, Mailbox, OPEN, READABLE, ROOM, STATE};
+use crate::bell::{CLOSED, GATHERED, INCOMING, Mailbox, OPEN, READABLE, ROOM, STATE};
 use crate::item::Item;
 use crate::limits::{DEFAULT_MESSAGE_BYTES, SLICE_BYTES, TURN_BYTES, WAITING_CHANNELS};
 use crate::shared::{SharedChannel, SharedPeer, charge};
@@ -273,6 +273,7 @@ impl Handler for Ends {
                 link.peer.now().ice = state;
                 link.peer.ring(STATE);
             }
+            Event::Gathered => link.peer.ring(GATHERED),
             Event::Failed(error) => link.peer.now().failure = Some(error.to_string()),
             Event::Incoming(channel) if link.peer.now().incoming.len() >= WAITING_CHANNELS => {
                 connection.close_channel(channel);

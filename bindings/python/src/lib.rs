@@ -19,6 +19,7 @@ mod errors;
 mod item;
 mod limits;
 mod peer;
+mod report;
 mod shared;
 
 /// What `netdyno_rtc` is made of; its types stand in `_native.pyi`.

@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::channel::Channel;
 use crate::driver::Hand;
+use crate::report;
 use crate::shared::SharedPeer;
 
 /// A connection. What happens to it is told by its number.
@@ -65,24 +66,13 @@ impl Peer {
     #[getter]
     fn state(&self) -> (&'static str, &'static str, Option<String>) {
         let now = self.shared.now();
-        let state = match now.state {
-            PeerState::New => "new",
-            PeerState::Connecting => "connecting",
-            PeerState::Connected => "connected",
-            PeerState::Disconnected => "disconnected",
-            PeerState::Failed => "failed",
-            PeerState::Closed => "closed",
-        };
         let ice = match (now.state, now.ice) {
             (PeerState::Closed, _) => "closed",
-            (_, IceState::New) => "new",
-            (_, IceState::Checking) => "checking",
             // All candidates are known with the description: it does not change any more.
             (_, IceState::Connected) => "completed",
-            (_, IceState::Disconnected) => "disconnected",
-            (_, IceState::Failed) => "failed",
+            (_, other) => other.name(),
         };
-        (state, ice, now.failure.clone())
+        (now.state.name(), ice, now.failure.clone())
     }
 
     /// Whether nothing will happen to it any more.
@@ -160,22 +150,20 @@ impl Peer {
         });
     }
 
-    /// Statistics of the connection: of its transport and its association.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.with(py, |connection| Ok(connection.stats()))?;
-        let all = PyDict::new(py);
-        all.set_item("dataChannelsOpened", stats.data_channels_opened)?;
-        all.set_item("dataChannelsClosed", stats.data_channels_closed)?;
-        all.set_item("packetsSent", stats.packets_sent)?;
-        all.set_item("packetsReceived", stats.packets_received)?;
-        all.set_item("bytesSent", stats.bytes_sent)?;
-        all.set_item("bytesReceived", stats.bytes_received)?;
-        all.set_item("tlsVersion", stats.tls_version)?;
-        all.set_item("currentRoundTripTime", stats.current_round_trip_time.map(|time| time.as_secs_f64()))?;
-        all.set_item("congestionWindow", stats.sctp.congestion_window_bytes)?;
-        all.set_item("receiverWindow", stats.sctp.peer_window_bytes)?;
-        all.set_item("smoothedRoundTripTime", stats.sctp.smoothed_rtt.map(|time| time.as_secs_f64()))?;
-        all.set_item("chunksRetransmitted", stats.sctp.chunks_retransmitted)?;
-        Ok(all)
+    /// Whether servers are being asked for candidates; its end is told.
+    #[getter]
+    fn is_gathering(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |connection| Ok(connection.is_gathering()))
+    }
+
+    /// The description that was made last, with all candidates known by now.
+    fn local_description(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |connection| Ok(connection.local_description()))
+    }
+
+    /// All statistics, each with its W3C type and an id.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (report, stats) = self.with(py, |connection| Ok((connection.report(), connection.stats())))?;
+        report::listed(py, &report, &stats)
     }
 }

@@ -1,15 +1,11 @@
 """The role that answers the offers and receives."""
 
-from netdyno_contender import HELLO, Sink
-from peers import Peers
+from calls import Calls
+from netdyno_contender import HELLO, peers
 
 
-class Answerer(Peers):
-    peer, remote_type, steps = "offerer", "offer", 1
-
-    def __init__(self, lab, setup, params):
-        self.sink = Sink(setup, params)
-        super().__init__(lab, setup, params)
+class Answerer(Calls, peers.Answerer):
+    remote_type = "offer"
 
     async def run(self, connection):
         first = await self.next_signal(connection)
@@ -34,20 +30,3 @@ class Answerer(Peers):
         # aiortc hands out a channel that is open.
         self.times.step(connection)
         channel.send(HELLO)
-
-    def connected(self):
-        self.may_lose_peer = True  # the offerer may stop, and be gone, first
-
-    def start(self, phase):
-        if phase == "verify":
-            self.spawn(0, self.verify())
-
-    async def verify(self):
-        await self.sink.complete.wait()
-        self.lab.verified(*self.sink.verified())
-
-    def values(self):
-        return self.sink.values()
-
-    def stop(self):
-        pass

@@ -1,55 +1,22 @@
 """aiortc as a contender of the datachannel workload, in both roles.
 
-aiortc runs with its defaults; only the STUN server that it asks by default is left out. Marks are answered on the
-thread that reads stdin, because a turn of a full event loop can take longer than a mark may.
+aiortc runs with its defaults; only the STUN server that it asks by default is left out.
 """
 
-import asyncio
-import importlib.metadata
 import ipaddress
 
 from answerer import Answerer
-from netdyno_contender import DataChannel, Signal, Start, connect
+from netdyno_contender.peers import contend
 from offerer import Offerer
 
-ROLES = {"offerer": Offerer, "answerer": Answerer}
 MAX_MESSAGE_BYTES = 262144
 
 
-def check(lab, setup):
-    """The parameters, if this role and these parameters can be served; otherwise the process ends here."""
-    if setup.workload != "datachannel" or setup.role not in ROLES:
-        lab.unsupported(f"workload {setup.workload!r}, role {setup.role!r}")
-    try:
-        params = DataChannel.of(setup)
-        local = ipaddress.ip_address(setup.local)
-    except ValueError as error:
-        lab.failed(str(error))
-    if local.is_loopback:
-        lab.unsupported(f"aioice gathers no candidate on a loopback address, and {local} is one")
-    if params.message_bytes > MAX_MESSAGE_BYTES:
-        lab.unsupported(f"messages of more than {MAX_MESSAGE_BYTES} bytes")
-    return params
-
-
-async def serve(lab, setup, params):
-    role = ROLES[setup.role](lab, setup, params)
-    lab.answer_marks(role.values)
-    lab.ready("aiortc", importlib.metadata.version("aiortc"))
-    async for event in lab.events():
-        match event:
-            case Signal(body=body):
-                role.signal(body)
-            case Start(phase=phase):
-                role.start(phase)
-    role.stop()
-    lab.result(role.values())
-
-
-def main():
-    lab, setup = connect()
-    asyncio.run(serve(lab, setup, check(lab, setup)))
+def refuse(setup):
+    """Why it cannot be served."""
+    local = ipaddress.ip_address(setup.local)
+    return f"aioice gathers no candidate on a loopback address, and {local} is one" if local.is_loopback else None
 
 
 if __name__ == "__main__":
-    main()
+    contend("aiortc", {"offerer": Offerer, "answerer": Answerer}, MAX_MESSAGE_BYTES, refuse)

@@ -2,20 +2,15 @@
 
 import asyncio
 
-from netdyno_contender import HELLO, Source, source_values
-from peers import Peers
+from calls import Calls
+from netdyno_contender import HELLO, peers
 
 # Messages after which a sender lets the event loop turn: high-water marks may allow a million small messages.
 BURST_MESSAGES = 64
 
 
-class Offerer(Peers):
-    peer, remote_type, steps = "answerer", "answer", 2
-
-    def __init__(self, lab, setup, params):
-        self.sources = [Source(setup, params, connection) for connection in range(params.pairs)]
-        self.verify, self.flood = asyncio.Event(), asyncio.Event()
-        super().__init__(lab, setup, params)
+class Offerer(Calls, peers.Offerer):
+    remote_type = "answer"
 
     async def run(self, connection):
         pc = self.new_connection(connection)
@@ -64,15 +59,3 @@ class Offerer(Peers):
             source.sent()
             if source.messages % BURST_MESSAGES == 0:
                 await asyncio.sleep(0)
-
-    def start(self, phase):
-        if phase == "verify":
-            self.verify.set()
-        else:
-            self.flood.set()
-
-    def values(self):
-        return source_values(self.params, self.sources)
-
-    def stop(self):
-        self.may_lose_peer = True

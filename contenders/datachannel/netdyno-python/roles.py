@@ -1,78 +1,33 @@
-"""What either role does with its connections: one task for each, so that all are set up at once."""
+"""What either role does with its connections."""
 
 import asyncio
 
-from netdyno_contender import HELLO, SetupTimes, Sink, Source, description, source_values
-from netdyno_rtc import RTCConfiguration, RTCIceCandidate, RTCPeerConnection, RTCSessionDescription
+from netdyno_contender import HELLO, description, peers
+from netdyno_rtc import InvalidStateError, RTCConfiguration, RTCIceCandidate, RTCPeerConnection, RTCSessionDescription
 
-# Signals of one connection that it has not taken yet.
-MAX_WAITING_SIGNALS = 64
 # What is made and sent at a time: half of what may be buffered at most.
 BATCH_MESSAGES = 64
 BATCH_BYTES = 131072
 
 
-class Role:
-    """What both have in common."""
+class Calls:
+    """The package's calls that both make."""
 
-    peer = steps = None  # the other role, and the steps of a connection's setup
+    lost = (InvalidStateError,)
 
-    def __init__(self, lab, setup, params):
-        self.lab, self.params = lab, params
-        self.times = SetupTimes(params.pairs, self.steps)
-        self.may_lose_peer = False
-        self._configuration = RTCConfiguration(address=setup.local)
-        self._signals = [asyncio.Queue(MAX_WAITING_SIGNALS) for _ in range(params.pairs)]
-        self._tasks = set()
-        for connection in range(params.pairs):
-            self.spawn(connection, self.run(connection))
-        self.spawn(0, self._announce())
-
-    def spawn(self, connection, coroutine):
-        """Run a coroutine whose failure is the end, unless the other role may be gone."""
-        task = asyncio.create_task(self._guard(connection, coroutine))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _guard(self, connection, coroutine):
-        try:
-            await coroutine
-        except Exception as error:
-            if not self.may_lose_peer:
-                self.lab.failed(f"connection {connection}: {error!r}")
-
-    def signal(self, body):
-        try:
-            self._signals[self.params.connection(body)].put_nowait(body)
-        except (ValueError, asyncio.QueueFull) as error:
-            self.lab.failed(f"signal: {error!r}")
-
-    async def _announce(self):
-        await self.times.done.wait()
-        self.connected()
-        self.lab.connected(self.times.setup_ns)
-
-    def connected(self):
-        """Every connection is up."""
+    def why(self, pc):
+        return f": {pc.failure}"
 
     def new_connection(self, connection):
         self.times.begin(connection)
-        pc = RTCPeerConnection(self._configuration)
-
-        @pc.on("connectionstatechange")
-        def _():
-            if pc.connectionState in ("failed", "closed") and not self.may_lose_peer:
-                self.lab.failed(f"connection {connection}: it is {pc.connectionState}: {pc.failure}")
-
+        pc = RTCPeerConnection(RTCConfiguration(address=self.local))
+        self.watch(connection, pc)
         return pc
 
     async def describe(self, pc, connection):
         await pc.setLocalDescription()
         local = pc.localDescription
         self.lab.signal(self.peer, description(connection, local.type, local.sdp))
-
-    async def next_signal(self, connection):
-        return await self._signals[connection].get()
 
     async def described(self, pc, connection, body):
         """Take the peer's description, and from then on its candidates."""
@@ -85,14 +40,8 @@ class Role:
             await pc.addIceCandidate(RTCIceCandidate(body["candidate"], body.get("sdp_mid"), body.get("sdp_mline_index")))
 
 
-class Offerer(Role):
-    """Creates the connections, and sends."""
-
-    peer, steps = "answerer", 2
-
+class Offerer(Calls, peers.Offerer):
     def __init__(self, lab, setup, params):
-        self.sources = [Source(setup, params, connection) for connection in range(params.pairs)]
-        self.verify, self.flood = asyncio.Event(), asyncio.Event()
         batch_bytes = min(BATCH_BYTES, params.high_water_bytes // 2)
         self.batch = max(1, min(BATCH_MESSAGES, batch_bytes // params.message_bytes))
         super().__init__(lab, setup, params)
@@ -128,22 +77,8 @@ class Offerer(Role):
             source.sent()
         return batch
 
-    def start(self, phase):
-        (self.verify if phase == "verify" else self.flood).set()
 
-    def values(self):
-        return source_values(self.params, self.sources)
-
-
-class Answerer(Role):
-    """Answers the offers, and receives."""
-
-    peer, steps = "offerer", 1
-
-    def __init__(self, lab, setup, params):
-        self.sink = Sink(setup, params)
-        super().__init__(lab, setup, params)
-
+class Answerer(Calls, peers.Answerer):
     async def run(self, connection):
         offer = await self.next_signal(connection)
         pc = self.new_connection(connection)
@@ -157,17 +92,3 @@ class Answerer(Role):
         while messages := await channel.receive_many():
             for message in messages:
                 self.sink.take(connection, message)
-
-    def connected(self):
-        self.may_lose_peer = True  # the offerer may stop, and be gone, first
-
-    def start(self, phase):
-        if phase == "verify":
-            self.spawn(0, self.verify())
-
-    async def verify(self):
-        await self.sink.complete.wait()
-        self.lab.verified(*self.sink.verified())
-
-    def values(self):
-        return self.sink.values()

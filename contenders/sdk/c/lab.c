@@ -129,6 +129,8 @@ static void answer(const json_t *message) {
     } else if (strcmp(kind, "signal") == 0) {
         the_role->signal(the_role->self, json_object_get(message, "body"));
     } else if (strcmp(kind, "stop") == 0) {
+        if (the_role->stop != NULL)
+            the_role->stop(the_role->self);
         size_t count = the_role->values(the_role->self, values);
         nd_result(values, count, the_role->histograms(the_role->self));
     } else {

@@ -60,6 +60,9 @@ struct nd_role {
     size_t (*values)(void *self, struct nd_value *values);
     /* A new object of base64 texts, or NULL for none. */
     json_t *(*histograms)(void *self);
+    /* Called at the stop, before the values of the result are read: returns once none will change. May be NULL, where nobody can receive
+     * what is sent after it. */
+    void (*stop)(void *self);
 };
 
 /* Reads the setup line. Ignores SIGPIPE from then on: a connection that breaks is an error of its call. */

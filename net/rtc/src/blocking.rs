@@ -107,6 +107,11 @@ impl PeerConnection {
         blocked(|wait| self.peer.poll_candidate(wait))
     }
 
+    /// As [`next_candidate`](Self::next_candidate); `None` if the time is over before, `Some(None)` if there will be no more.
+    pub fn next_candidate_timeout(&self, timeout: Duration) -> Option<Option<String>> {
+        within(timeout, |wait| self.peer.poll_candidate(wait))
+    }
+
     /// Waits for the next data channel that the peer opens; `None` if the time is over before.
     pub fn accept_channel_timeout(&self, timeout: Duration) -> Result<Option<DataChannel>, Error> {
         let channel = within(timeout, |wait| self.peer.poll_channel(wait)).transpose()?;

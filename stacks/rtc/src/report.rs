@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::dtls::{Fingerprint, Role};
 use crate::ice::IceState;
-use crate::peer::ChannelState;
+use crate::peer::{ChannelId, ChannelState};
 use crate::sdp::{Candidate, CandidateKind};
 
 /// RTCStatsReport.
@@ -92,6 +92,30 @@ pub enum IceRole {
     Controlled,
 }
 
+impl IceRole {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Controlling => "controlling",
+            Self::Controlled => "controlled",
+        }
+    }
+}
+
+impl IceState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Checking => "checking",
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// RTCDtlsTransportState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DtlsState {
@@ -105,6 +129,19 @@ pub enum DtlsState {
     Closed,
     /// Over by an error of DTLS.
     Failed,
+}
+
+impl DtlsState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Connecting => "connecting",
+            Self::Connected => "connected",
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// RTCIceCandidatePairStats. Packets and bytes are those of data: DTLS, no checks. What comes while this pair is the selected one is counted here,
@@ -155,6 +192,18 @@ pub enum CandidatePairState {
     Failed,
     /// A check was answered.
     Succeeded,
+}
+
+impl CandidatePairState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::InProgress => "in-progress",
+            Self::Failed => "failed",
+            Self::Succeeded => "succeeded",
+        }
+    }
 }
 
 /// RTCIceCandidateStats.
@@ -224,6 +273,8 @@ pub struct CertificateStats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataChannelStats {
+    /// Which one it is.
+    pub channel: ChannelId,
     /// label.
     pub label: String,
     /// protocol.

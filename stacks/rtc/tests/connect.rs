@@ -116,6 +116,25 @@ fn a_report_as_w3c_names_it() {
     assert_eq!((report.transport.dtls_state, report.data_channels.len()), (DtlsState::Closed, 0));
 }
 
+/// As with a browser that hides its addresses: the peer's checks show where it is.
+#[test]
+fn a_report_has_what_a_check_has_shown() {
+    let mut net = Net::new();
+    net.peers[0].create_channel(net.now, "a", ChannelOptions::default()).unwrap();
+    let offer = net.peers[0].create_offer(net.now, false).unwrap();
+    let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
+    let hidden: String =
+        answer.split_inclusive('\n').filter(|line| !line.starts_with("a=candidate")).collect();
+    net.peers[0].accept_answer(net.now, &hidden).unwrap();
+    net.run_until(|net| net.state(0) == PeerState::Connected);
+    let report = net.peers[0].report();
+    let [remote] = &report.remote_candidates[..] else { panic!("{report:?}") };
+    assert_eq!((remote.socket_address(), remote.candidate_type), (address(1), CandidateKind::PeerReflexive));
+    let selected = report.transport.selected_candidate_pair_id.unwrap();
+    assert_eq!(report.candidate_pairs[selected].state, CandidatePairState::Succeeded);
+    assert_eq!(&net.peers[0].selected_pair().unwrap().remote, remote);
+}
+
 /// A report of a connection that has not begun, and of one that finds nobody.
 #[test]
 fn a_report_where_there_is_nothing_to_report() {

@@ -64,6 +64,34 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
     assert_eq!(foundations.len(), 3, "{lines:?}");
 }
 
+/// Who does not trickle waits, and tells the description as it is then.
+#[test]
+fn the_description_has_what_was_found_since_it_was_made() {
+    let (mut offerer, now) = peer(config(0));
+    let mut answerer = PeerConnection::new(Arc::new(config(1)), [8; 32], now).unwrap();
+    answerer.add_local_address(now, address(SEEN));
+    assert_eq!(offerer.local_description(), None);
+    offerer.create_channel(now, "a", Default::default()).unwrap();
+    for peer in [&mut offerer, &mut answerer] {
+        peer.set_gathering(now, true);
+    }
+    let offer = offerer.create_offer(now, false).unwrap();
+    assert_eq!(offerer.local_description().as_ref(), Some(&offer));
+    let answer = answerer.accept_offer(now, &offer).unwrap();
+    for (peer, before) in [(&mut offerer, offer), (&mut answerer, answer)] {
+        peer.add_relayed_address(now, address(RELAYED));
+        peer.set_gathering(now, false);
+        // The same, its version among that, but for the candidate and the end.
+        let after = peer.local_description().unwrap();
+        let news: Vec<_> = after.lines().filter(|line| !before.contains(line)).collect();
+        assert!(before.lines().all(|line| after.contains(line)), "{before}{after}");
+        assert!(news.len() == 2 && news[0].contains(" typ relay "), "{news:?}");
+        assert_eq!(news[1], "a=end-of-candidates");
+    }
+    offerer.rollback(now).unwrap();
+    assert_eq!(offerer.local_description(), None);
+}
+
 /// RFC 8445 section 5.2: a lite agent has host candidates only.
 #[test]
 fn a_lite_side_offers_what_it_is_told_as_host_candidates() {

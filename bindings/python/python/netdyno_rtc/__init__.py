@@ -6,16 +6,37 @@ Names and behaviour are those of W3C's WebRTC API as far as data channels go, an
 
 from ._native import InvalidStateError, OperationError
 from .channel import RTCDataChannel
-from .description import RTCConfiguration, RTCIceCandidate, RTCIceServer, RTCSessionDescription
+from .description import RTCConfiguration, RTCIceCandidate, RTCIceServer, RTCIceTransportPolicy, RTCSessionDescription
 from .peer import RTCPeerConnection
+from .stats import (
+    RTCCertificateStats,
+    RTCDataChannelStats,
+    RTCIceCandidatePairStats,
+    RTCIceCandidateStats,
+    RTCPeerConnectionStats,
+    RTCSctpTransportStats,
+    RTCStats,
+    RTCStatsReport,
+    RTCTransportStats,
+)
 
 __all__ = [
     "InvalidStateError",
     "OperationError",
+    "RTCCertificateStats",
     "RTCConfiguration",
     "RTCDataChannel",
+    "RTCDataChannelStats",
     "RTCIceCandidate",
+    "RTCIceCandidatePairStats",
+    "RTCIceCandidateStats",
     "RTCIceServer",
+    "RTCIceTransportPolicy",
     "RTCPeerConnection",
+    "RTCPeerConnectionStats",
+    "RTCSctpTransportStats",
     "RTCSessionDescription",
+    "RTCStats",
+    "RTCStatsReport",
+    "RTCTransportStats",
 ]

@@ -1,4 +1,4 @@
-"""One driver for each event loop and address: who has news is told by one readable file descriptor."""
+"""One driver for each event loop and settings: who has news is told by one readable file descriptor."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Protocol
 from pyee.asyncio import AsyncIOEventEmitter
 
 from ._native import Driver, Peer
+from .description import Settings
 
 # Bits of news, as `src/bell.rs` has them.
-OPEN, READABLE, LOW, ROOM, CLOSED, STATE, INCOMING = (1 << bit for bit in range(7))
+OPEN, READABLE, LOW, ROOM, CLOSED, STATE, INCOMING, GATHERED = (1 << bit for bit in range(8))
 
 
 class Member(Protocol):
@@ -22,10 +23,10 @@ class Member(Protocol):
 class Hub:
     """A driver, and those who wait for its news. It lives while it has connections."""
 
-    _all: dict[tuple[asyncio.AbstractEventLoop, str, int], Hub] = {}
+    _all: dict[tuple[asyncio.AbstractEventLoop, Settings], Hub] = {}
 
     @classmethod
-    def of(cls, address: str, port: int) -> Hub:
+    def of(cls, settings: Settings) -> Hub:
         """The hub of the event loop that this is called in."""
         try:
             loop = asyncio.get_running_loop()
@@ -33,14 +34,14 @@ class Hub:
             raise RuntimeError("no event loop is running: call this in a coroutine") from error
         for key in [key for key in cls._all if key[0].is_closed()]:
             cls._all.pop(key).driver.end()
-        key = (loop, address, port)
+        key = (loop, settings)
         if key not in cls._all:
             cls._all[key] = cls(key)
         return cls._all[key]
 
-    def __init__(self, key: tuple[asyncio.AbstractEventLoop, str, int]) -> None:
-        self.loop, address, port = key
-        self.driver = Driver(address, port)
+    def __init__(self, key: tuple[asyncio.AbstractEventLoop, Settings]) -> None:
+        self.loop, settings = key
+        self.driver = Driver(*settings)
         self._key = key
         self._members: dict[int, Member] = {}
         self._peers = 0

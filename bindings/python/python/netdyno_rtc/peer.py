@@ -7,14 +7,15 @@ from typing import Optional
 from ._native import Channel, InvalidStateError, Peer
 from .channel import RTCDataChannel
 from .description import RTCConfiguration, RTCIceCandidate, RTCSessionDescription
-from .loop import INCOMING, STATE, Emitter, Hub, Waiters
+from .loop import GATHERED, INCOMING, STATE, Emitter, Hub, Waiters
+from .stats import RTCStatsReport, report_of
 
 
 class RTCPeerConnection(Emitter):
     """W3C's RTCPeerConnection, for data channels.
 
     Events: ``datachannel``, ``connectionstatechange``, ``iceconnectionstatechange``, ``icegatheringstatechange``, ``signalingstatechange``.
-    Descriptions carry all candidates; the peer's may come one by one.
+    ``localDescription`` carries all candidates, for which ``setLocalDescription`` waits; the peer's may come one by one.
     """
 
     def __init__(self, configuration: Optional[RTCConfiguration] = None) -> None:
@@ -22,7 +23,7 @@ class RTCPeerConnection(Emitter):
         self._configuration = configuration or RTCConfiguration()
         self._hub: Optional[Hub] = None
         self._native: Optional[Peer] = None
-        self._over: Optional[Waiters] = None
+        self._watchers: Optional[Waiters] = None
         self._signaling, self._gathering = "stable", "new"
         self._connection, self._ice = "new", "new"
         self._failure: Optional[str] = None
@@ -45,7 +46,7 @@ class RTCPeerConnection(Emitter):
 
     @property
     def iceGatheringState(self) -> str:
-        """``new`` or ``complete``: candidates are known at once."""
+        """``new``, ``gathering`` (while servers are asked) or ``complete``."""
         return self._gathering
 
     @property
@@ -94,7 +95,7 @@ class RTCPeerConnection(Emitter):
         return RTCDataChannel(hub, channel)
 
     async def createOffer(self) -> RTCSessionDescription:
-        """An offer, with all candidates. Create a channel first, or the peer has no reason to connect."""
+        """An offer, with the candidates that are known already. Create a channel first, or the peer has no reason to connect."""
         if self._signaling not in ("stable", "have-local-offer"):
             raise InvalidStateError(f"no offer can be made: the signaling state is {self._signaling}")
         _, native = self._begin(own_port=True)
@@ -111,7 +112,10 @@ class RTCPeerConnection(Emitter):
         return self._answer
 
     async def setLocalDescription(self, sessionDescription: Optional[RTCSessionDescription] = None) -> None:
-        """Set what ``createOffer`` or ``createAnswer`` gave; without an argument, what is due."""
+        """Set what ``createOffer`` or ``createAnswer`` gave; without an argument, what is due.
+
+        Waits until all STUN and TURN servers have answered, or have not in 10 s. Then ``localDescription`` has what they said.
+        """
         description = sessionDescription
         if description is None:
             is_answer = self._signaling == "have-remote-offer"
@@ -124,9 +128,7 @@ class RTCPeerConnection(Emitter):
             raise InvalidStateError(f"an {description.type} cannot be set: the signaling state is {self._signaling}")
         self._local = description
         self._signal("stable" if description.type == "answer" else "have-local-offer")
-        if self._gathering != "complete":
-            self._gathering = "complete"
-            self._tell("icegatheringstatechange")
+        await self._gather()
 
     async def setRemoteDescription(self, sessionDescription: RTCSessionDescription) -> None:
         """Take the peer's offer or answer. An offer that crosses one of ours takes ours back."""
@@ -159,21 +161,19 @@ class RTCPeerConnection(Emitter):
         """The next offer looks for a new path: also for a connection that has failed, within a minute."""
         self._restarts = True
 
-    async def getStats(self) -> dict[str, object]:
-        """Statistics of the connection's transport, by W3C's names; times in seconds."""
-        if self._native is None:
-            return {"type": "transport"}
-        return {"type": "transport", **self._native.stats()}
+    async def getStats(self) -> RTCStatsReport:
+        """All statistics of a connection that has begun, by W3C's names; ``InvalidStateError`` once it is over."""
+        return report_of(self._native.report() if self._native else ())
 
     async def close(self) -> None:
         """Tell the peer, and end it. What is buffered is lost: close the channels first, and wait for that, to have it delivered."""
         self._signal("closed")
-        if self._native is None or self._over is None:
+        if self._native is None or self._watchers is None:
             self._connection = self._ice = "closed"
             return
         self._native.close()
         while not self._native.is_over:
-            await self._over.wait()
+            await self._watchers.wait()
         self._on_news(STATE)
 
     # -- what happens --
@@ -182,10 +182,28 @@ class RTCPeerConnection(Emitter):
         if self._signaling == "closed":
             raise InvalidStateError("the peer connection is closed")
         if self._hub is None or self._native is None:
-            self._hub = Hub.of(self._configuration.address, self._configuration.port)
+            self._hub = Hub.of(self._configuration._settings())
             self._native = self._hub.add_peer(own_port, self)
-            self._over = Waiters(self._hub.loop)
+            self._watchers = Waiters(self._hub.loop)
         return self._hub, self._native
+
+    async def _gather(self) -> None:
+        """Until no more candidates are to come; those that came meanwhile are put into the description."""
+        if self._native is None or self._watchers is None:
+            return
+        described = self._local
+        while self._native.is_gathering:
+            self._gathers("gathering")
+            await self._watchers.wait()
+        if described is not None and self._local is described:
+            sdp = self._native.local_description()
+            self._local = RTCSessionDescription(sdp=sdp, type=described.type) if sdp else described
+        self._gathers("complete")
+
+    def _gathers(self, state: str) -> None:
+        if state != self._gathering:
+            self._gathering = state
+            self._tell("icegatheringstatechange")
 
     def _roll_back(self) -> None:
         if not self._has_offered or self._native is None:
@@ -200,7 +218,7 @@ class RTCPeerConnection(Emitter):
             self._tell("signalingstatechange")
 
     def _on_news(self, news: int) -> None:
-        if self._native is None or self._hub is None or self._over is None:
+        if self._native is None or self._hub is None or self._watchers is None:
             return
         if news & STATE:
             connection, ice, self._failure = self._native.state
@@ -212,8 +230,10 @@ class RTCPeerConnection(Emitter):
                 self._tell("connectionstatechange")
             if self._native.is_over:
                 self._signal("closed")
-                self._over.wake()
+                self._watchers.wake()
                 self._hub.remove_peer(self._native)
+        if news & GATHERED:
+            self._watchers.wake()
         if news & INCOMING:
             for native in self._native.incoming():
                 self._announce(self._hub, native)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HELLO "hello"
 #define LABEL "netdyno"
@@ -45,6 +46,8 @@ static bool told;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct order *orders, **last_order = &orders;
+static bool must_stop, has_stopped;
+static pthread_cond_t stopped = PTHREAD_COND_INITIALIZER;
 
 /* Whose channels have room, each once. */
 static size_t *hungry, hungry_first, hungry_count;
@@ -295,6 +298,17 @@ static json_t *histograms(void *self) {
     return NULL;
 }
 
+/* What is sent after the result was made is received and not in it. */
+static void on_stop(void *self) {
+    (void)self;
+    pthread_mutex_lock(&lock);
+    must_stop = true;
+    nd_waker_wake(waker);
+    while (!has_stopped)
+        pthread_cond_wait(&stopped, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- and what becomes of it ---- */
 
 static void obey(void) {
@@ -302,7 +316,11 @@ static void obey(void) {
     struct order *order = orders;
     orders = NULL;
     last_order = &orders;
+    has_stopped = must_stop;
+    pthread_cond_signal(&stopped);
     pthread_mutex_unlock(&lock);
+    while (has_stopped)
+        pause(); /* the other thread ends the process */
     while (order != NULL) {
         struct order *next = order->next;
         if (order->phase == ND_PHASE_NONE) {
@@ -336,7 +354,7 @@ static void prepare(const struct nd_setup *setup) {
 }
 
 int main(void) {
-    static const struct nd_role role = {.signal = on_signal, .start = on_start, .values = values, .histograms = histograms};
+    static const struct nd_role role = {.signal = on_signal, .start = on_start, .values = values, .histograms = histograms, .stop = on_stop};
     struct nd_setup setup;
     const nd_event *events;
     size_t count;

@@ -32,10 +32,15 @@ static json_t *histograms(void *self) {
     return NULL;
 }
 
+/* What is read after it is read for the result. */
+static void stop(void *self) {
+    *(enum nd_phase *)self = ND_PHASE_MEASURE;
+}
+
 static noreturn void contender(void) {
     struct nd_setup setup;
     enum nd_phase phase = ND_PHASE_NONE;
-    struct nd_role role = {&phase, take_signal, take_start, values, histograms};
+    struct nd_role role = {&phase, take_signal, take_start, values, histograms, stop};
     nd_connect(&setup);
     if (setup.seed != (UINT64_C(1) << 53) - 1 || strcmp(setup.role, "r") != 0 || strcmp(setup.peer, "::1") != 0)
         nd_unsupported("the setup is read wrongly");
@@ -128,7 +133,7 @@ static void test_lines(void) {
         {"a signal", SETUP "{\"type\":\"signal\",\"from\":\"o\",\"body\":[1,\"\\u0000\"]}\n{\"type\":\"stop\"}\n",
          "\"body\":[1,\"\\u0000\"]", 0},
         {"a mark", SETUP "{\"type\":\"start\",\"phase\":\"verify\"}\n{\"type\":\"mark\",\"id\":7}\n{\"type\":\"stop\"}\n",
-         "\"values\":{\"phase\":1}}\n{\"type\":\"result\",\"values\":{\"phase\":1},\"histograms\":{}}\n", 0},
+         "\"values\":{\"phase\":1}}\n{\"type\":\"result\",\"values\":{\"phase\":3},\"histograms\":{}}\n", 0},
         {"the longest line", longest, "\"result\"", 0},
         {"a longer one", too_long, "longer than", 1},
     };

@@ -67,6 +67,12 @@ impl Peer {
         self.inner.with(|connection| Ok(connection.add_remote_candidate(candidate)?))
     }
 
+    /// The description that was made last, now with all candidates that are known (W3C localDescription): for those who wait until there are no
+    /// more, in place of trickling. `None` before the first one, after one was withdrawn, and once the connection is over.
+    pub fn local_description(&self) -> Option<String> {
+        self.ask(|connection| connection.local_description())?
+    }
+
     /// Candidates of ours known by now, as lines from "candidate:" on.
     pub fn local_candidates(&self) -> Vec<String> {
         let id = self.inner.id;

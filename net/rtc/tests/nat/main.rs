@@ -16,7 +16,6 @@ use std::time::Instant;
 
 use bed::{Bed, Nat, alone};
 use browser::Browser;
-use coturn::Coturn;
 use peers::{End, MESSAGE_BYTES, Way};
 use probe::{Behaviour, Filtering, Mapping};
 use serde_json::json;
@@ -93,7 +92,7 @@ fn every_pairing() {
     alone("every_pairing", || {
         let mut bed = Bed::new();
         let public = bed.public.clone();
-        let _coturn = Coturn::start(&bed);
+        let _coturn = coturn::start(&bed);
         let [offerers, answerers] = [(); 2].map(|()| KINDS.map(|(_, nats, _)| bed.host(&public, nats)));
         let places = PLACES.map(|(name, carrier, nats, way)| {
             let carrier = bed.nat(&public, carrier);
@@ -129,7 +128,7 @@ fn chromium_and_we_behind_symmetric_nats() {
     alone("chromium_and_we_behind_symmetric_nats", || {
         let mut bed = Bed::new();
         let public = bed.public.clone();
-        let _coturn = Coturn::start(&bed);
+        let _coturn = coturn::start(&bed);
         let [theirs, ours] = [(); 2].map(|()| bed.host(&public, &[Nat::Symmetric]));
         let mut browser = theirs.enter(|| Browser::start(&[])).unwrap();
         for we_offer in [false, true] {
@@ -166,7 +165,7 @@ fn a_peer_whose_address_changes_is_followed() {
         let mut bed = Bed::new();
         let public = bed.public.clone();
         probe::serve(&bed);
-        let _coturn = Coturn::start(&bed);
+        let _coturn = coturn::start(&bed);
         let server = bed.host(&public, &[]);
         let nat = bed.nat(&public, Nat::PortRestricted);
         let client = bed.host(&nat, &[]);

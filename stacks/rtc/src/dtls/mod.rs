@@ -53,6 +53,16 @@ pub enum Role {
     Server,
 }
 
+impl Role {
+    /// As W3C names it (RTCDtlsRole).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DtlsEvent {

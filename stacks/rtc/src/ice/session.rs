@@ -181,8 +181,12 @@ impl Session {
 
     /// Candidates of the peer, of whichever origin.
     pub(super) fn remote_candidates(&self) -> impl Iterator<Item = Candidate> {
-        // The agent's own type does not say all; what it writes is what we read.
-        let read = |candidate: is::Candidate| Candidate::parse(&candidate.to_sdp_string()).ok().flatten();
+        // The agent's own type does not say all; what it writes is what we read. The foundation of what a check has shown has an underscore, which
+        // is none of ice-char (RFC 8839 section 5.1).
+        let read = |candidate: is::Candidate| {
+            let text = candidate.to_sdp_string().replacen(":tmp_prflx ", ":prflx ", 1);
+            Candidate::parse(&text).ok().flatten()
+        };
         self.agent.remote_candidates().filter_map(read)
     }
 

@@ -176,6 +176,7 @@ impl PeerConnection {
         let of = |id| {
             let counts = self.channel_stats(id);
             DataChannelStats {
+                channel: id,
                 label: self.label(id).to_owned(),
                 protocol: self
                     .channel_options(id)

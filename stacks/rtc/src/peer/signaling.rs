@@ -16,6 +16,8 @@ pub(super) struct Signaling {
     session_id: u64,
     session_version: u64,
     offered: bool,
+    /// What our last description says of DTLS, unless it was withdrawn.
+    described: Option<Setup>,
     /// Whether servers are asked for candidates; None if they never were.
     gathering: Option<bool>,
     /// How the sections stand since the first offer; their order never changes (RFC 8829 section 5.2.2).
@@ -41,6 +43,7 @@ impl Signaling {
             session_id,
             session_version: 1,
             offered: false,
+            described: None,
             gathering: None,
             sections: vec![Section::Data],
             mid: Some("0".into()),
@@ -153,6 +156,7 @@ impl PeerConnection {
         if !std::mem::take(&mut self.signaling.offered) {
             return Err(SignalingError::State("there is no offer of ours to withdraw"));
         }
+        self.signaling.described = None;
         self.ice.roll_back();
         Ok(())
     }
@@ -235,6 +239,12 @@ impl PeerConnection {
         Ok(())
     }
 
+    /// The description that was made last, now with all candidates that are known (W3C localDescription): for those who wait until there are no
+    /// more, in place of trickling. None before the first one, and after one was withdrawn.
+    pub fn local_description(&self) -> Option<String> {
+        self.signaling.described.map(|setup| self.described(setup))
+    }
+
     /// Candidates of ours known by now, as lines from "candidate:" on, for those who trickle. Later ones are told by
     /// [`Event::Candidate`].
     pub fn local_candidates(&self) -> Vec<String> {
@@ -303,6 +313,11 @@ impl PeerConnection {
     /// A description of ours; its version is one more than that of the one before.
     fn describe(&mut self, setup: Setup) -> String {
         self.signaling.session_version += 1;
+        self.signaling.described = Some(setup);
+        self.described(setup)
+    }
+
+    fn described(&self, setup: Setup) -> String {
         let Signaling { session_id, session_version, .. } = self.signaling;
         let mid = self.signaling.mid.clone();
         let credentials = self.ice.credentials();

@@ -81,6 +81,18 @@ pub enum ChannelState {
     Closed,
 }
 
+impl ChannelState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Open => "open",
+            Self::Closing => "closing",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// W3C RTCPeerConnectionState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerState {
@@ -97,6 +109,20 @@ pub enum PeerState {
     Failed,
     /// Over.
     Closed,
+}
+
+impl PeerState {
+    /// As W3C names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Connecting => "connecting",
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+            Self::Failed => "failed",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// What the application is told.

@@ -24,7 +24,8 @@ impl CandidateKind {
         ("relay", Self::Relayed),
     ];
 
-    fn name(self) -> &'static str {
+    /// As descriptions and W3C name it: "host", "srflx", "prflx" or "relay".
+    pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::ServerReflexive => "srflx",

@@ -1,0 +1,140 @@
+"""STUN and TURN servers, and what else leads through NATs: with a real coturn, where it is installed."""
+
+import asyncio
+import contextlib
+import socket
+
+import aiortc
+import netdyno_rtc
+from coturn import Coturn
+from netdyno_rtc import InvalidStateError, RTCConfiguration, RTCIceServer, RTCPeerConnection
+from support import Case, Heard, ours, theirs
+
+
+def candidates(pc):
+    """The candidates of its description, as lists of words."""
+    lines = pc.localDescription.sdp.splitlines()
+    return [line.removeprefix("a=candidate:").split() for line in lines if line.startswith("a=candidate:")]
+
+
+def kinds(pc):
+    return [words[words.index("typ") + 1] for words in candidates(pc)]
+
+
+@contextlib.contextmanager
+def silent():
+    """The URL of a server that never answers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        yield f"stun:127.0.0.1:{nobody.getsockname()[1]}"
+
+
+class Servers(Case):
+    def relayed(self, package, server, **more):
+        """A connection that takes no other way: the same words for both packages."""
+        configuration = package.RTCConfiguration(
+            iceServers=[server.server(package, **more)], iceTransportPolicy=package.RTCIceTransportPolicy.RELAY
+        )
+        return package.RTCPeerConnection(configuration)
+
+    async def exchange(self, channel, other):
+        for source, sink in ((channel, other), (other, channel)):
+            heard = Heard(sink)
+            said = [bytes([number]) * (number * 37) for number in range(200)]
+            for message in said:
+                source.send(message)
+            self.assertEqual(await heard.until(len(said)), said)
+
+    async def test_two_who_take_no_other_way_find_each_other(self):
+        server = Coturn(self)
+        offerer, answerer = self.relayed(netdyno_rtc, server), self.relayed(netdyno_rtc, server)
+        states = []
+        offerer.on("icegatheringstatechange", lambda: states.append(offerer.iceGatheringState))
+        channel, other = await self.connect(offerer, answerer)
+        self.assertEqual(states, ["gathering", "complete"])
+        for pc in (offerer, answerer):
+            self.assertEqual(kinds(pc), ["relay"])
+            self.assertIn("a=end-of-candidates\r\n", pc.localDescription.sdp)
+            report = await pc.getStats()
+            pair = report[report["T"].selectedCandidatePairId]
+            self.assertEqual(report[pair.localCandidateId].candidateType, "relay")
+        await self.exchange(channel, other)
+        self.assertTrue(server.logs("peer 127.0.0.1 lifetime updated"), "a channel carries it")
+
+    async def test_aiortc_at_the_other_end_by_the_same_words(self):
+        server = Coturn(self)
+        for makes in ((netdyno_rtc, aiortc), (aiortc, netdyno_rtc)):
+            with self.subTest(f"{makes[0].__name__} offers"):
+                ends = [self.relayed(package, server) for package in makes]
+                channel, other = await self.connect(*ends)
+                self.assertEqual([kinds(end) for end in ends], [["relay"], ["relay"]])
+                await self.exchange(channel, other)
+
+    async def test_one_alone_needs_the_server(self):
+        server = Coturn(self)
+        for ends in ((self.relayed(netdyno_rtc, server), theirs()), (ours(), self.relayed(netdyno_rtc, server))):
+            await self.exchange(*await self.connect(*ends))
+
+    async def test_a_wrong_password_is_no_candidate_and_keeps_nobody_waiting(self):
+        server = Coturn(self)
+        pc = self.relayed(netdyno_rtc, server, password="wrong")
+        self.addAsyncCleanup(pc.close)
+        pc.createDataChannel("x")
+        await asyncio.wait_for(pc.setLocalDescription(), 20)
+        self.assertEqual((kinds(pc), pc.iceGatheringState), ([], "complete"))
+
+    async def test_who_closes_meanwhile_is_not_kept_waiting(self):
+        with silent() as url:
+            pc = ours(iceServers=[RTCIceServer(url)])
+            pc.createDataChannel("x")
+            describing = asyncio.create_task(pc.setLocalDescription())
+            while pc.iceGatheringState != "gathering":
+                await asyncio.sleep(0.001)
+            self.assertEqual((pc.signalingState, kinds(pc)), ("have-local-offer", ["host"]))
+            await pc.close()
+            with self.assertRaises(InvalidStateError):
+                await describing
+
+    async def test_stated_addresses_and_ports(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        configuration = {"publicAddresses": ["203.0.113.7"], "ports": (port, port)}
+        pc = ours(**configuration)
+        self.addAsyncCleanup(pc.close)
+        pc.createDataChannel("x")
+        await pc.setLocalDescription()
+        places = [(words[4], int(words[5]), words[7]) for words in candidates(pc)]
+        self.assertEqual(places, [("127.0.0.1", port, "host"), ("203.0.113.7", port, "srflx")])
+        with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are taken"):
+            ours(**configuration).createDataChannel("x")
+
+    async def test_what_is_different_needs_a_driver_of_its_own(self):
+        with silent() as url:
+            plain, asking = ours(), ours(iceServers=[RTCIceServer(url)])
+            for pc in (plain, asking):
+                self.addAsyncCleanup(pc.close)
+                pc.createDataChannel("x")
+            await asyncio.wait_for(plain.setLocalDescription(), 5)
+            self.assertEqual(plain.iceGatheringState, "complete")
+
+    async def test_errors_name_cause_and_remedy(self):
+        for why, server in (
+            ("http://stun: write stun:host:port, or turn:host:port", RTCIceServer("http://stun")),
+            ("turn:127.0.0.1: a TURN server wants a username and a credential", RTCIceServer("turn:127.0.0.1")),
+            ("there are more servers than 8", RTCIceServer(["stun:127.0.0.1"] * 9)),
+        ):
+            with self.assertRaisesRegex(ValueError, why):
+                ours(iceServers=[server]).createDataChannel("x")
+        for why, settings in (
+            ('publicAddresses: "here" is no IP address', {"publicAddresses": ["here"]}),
+            ("ports: 9 to 8 is no range", {"ports": (9, 8)}),
+            ("ports: 0 to 8 is no range", {"ports": (0, 8)}),
+        ):
+            with self.assertRaisesRegex(ValueError, why):
+                ours(**settings).createDataChannel("x")
+        with self.assertRaisesRegex(ValueError, "neither 'all' nor 'relay'"):
+            RTCPeerConnection(RTCConfiguration(iceTransportPolicy="some"))
+        with self.assertRaisesRegex(ValueError, "is not 'password'"):
+            RTCIceServer("turn:127.0.0.1", "a", "b", "oauth")
+        self.assertNotIn("secret", repr(RTCIceServer("turn:127.0.0.1", "name", "secret")))
