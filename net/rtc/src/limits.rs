@@ -9,6 +9,12 @@ pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 /// Checks of a connection whose answers are awaited; the oldest gives way.
 pub(crate) const CHECKS_PER_CONNECTION: usize = 64;
 
+/// Connections that are asked, for one datagram from an unknown address, whether it is their peer's, who has moved.
+pub(crate) const TRIALS_PER_DATAGRAM: usize = 64;
+
+/// The same in a second, at the most, of each reactor: each takes a microsecond or two.
+pub(crate) const TRIALS_PER_S: u32 = 2000;
+
 /// User name fragments that lead to one connection: the one in use, and those of restarts of ICE under way and offered.
 pub(crate) const UFRAGS_PER_CONNECTION: usize = 3;
 

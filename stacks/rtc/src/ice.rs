@@ -10,12 +10,14 @@
 //! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair, and a restart that
 //!   was offered and not answered can be withdrawn.
 //! - It sends a check again after its own time only; here the peer's check brings ours again (RFC 8445 section 7.3.1.4).
+//! - It stays with the pair that was nominated when the peer turns up elsewhere; here it is followed (`moves`).
 //!
 //! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
 //! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
 //! time; but two runs of one seed differ in these bytes.
 
 mod locals;
+mod moves;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,7 @@ use rand_chacha::rand_core::Rng;
 
 pub(crate) use self::session::{Datagram, Path, Remote};
 
+use self::moves::Move;
 use self::session::{Heard, Session};
 use crate::config::Config;
 use crate::error::{Error, SignalingError};
@@ -79,6 +82,10 @@ pub(crate) struct Ice {
     /// The session of a restart that we offered, until there is an answer.
     offered: Option<Box<Session>>,
     selected: Option<Path>,
+    /// Where the peer may have gone.
+    moving: Option<Move>,
+    /// Data has followed it there.
+    has_moved: bool,
     /// When we last had a response from where we send to; before there is a pair, when the checks began. None: no checks are made.
     consent_at: Option<Instant>,
     state: IceState,
@@ -103,6 +110,8 @@ impl Ice {
             restarted: None,
             offered: None,
             selected: None,
+            moving: None,
+            has_moved: false,
             consent_at: None,
             state: IceState::New,
             failure: None,
@@ -287,6 +296,11 @@ impl Ice {
         {
             self.select(now, path);
         }
+        match heard {
+            Heard::Response => self.answered(path),
+            Heard::Stranger { nominates } => self.heard_at(now, path, nominates),
+            Heard::Request => {}
+        }
         if consents && self.selected == Some(path) {
             self.consent_at = Some(now);
             self.session.vary_interval(&mut self.rng);
@@ -316,7 +330,8 @@ impl Ice {
             IceState::Connected => consent_at + self.patience(),
             _ => consent_at + self.consent_timeout,
         };
-        self.sessions().filter_map(Session::deadline).chain([consent]).min()
+        let moving = self.moving.as_ref().map(Move::deadline);
+        self.sessions().filter_map(Session::deadline).chain([consent]).chain(moving).min()
     }
 
     // -- helpers --
@@ -358,6 +373,7 @@ impl Ice {
         {
             self.adopt_restarted(now, path);
         }
+        self.move_on(now);
         self.update_state(now);
     }
 
@@ -368,7 +384,7 @@ impl Ice {
         if let Some(old) = self.selected {
             restarted.validate(old.remote);
         }
-        self.session = *restarted;
+        (self.session, self.moving) = (*restarted, None);
         self.select(now, path);
         // It was answered just now, also where it is the old one.
         self.consent_at = Some(now);
@@ -389,7 +405,7 @@ impl Ice {
             Some(_) => "the peer's consent was lost (RFC 7675)",
         });
         (self.state, self.is_down) = (IceState::Failed, true);
-        self.consent_at = None;
+        (self.consent_at, self.moving) = (None, None);
         self.transmits = VecDeque::new();
     }
 

@@ -110,7 +110,7 @@ impl Engine {
     /// Whose datagram this is. A check whose integrity holds makes its path known.
     fn connection_for(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
         if !stun::is_stun(datagram) {
-            return self.routes.by_path(path);
+            return self.routes.by_path(path).or_else(|| self.find_moved(path, datagram));
         }
         let (index, answered) = match stun::read(datagram)? {
             Stun::Request { ufrag } => (self.routes.by_ufrag(ufrag)?, None),

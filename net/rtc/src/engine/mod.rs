@@ -1,8 +1,10 @@
 //! All connections of an endpoint, without waiting: one call of [`Engine::turn`] does what there is to do.
 
+mod budget;
 mod connection;
 mod gather;
 mod inbound;
+mod moved;
 mod outbound;
 mod ports;
 mod queue;
@@ -29,10 +31,12 @@ pub use slot::ConnectionId;
 pub(crate) use stun::TransactionId;
 
 use crate::error::Error;
+use crate::limits::TRIALS_PER_S;
 use crate::rehearsal;
 use crate::servers::Resolving;
 use crate::settings::Settings;
 use crate::switch::{Mail, Seat};
+use budget::Budget;
 use gather::Gathering;
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
@@ -86,6 +90,8 @@ pub(crate) struct Engine {
     awaits_more: bool,
     /// Sockets of our own for single peers at the port.
     steered: usize,
+    /// Connections that may still be asked whether a stranger is their peer.
+    trials: Budget,
     /// Absent only while what it holds is dealt out.
     batch: Option<ReceiveBatch>,
     arena: Arena,
@@ -140,6 +146,7 @@ impl Engine {
             mail: VecDeque::new(),
             awaits_more: false,
             steered: 0,
+            trials: Budget::new(TRIALS_PER_S, TRIALS_PER_S, now),
             batch,
             arena: Arena::default(),
             now,
@@ -171,6 +178,9 @@ impl Engine {
         };
         self.generation = self.generation.wrapping_add(1);
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
+        if let Some(own) = self.ports.get_mut(port).filter(|_| port != 0) {
+            own.owner = Some(index);
+        }
         let slot = &mut self.slots[index as usize];
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
         self.offer_addresses(index);

@@ -28,6 +28,8 @@ pub(crate) struct Port {
     pub(crate) readable: bool,
     /// What comes here comes from a TURN server.
     pub(crate) is_relay: bool,
+    /// The connection that has it for itself.
+    pub(crate) owner: Option<u32>,
 }
 
 impl Port {
@@ -189,6 +191,7 @@ impl Ports {
             stalled: Vec::new(),
             readable: false,
             is_relay: false,
+            owner: None,
         });
         Ok(index)
     }

@@ -1,0 +1,88 @@
+//! Checks beside those that the agent makes by itself, and how many may go to whom.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use is::Protocol;
+
+use super::{Datagram, Path, STEPS_MAX, Session};
+use crate::ice::TRANSMITS_MAX;
+
+/// Of a peer-reflexive candidate that no check of the peer has told the priority of (RFC 8445 section 5.1.2.1), and what the agent knows it by
+/// until the peer names it.
+const REFLEXIVE: (u32, &str) = (110 << 24 | 65_535 << 8 | 255, "tmp_prflx");
+/// Checks to an address that the peer has not named, and that no check of its came from: one, and two more
+/// should that be lost.
+const STRAY_CHECKS_MAX: u8 = 3;
+/// All pairs are asked at once no sooner than after so long.
+const ASKING_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Session {
+    /// A check goes by this path, though no check of the peer came by it, and one by each that works. False: there is no room for the address.
+    ///
+    /// The agent sends no check before its time; with the least of intervals all are due.
+    pub(in crate::ice) fn ask(
+        &mut self,
+        now: Instant,
+        path: Path,
+        transmits: &mut VecDeque<Datagram>,
+    ) -> bool {
+        if !self.knows(path.remote) {
+            if self.known_mut(path.remote).is_none() {
+                return false;
+            }
+            let (priority, foundation) = REFLEXIVE;
+            let kind = is::CandidateKind::PeerReflexive;
+            let foundation = foundation.to_owned();
+            self.agent.add_remote_candidate(is::Candidate::from_parts(
+                foundation,
+                1,
+                Protocol::Udp,
+                priority,
+                path.remote,
+                kind,
+                None,
+                None,
+                None,
+            ));
+        }
+        if self.asked_at.is_some_and(|at| now.saturating_duration_since(at) < ASKING_INTERVAL) {
+            self.deadline = Some(now);
+            return true;
+        }
+        self.asked_at = Some(now);
+        self.agent.set_max_stun_rto(Duration::from_millis(1));
+        for _ in 0..self.pairs_max.min(STEPS_MAX) {
+            self.agent.handle_timeout(now);
+        }
+        self.agent.set_max_stun_rto(self.interval);
+        while let Some(transmit) = self.agent.poll_transmit() {
+            let to = Path { local: transmit.source, remote: transmit.destination };
+            let goes = (to == path || self.is_validated(to.remote)) && self.may_send(to.remote);
+            if goes && transmits.len() < TRANSMITS_MAX {
+                transmits.push_back(Datagram { path: to, bytes: transmit.contents.into() });
+            }
+        }
+        true
+    }
+
+    /// Whether one more check may go there; counts it.
+    pub(super) fn may_send(&mut self, remote: SocketAddr) -> bool {
+        let known = self.known.iter_mut().find(|known| known.address == remote);
+        if let Some(known) = known {
+            if known.validated {
+                return true;
+            }
+            if !known.signalled {
+                if known.asked == STRAY_CHECKS_MAX {
+                    return false;
+                }
+                known.asked += 1;
+            }
+        }
+        let may = self.unanswered_left > 0;
+        self.unanswered_left -= u32::from(may);
+        may
+    }
+}
