@@ -139,6 +139,7 @@ impl Engine {
             return;
         }
         self.addresses = addresses;
+        self.have_links();
         let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
         for &index in &indices {
             self.offer_addresses(index);
@@ -151,6 +152,7 @@ impl Engine {
 
     /// Addresses of this machine become candidates of a connection.
     pub(super) fn offer_addresses(&mut self, index: u32) {
+        self.hide_addresses(index);
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {

@@ -5,12 +5,14 @@ mod connection;
 mod gather;
 mod inbound;
 mod moved;
+mod names;
 mod outbound;
 mod ports;
 mod queue;
 mod routes;
 mod slot;
 mod steering;
+mod strangers;
 mod stun;
 #[cfg(test)]
 mod support;
@@ -38,6 +40,7 @@ use crate::settings::Settings;
 use crate::switch::{Mail, Seat};
 use budget::Budget;
 use gather::Gathering;
+use names::Names;
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
 use routes::Routes;
@@ -78,6 +81,8 @@ pub(crate) struct Engine {
     timers: Timers,
     /// What servers are asked for.
     gathering: Gathering,
+    /// Of candidates, by multicast DNS.
+    names: Names,
     /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
     dirty: SendQueue,
     /// Connections that may have events or messages, each once.
@@ -90,6 +95,8 @@ pub(crate) struct Engine {
     awaits_more: bool,
     /// Sockets of our own for single peers at the port.
     steered: usize,
+    /// Checks that may still go to addresses which have not answered any.
+    strangers: Budget,
     /// Connections that may still be asked whether a stranger is their peer.
     trials: Budget,
     /// Absent only while what it holds is dealt out.
@@ -133,6 +140,9 @@ impl Engine {
                 address.ip().is_unspecified() && settings.addresses.is_empty(),
                 now,
             ),
+            names: Names::new(now),
+            strangers: Budget::new(settings.stranger_checks_per_s, settings.stranger_checks_at_once, now),
+            trials: Budget::new(TRIALS_PER_S, TRIALS_PER_S, now),
             settings,
             addresses,
             ports,
@@ -146,7 +156,6 @@ impl Engine {
             mail: VecDeque::new(),
             awaits_more: false,
             steered: 0,
-            trials: Budget::new(TRIALS_PER_S, TRIALS_PER_S, now),
             batch,
             arena: Arena::default(),
             now,
@@ -238,6 +247,7 @@ impl Engine {
         }
         self.receive_queued()?;
         self.gather()?;
+        self.work_on_names()?;
         while let Some(index) = self.timers.expired(self.now) {
             if let Some(slot) = self.slots.get_mut(index as usize) {
                 slot.peer.handle_timeout(self.now);
@@ -321,7 +331,7 @@ impl Engine {
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.gathering.next()).min()
+        self.timers.next().into_iter().chain(self.gathering.next()).chain(self.names.next()).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

@@ -28,6 +28,8 @@ pub(crate) struct Port {
     pub(crate) readable: bool,
     /// What comes here comes from a TURN server.
     pub(crate) is_relay: bool,
+    /// What comes here is of multicast DNS.
+    pub(crate) is_of_names: bool,
     /// The connection that has it for itself.
     pub(crate) owner: Option<u32>,
 }
@@ -122,6 +124,13 @@ impl Ports {
         self.add(socket, Some(0))
     }
 
+    /// Takes one for multicast DNS.
+    pub(crate) fn add_names(&mut self, socket: UdpSocket) -> io::Result<u32> {
+        let index = self.add(socket, None)?;
+        self.slab[index as usize].is_of_names = true;
+        Ok(index)
+    }
+
     /// Closes all.
     pub(crate) fn close(&mut self) {
         // The kernel forgets a closed socket by itself.
@@ -191,6 +200,7 @@ impl Ports {
             stalled: Vec::new(),
             readable: false,
             is_relay: false,
+            is_of_names: false,
             owner: None,
         });
         Ok(index)

@@ -51,6 +51,8 @@ pub(crate) struct Path {
 pub(crate) struct Datagram {
     pub(crate) path: Path,
     pub(crate) bytes: Vec<u8>,
+    /// A check to an address from which nobody has answered one: see [`Ice::poll_transmit`](super::Ice::poll_transmit).
+    pub(crate) is_to_stranger: bool,
 }
 
 /// What the peer's description says about ICE.
@@ -95,6 +97,8 @@ struct Known {
     validated: bool,
     /// Checks that went there though neither is so.
     asked: u8,
+    /// Checks that may go there for those that came from there.
+    owed: u8,
 }
 
 #[derive(Debug)]
@@ -318,6 +322,9 @@ impl Session {
         if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);
         }
+        if let Some(known) = self.known.iter_mut().find(|known| request && known.address == path.remote) {
+            known.owed = known.owed.saturating_add(1);
+        }
         if request && !self.is_valid(path.remote) {
             self.triggered = Some(path);
         } else if request && !nominates && !self.is_settled && !self.agent.controlling() {
@@ -350,7 +357,7 @@ impl Session {
             while let Some(transmit) = self.agent.poll_transmit() {
                 let path = Path { local: transmit.source, remote: transmit.destination };
                 if transmits.len() < room && self.may_send(path.remote) {
-                    let datagram = Datagram { path, bytes: transmit.contents.into() };
+                    let datagram = self.datagram(path, transmit.contents.into());
                     self.keep_check(&datagram);
                     transmits.push_back(datagram);
                 }
@@ -371,8 +378,11 @@ impl Session {
         // the peer knew of us.
         let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
         let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);
-        if let Some(check) = again.or(reminder).and_then(|path| self.check_of(path)) {
-            transmits.extend((transmits.len() < room).then(|| check.clone()));
+        if let Some(bytes) =
+            again.or(reminder).and_then(|path| self.check_of(path)).map(|it| it.bytes.clone())
+            && let Some(path) = again.or(reminder).filter(|_| transmits.len() < room)
+        {
+            transmits.push_back(self.datagram(path, bytes));
         }
         if reminder.is_some() {
             self.settle();
@@ -427,7 +437,7 @@ impl Session {
         let at = match self.known.iter().position(|known| known.address == address) {
             Some(at) => at,
             None if self.known.len() < self.known_max => {
-                self.known.push(Known { address, signalled: false, validated: false, asked: 0 });
+                self.known.push(Known { address, signalled: false, validated: false, asked: 0, owed: 0 });
                 self.known.len() - 1
             }
             None => return None,

@@ -77,6 +77,8 @@ pub struct PeerConnection {
     kept_until: Option<Instant>,
     is_over: bool,
     ice_told: IceState,
+    /// What was polled last is a check to one who has not answered any.
+    is_to_stranger: bool,
     counters: Counters,
     pairs: Pairs,
     /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
@@ -113,6 +115,7 @@ impl PeerConnection {
             kept_until: None,
             is_over: false,
             ice_told: IceState::New,
+            is_to_stranger: false,
             counters: Counters::default(),
             pairs: Pairs::new(config.limits.max_candidate_pairs),
             config,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use is::Protocol;
 
-use super::{Datagram, Path, STEPS_MAX, Session};
+use super::{BINDING_REQUEST, Datagram, Path, STEPS_MAX, Session};
 use crate::ice::TRANSMITS_MAX;
 
 /// Of a peer-reflexive candidate that no check of the peer has told the priority of (RFC 8445 section 5.1.2.1), and what the agent knows it by
@@ -61,7 +61,7 @@ impl Session {
             let to = Path { local: transmit.source, remote: transmit.destination };
             let goes = (to == path || self.is_validated(to.remote)) && self.may_send(to.remote);
             if goes && transmits.len() < TRANSMITS_MAX {
-                transmits.push_back(Datagram { path: to, bytes: transmit.contents.into() });
+                transmits.push_back(self.datagram(to, transmit.contents.into()));
             }
         }
         true
@@ -84,5 +84,17 @@ impl Session {
         let may = self.unanswered_left > 0;
         self.unanswered_left -= u32::from(may);
         may
+    }
+
+    /// A datagram to be sent. Who has made a check is owed one, so that who forges its source has no more sent there than he sends; beyond that,
+    /// until one was answered from there, nobody has shown to want any.
+    pub(super) fn datagram(&mut self, path: Path, bytes: Vec<u8>) -> Datagram {
+        let is_check = bytes.first_chunk() == Some(&BINDING_REQUEST);
+        let mut is_to_stranger = is_check && !self.is_valid(path.remote);
+        let owing = self.known.iter_mut().find(|known| known.address == path.remote && known.owed > 0);
+        if let Some(known) = owing.filter(|_| is_to_stranger) {
+            (known.owed, is_to_stranger) = (known.owed - 1, false);
+        }
+        Datagram { path, bytes, is_to_stranger }
     }
 }
