@@ -86,6 +86,8 @@ pub(crate) struct Ice {
     moving: Option<Move>,
     /// Data has followed it there.
     has_moved: bool,
+    /// The address that we send from is ours no more.
+    is_lost: bool,
     /// When we last had a response from where we send to; before there is a pair, when the checks began. None: no checks are made.
     consent_at: Option<Instant>,
     state: IceState,
@@ -112,6 +114,7 @@ impl Ice {
             selected: None,
             moving: None,
             has_moved: false,
+            is_lost: false,
             consent_at: None,
             state: IceState::New,
             failure: None,
@@ -349,11 +352,6 @@ impl Ice {
         self.restarted.as_deref_mut().unwrap_or(&mut self.session)
     }
 
-    /// Whether the path in use has not answered for too long.
-    fn is_silent(&self, now: Instant) -> bool {
-        self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
-    }
-
     /// Silence after which the peer counts as disconnected: never what lies between two requests for consent.
     fn patience(&self) -> Duration {
         (self.consent_timeout / 3).max(PATH_SILENCE)
@@ -393,6 +391,7 @@ impl Ice {
     fn select(&mut self, now: Instant, path: Path) {
         if self.selected != Some(path) {
             self.selected = Some(path);
+            self.has_moved |= std::mem::take(&mut self.is_lost);
             self.consent_at = Some(now);
             self.is_down = false;
         }

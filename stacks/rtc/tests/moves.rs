@@ -1,12 +1,12 @@
 //! A peer whose address changes is followed, and nobody else is.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod common;
 
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Net, address};
 use netdyno_rtc_core::{ChannelId, ChannelOptions, Kind, PeerState};
@@ -48,16 +48,14 @@ fn time_to_follow(mover: usize, sends: bool, delay: Duration) -> Duration {
     let (mut net, channels, port) = behind_nat(mover, delay);
     port.set(4001);
     let before = net.messages[mover].len();
-    let first: Instant;
     if sends {
         net.send(mover, channels[mover], Kind::Text, b"from elsewhere");
-        first = net.now;
     } else {
         // The next request for consent.
         let sent = net.sent[mover];
         net.run_until(|net| net.sent[mover] > sent);
-        first = net.now;
     }
+    let first = net.now;
     net.send(1 - mover, channels[1 - mover], Kind::Text, b"to elsewhere");
     net.run_until(|net| net.messages[mover].len() > before);
     assert_eq!(net.messages[1 - mover].len(), usize::from(sends));
@@ -215,5 +213,28 @@ fn a_second_address_of_a_peer_that_has_not_moved_is_not_taken_for_a_move() {
             // A controlling side that has one more address may nominate it.
             assert_eq!(data_there.get(), 0);
         }
+    }
+}
+
+/// An address of ours is gone, and there is another one: data goes from there as soon as a check was answered, and the other side follows.
+#[test]
+fn an_address_that_is_gone_is_left() {
+    for mover in 0..2 {
+        let delay = Duration::from_millis(10);
+        let (mut net, channels) = Net::connected(ChannelOptions::default());
+        net.run(Duration::from_secs(100));
+        let (old, new) = (address(mover), elsewhere(4003));
+        net.filter = Some(Box::new(move |flying| flying.local != old && flying.remote != old));
+        net.peers[mover].remove_local_address(net.now, old);
+        net.peers[mover].add_local_address(net.now, new);
+        assert!(net.peers[mover].local_candidates().iter().all(|line| line.contains("203.0.113.9 4003")));
+        let first = net.now;
+        net.send(0, channels[0], Kind::Text, b"there");
+        net.send(1, channels[1], Kind::Text, b"back");
+        net.run_until(|net| net.messages.iter().all(|messages| !messages.is_empty()));
+        // Both ways, a check and its answer, what the other side takes longer to be sure that it is no second address, and the data.
+        assert!(net.now - first <= delay * 9, "{:?}", net.now - first);
+        net.run(Duration::from_secs(60));
+        assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
     }
 }

@@ -258,6 +258,7 @@ impl Engine {
         self.flush()?;
         // Sending brings events too: a buffer has fallen low.
         self.deliver(handler);
+        self.look_after_errors();
         let awaited = std::mem::take(&mut self.awaits_more);
         self.ports.expect_within(if awaited { self.settings.setup_spin } else { Duration::ZERO });
         Ok(self.rest())

@@ -13,7 +13,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::{Ice, Path};
+use super::{Ice, PATH_SILENCE, Path};
 
 /// How long an answer from there is waited for.
 const MOVE_TIME: Duration = Duration::from_secs(10);
@@ -101,5 +101,10 @@ impl Ice {
             self.select(now, moving.to);
             self.has_moved = true;
         }
+    }
+
+    /// Whether the path in use has not answered for too long.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.is_lost || self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
     }
 }

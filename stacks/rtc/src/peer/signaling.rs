@@ -92,6 +92,16 @@ impl PeerConnection {
         }
     }
 
+    /// A local address is there no more. If the connection went from there, the first pair of candidates that answers takes its place, also one of an
+    /// address that is added after this; the peer follows by itself, as far as it can, and need not be told.
+    pub fn remove_local_address(&mut self, now: Instant, address: SocketAddr) {
+        self.now = now;
+        if !self.is_over() {
+            self.ice.remove_local(now, address);
+            self.settle(now);
+        }
+    }
+
     /// The local address `address` is told to the peer as `name`, in all that is described from now on: one of multicast DNS, which whoever may know the
     /// address finds out (draft-ietf-mmusic-mdns-ice-candidates). Bases of reflexive candidates are told no more, once there is such a name. It answers for
     /// no names and asks for none, and [`report`](Self::report) shows addresses.

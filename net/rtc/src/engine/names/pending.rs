@@ -96,7 +96,8 @@ impl Questions {
                 return true;
             }
             (pending.asked, pending.at) = (pending.asked + 1, now + *wait);
-            wire::question(name).into_iter().for_each(|question| send(&question));
+            // Chromium answers for one kind a second, and mostly has IPv4 addresses.
+            wire::question(name, pending.asked > 1).into_iter().for_each(|question| send(&question));
             true
         });
     }

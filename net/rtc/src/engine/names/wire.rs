@@ -24,10 +24,10 @@ pub(super) enum Message {
     Answers(Vec<(String, IpAddr)>),
 }
 
-/// Asks for both kinds of addresses.
-pub(super) fn question(name: &str) -> Option<Vec<u8>> {
+/// Asks for an IPv4 address, or for one of either kind.
+pub(super) fn question(name: &str, both: bool) -> Option<Vec<u8>> {
     let mut packet = Packet::new_query(0);
-    for kind in [TYPE::A, TYPE::AAAA] {
+    for kind in [TYPE::A, TYPE::AAAA].into_iter().take(1 + usize::from(both)) {
         packet.questions.push(Question::new(
             Name::new(name).ok()?,
             QTYPE::TYPE(kind),
@@ -72,12 +72,14 @@ pub(super) fn read(datagram: &[u8]) -> Option<Message> {
     }
     let records = packet.answers.iter().chain(&packet.additional_records);
     let addresses = records.filter_map(|record| {
-        let address = match &record.rdata {
+        let address: IpAddr = match &record.rdata {
             RData::A(a) => Ipv4Addr::from(a.address).into(),
             RData::AAAA(aaaa) => Ipv6Addr::from(aaaa.address).into(),
             _ => return None,
         };
-        Some((record.name.to_string(), address))
+        // Chromium says `::` where there is no address of that kind.
+        let is_one = |address: &IpAddr| !address.is_unspecified() && !address.is_multicast();
+        Some(address).filter(is_one).map(|address| (record.name.to_string(), address))
     });
     Some(Message::Answers(addresses.collect()))
 }
@@ -90,12 +92,18 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_answered() {
-        let asked = question(NAME).unwrap();
+        let asked = question(NAME, true).unwrap();
         // As RFC 6762 has it: number 0, a query, two questions of class IN that may be answered to all.
         assert_eq!(asked[..12], [0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!((asked[12], &asked[13..49]), (36, &NAME.as_bytes()[..36]));
         assert_eq!(asked[asked.len() - 4..], [0, 28, 0, 1]);
         assert_eq!(read(&asked), Some(Message::Questions(0, vec![NAME.to_owned(); 2])));
+        let asked = question(NAME, false).unwrap();
+        assert_eq!(read(&asked), Some(Message::Questions(0, vec![NAME.to_owned()])));
+        for none in ["::", "0.0.0.0", "224.0.0.251"] {
+            let answer = answer(NAME, none.parse().unwrap(), None).unwrap();
+            assert_eq!(read(&answer), Some(Message::Answers(Vec::new())), "{none}");
+        }
         for address in ["192.0.2.7", "2001:db8::7"].map(|text| text.parse().unwrap()) {
             for legacy in [None, Some(77)] {
                 let answer = answer(NAME, address, legacy).unwrap();
@@ -108,7 +116,7 @@ mod tests {
     #[test]
     fn nothing_that_is_cut_or_bent_can_hurt() {
         let address = "192.0.2.7".parse().unwrap();
-        for whole in [question(NAME).unwrap(), answer(NAME, address, Some(1)).unwrap()] {
+        for whole in [question(NAME, true).unwrap(), answer(NAME, address, Some(1)).unwrap()] {
             for length in 0..whole.len() {
                 let _ = read(&whole[..length]);
             }

@@ -20,8 +20,6 @@ const ASKING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Session {
     /// A check goes by this path, though no check of the peer came by it, and one by each that works. False: there is no room for the address.
-    ///
-    /// The agent sends no check before its time; with the least of intervals all are due.
     pub(in crate::ice) fn ask(
         &mut self,
         now: Instant,
@@ -47,9 +45,22 @@ impl Session {
                 None,
             ));
         }
+        self.ask_all(now, Some(path), transmits);
+        true
+    }
+
+    /// A check goes by each pair that works, and by this one.
+    ///
+    /// The agent sends no check before its time; with the least of intervals all are due.
+    pub(in crate::ice) fn ask_all(
+        &mut self,
+        now: Instant,
+        path: Option<Path>,
+        transmits: &mut VecDeque<Datagram>,
+    ) {
         if self.asked_at.is_some_and(|at| now.saturating_duration_since(at) < ASKING_INTERVAL) {
             self.deadline = Some(now);
-            return true;
+            return;
         }
         self.asked_at = Some(now);
         self.agent.set_max_stun_rto(Duration::from_millis(1));
@@ -59,12 +70,21 @@ impl Session {
         self.agent.set_max_stun_rto(self.interval);
         while let Some(transmit) = self.agent.poll_transmit() {
             let to = Path { local: transmit.source, remote: transmit.destination };
-            let goes = (to == path || self.is_validated(to.remote)) && self.may_send(to.remote);
+            let goes = (Some(to) == path || self.is_validated(to.remote)) && self.may_send(to.remote);
             if goes && transmits.len() < TRANSMITS_MAX {
                 transmits.push_back(self.datagram(to, transmit.contents.into()));
             }
         }
-        true
+    }
+
+    /// The address is ours no more.
+    pub(in crate::ice) fn remove_local(&mut self, address: SocketAddr) {
+        if is::Candidate::host(address, "udp")
+            .is_ok_and(|candidate| self.agent.invalidate_candidate(&candidate))
+        {
+            self.locals -= 1;
+            self.set_rto();
+        }
     }
 
     /// Whether one more check may go there; counts it.
