@@ -19,7 +19,7 @@ pub struct Settings {
     pub peer: Arc<Config>,
     /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. Empty: the
     /// one that the endpoint is bound to or, if that is all addresses, all of interfaces that are up, as they come and go (looked at every
-    /// 10 s), but no loopback and no link-local ones; 16 at the most. The
+    /// 10 s, and when a datagram cannot be sent), but no loopback and no link-local ones; 16 at the most. The
     /// address that a NAT shows to the world is none of them, but one of `public_addresses`: ICE knows no datagram that was sent there.
     pub addresses: Vec<IpAddr>,
     /// Addresses at which the world sees those of `addresses`, where a NAT leads each port there to the same one here (1:1, as of machines
