@@ -11,6 +11,7 @@
 //!   was offered and not answered can be withdrawn.
 //! - It sends a check again after its own time only; here the peer's check brings ours again (RFC 8445 section 7.3.1.4).
 //! - It stays with the pair that was nominated when the peer turns up elsewhere; here it is followed (`moves`).
+//! - It keeps the priority of a candidate that it first heard a check from; here the one counts that the peer names it with, also if that comes later.
 //!
 //! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
 //! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant

@@ -273,6 +273,7 @@ impl Session {
             None,
             None,
         );
+        self.forget_heard(address);
         self.agent.add_remote_candidate(candidate);
         self.set_rto();
         Ok(())

@@ -77,6 +77,18 @@ impl Session {
         }
     }
 
+    /// The agent would keep its pairs with an address that it was the first to hear of, and their priority, when the peer names it with a lower one:
+    /// a relay would count for more than what is direct. It is to check anew, with the priority that the address is named with.
+    pub(super) fn forget_heard(&mut self, address: SocketAddr) {
+        let is_it = |known: &is::Candidate| {
+            known.addr() == address && known.kind() == is::CandidateKind::PeerReflexive
+        };
+        let heard = self.agent.remote_candidates().find(is_it);
+        if let Some(heard) = heard {
+            self.agent.invalidate_candidate(&heard);
+        }
+    }
+
     /// The address is ours no more.
     pub(in crate::ice) fn remove_local(&mut self, address: SocketAddr) {
         if is::Candidate::host(address, "udp")
