@@ -390,9 +390,9 @@ impl Ice {
     }
 
     fn select(&mut self, now: Instant, path: Path) {
+        self.has_moved |= std::mem::take(&mut self.is_lost);
         if self.selected != Some(path) {
             self.selected = Some(path);
-            self.has_moved |= std::mem::take(&mut self.is_lost);
             self.consent_at = Some(now);
             self.is_down = false;
         }

@@ -199,6 +199,23 @@ fn a_lite_side_answers_and_makes_no_checks() {
     }
 }
 
+/// As when a cable is put in again.
+#[test]
+fn an_address_that_was_gone_is_used_again() {
+    let config = config();
+    let mut net = Net::new([&config, &config]);
+    net.describe(1);
+    net.describe(0);
+    net.run(Duration::from_secs(60));
+    let before = net.sides[0].selected();
+    let local = before.unwrap().local;
+    net.sides[0].remove_local(net.now, local);
+    assert!(net.sides[0].is_silent(net.now) && net.sides[0].local_candidates().is_empty());
+    assert!(net.sides[0].add_local(net.now, local));
+    net.run(Duration::from_secs(1));
+    assert!(net.sides[0].selected() == before && !net.sides[0].is_silent(net.now));
+}
+
 #[test]
 fn two_controlling_sides_agree() {
     let config = config();
