@@ -9,6 +9,19 @@ pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 /// Checks of a connection whose answers are awaited; the oldest gives way.
 pub(crate) const CHECKS_PER_CONNECTION: usize = 64;
 
+/// Connections that are asked, for one datagram from an unknown address, whether it is their peer's, who has moved.
+pub(crate) const TRIALS_PER_DATAGRAM: usize = 64;
+
+/// The same in a second, at the most, of each reactor: each takes a microsecond or two.
+pub(crate) const TRIALS_PER_S: u32 = 2000;
+
+/// After so many checks to strangers a connection leaves half of [`Settings::stranger_checks_at_once`](crate::Settings::stranger_checks_at_once)
+/// to others, and before less in proportion.
+pub(crate) const STRANGERS_ASKED_MAX: u32 = 64;
+
+/// How long a connection then waits that wanted to make one more and might not, if nothing comes for it.
+pub(crate) const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+
 /// User name fragments that lead to one connection: the one in use, and those of restarts of ICE under way and offered.
 pub(crate) const UFRAGS_PER_CONNECTION: usize = 3;
 
@@ -45,6 +58,15 @@ pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
 
 /// Addresses of a peer that something is sent to by way of one TURN server: as many as a connection checks.
 pub(crate) const PEERS_PER_RELAY: usize = 64;
+
+/// Candidates of all connections whose addresses are names of multicast DNS, and are being asked for; further ones are passed over.
+pub(crate) const NAMES_PENDING: usize = 256;
+
+/// The same of one connection: browsers have one or two.
+pub(crate) const NAMES_PER_CONNECTION: usize = 8;
+
+/// Questions for such names in a second, and at once, of each reactor.
+pub(crate) const NAMES_ASKED_PER_S: u32 = 50;
 
 /// Addresses of this machine that are offered, where it is not said which.
 pub(crate) const LOCAL_ADDRESSES: usize = 16;

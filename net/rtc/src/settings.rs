@@ -19,7 +19,7 @@ pub struct Settings {
     pub peer: Arc<Config>,
     /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. Empty: the
     /// one that the endpoint is bound to or, if that is all addresses, all of interfaces that are up, as they come and go (looked at every
-    /// 10 s), but no loopback and no link-local ones; 16 at the most. The
+    /// 10 s, and when a datagram cannot be sent), but no loopback and no link-local ones; 16 at the most. The
     /// address that a NAT shows to the world is none of them, but one of `public_addresses`: ICE knows no datagram that was sent there.
     pub addresses: Vec<IpAddr>,
     /// Addresses at which the world sees those of `addresses`, where a NAT leads each port there to the same one here (1:1, as of machines
@@ -32,6 +32,20 @@ pub struct Settings {
     pub ice_servers: Vec<IceServer>,
     /// Takes no way but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy `relay`).
     pub relay_only: bool,
+    /// Whether names of multicast DNS in a peer's candidates, behind which browsers hide their addresses, are asked for on the links of this machine (those of
+    /// the address that the endpoint is bound to, if it is one). True by default: a peer on the same link may be found by that alone. Not by ICE
+    /// lite, and not with `relay_only`.
+    pub resolve_names: bool,
+    /// Whether the addresses of this machine stand in descriptions and candidates as names of multicast DNS, as browsers do it: random ones, a
+    /// name for each address, which peers on the same link find out. False by default. Public addresses and those at TURN servers are told all the same.
+    pub hide_addresses: bool,
+    /// Checks a second, on and on, that all connections of the endpoint together send to addresses which have not answered any, so that whoever makes
+    /// it offers cannot have it flood an address that is another's. 1,000 by default, which is 1 Mbit/s; 0 is taken as 1. What is beyond is
+    /// not sent, and tried again by ICE after half a second and more. An answer to a check of the peer's own, one for one, is not counted: a peer that reaches
+    /// us is never held up.
+    pub stranger_checks_per_s: u32,
+    /// So many of them may go out at once, after a time with fewer: 4,000 by default, 0 is taken as 1. A connection that has made many leaves up to half of that to others.
+    pub stranger_checks_at_once: u32,
     /// The ports that [`Port::Own`](crate::Port::Own) and TURN take, for a firewall that lets only those through. None: the kernel
     /// chooses. The port of the endpoint itself is the one that it is bound to.
     pub ports: Option<RangeInclusive<u16>>,
@@ -99,6 +113,10 @@ impl Settings {
             public_addresses: Vec::new(),
             ice_servers: Vec::new(),
             relay_only: false,
+            resolve_names: true,
+            hide_addresses: false,
+            stranger_checks_per_s: 1000,
+            stranger_checks_at_once: 4000,
             ports: None,
             socket: SocketOptions::default(),
             spin: Duration::ZERO,

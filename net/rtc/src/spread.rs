@@ -21,6 +21,11 @@ pub(crate) fn start_each<T>(
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         count => count,
     };
+    // Each has its share of what is the endpoint's.
+    let share = |of_all: u32| of_all / u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let mut settings = settings.clone();
+    settings.stranger_checks_per_s = share(settings.stranger_checks_per_s);
+    settings.stranger_checks_at_once = share(settings.stranger_checks_at_once);
     // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
         let row = Seat::row(count).into_iter();

@@ -10,12 +10,15 @@
 //! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair, and a restart that
 //!   was offered and not answered can be withdrawn.
 //! - It sends a check again after its own time only; here the peer's check brings ours again (RFC 8445 section 7.3.1.4).
+//! - It stays with the pair that was nominated when the peer turns up elsewhere; here it is followed (`moves`).
+//! - It keeps the priority of a candidate that it first heard a check from; here the one counts that the peer names it with, also if that comes later.
 //!
 //! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
 //! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
 //! time; but two runs of one seed differ in these bytes.
 
 mod locals;
+mod moves;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -31,6 +34,7 @@ use rand_chacha::rand_core::Rng;
 
 pub(crate) use self::session::{Datagram, Path, Remote};
 
+use self::moves::Move;
 use self::session::{Heard, Session};
 use crate::config::Config;
 use crate::error::{Error, SignalingError};
@@ -79,6 +83,12 @@ pub(crate) struct Ice {
     /// The session of a restart that we offered, until there is an answer.
     offered: Option<Box<Session>>,
     selected: Option<Path>,
+    /// Where the peer may have gone.
+    moving: Option<Move>,
+    /// Data has followed it there.
+    has_moved: bool,
+    /// The address that we send from is ours no more.
+    is_lost: bool,
     /// When we last had a response from where we send to; before there is a pair, when the checks began. None: no checks are made.
     consent_at: Option<Instant>,
     state: IceState,
@@ -103,6 +113,9 @@ impl Ice {
             restarted: None,
             offered: None,
             selected: None,
+            moving: None,
+            has_moved: false,
+            is_lost: false,
             consent_at: None,
             state: IceState::New,
             failure: None,
@@ -287,6 +300,11 @@ impl Ice {
         {
             self.select(now, path);
         }
+        match heard {
+            Heard::Response => self.answered(path),
+            Heard::Stranger { nominates } => self.heard_at(now, path, nominates),
+            Heard::Request => {}
+        }
         if consents && self.selected == Some(path) {
             self.consent_at = Some(now);
             self.session.vary_interval(&mut self.rng);
@@ -316,7 +334,8 @@ impl Ice {
             IceState::Connected => consent_at + self.patience(),
             _ => consent_at + self.consent_timeout,
         };
-        self.sessions().filter_map(Session::deadline).chain([consent]).min()
+        let moving = self.moving.as_ref().map(Move::deadline);
+        self.sessions().filter_map(Session::deadline).chain([consent]).chain(moving).min()
     }
 
     // -- helpers --
@@ -332,11 +351,6 @@ impl Ice {
 
     fn newest_mut(&mut self) -> &mut Session {
         self.restarted.as_deref_mut().unwrap_or(&mut self.session)
-    }
-
-    /// Whether the path in use has not answered for too long.
-    fn is_silent(&self, now: Instant) -> bool {
-        self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
     }
 
     /// Silence after which the peer counts as disconnected: never what lies between two requests for consent.
@@ -358,6 +372,7 @@ impl Ice {
         {
             self.adopt_restarted(now, path);
         }
+        self.move_on(now);
         self.update_state(now);
     }
 
@@ -368,13 +383,14 @@ impl Ice {
         if let Some(old) = self.selected {
             restarted.validate(old.remote);
         }
-        self.session = *restarted;
+        (self.session, self.moving) = (*restarted, None);
         self.select(now, path);
         // It was answered just now, also where it is the old one.
         self.consent_at = Some(now);
     }
 
     fn select(&mut self, now: Instant, path: Path) {
+        self.has_moved |= std::mem::take(&mut self.is_lost);
         if self.selected != Some(path) {
             self.selected = Some(path);
             self.consent_at = Some(now);
@@ -389,7 +405,7 @@ impl Ice {
             Some(_) => "the peer's consent was lost (RFC 7675)",
         });
         (self.state, self.is_down) = (IceState::Failed, true);
-        self.consent_at = None;
+        (self.consent_at, self.moving) = (None, None);
         self.transmits = VecDeque::new();
     }
 

@@ -53,8 +53,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left out of the standards, with reasons: TCP candidates and mDNS names (a browser that hides its addresses is
-//! found by its own checks); several sections of data, and a second DTLS or SCTP association on one peer
+//! Left out of the standards, with reasons: TCP candidates; the asking for mDNS names (whoever has sockets does it, and gives the candidate with its
+//! address); several sections of data, and a second DTLS or SCTP association on one peer
 //! connection (no peer asks for them); `a=identity`.
 // Tests begin at some moment, and measure.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]

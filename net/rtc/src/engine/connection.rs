@@ -59,16 +59,27 @@ impl<'a> Connection<'a> {
     /// Takes the peer's offer and gives the answer.
     pub fn accept_offer(&mut self, offer: &str) -> Result<String, SignalingError> {
         self.engine.offer_found(self.id.index);
-        self.signal(|peer, now| peer.accept_offer(now, offer))
+        let answer = self.signal(|peer, now| peer.accept_offer(now, offer))?;
+        self.engine.ask_for_names(self.id.index, offer);
+        Ok(answer)
     }
 
     /// Takes the peer's answer to the offer of ours.
     pub fn accept_answer(&mut self, answer: &str) -> Result<(), SignalingError> {
-        self.signal(|peer, now| peer.accept_answer(now, answer))
+        self.signal(|peer, now| peer.accept_answer(now, answer))?;
+        self.engine.ask_for_names(self.id.index, answer);
+        Ok(())
     }
 
     /// A trickled candidate of the peer, from "candidate:" on; empty for the end of candidates.
     pub fn add_remote_candidate(&mut self, candidate: &str) -> Result<(), SignalingError> {
+        self.add_resolved_candidate(candidate)?;
+        self.engine.ask_for_names(self.id.index, candidate);
+        Ok(())
+    }
+
+    /// The same, without names.
+    pub(super) fn add_resolved_candidate(&mut self, candidate: &str) -> Result<(), SignalingError> {
         self.signal(|peer, now| peer.add_remote_candidate(now, candidate))
     }
 

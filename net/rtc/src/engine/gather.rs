@@ -30,6 +30,9 @@ use relay::Relay;
 /// So often it is looked which addresses this machine has.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
+/// And no more often than so, where datagrams cannot be sent.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
 /// What is asked, and what is known.
 #[derive(Debug)]
 pub(crate) struct Gathering {
@@ -44,6 +47,8 @@ pub(crate) struct Gathering {
     timers: Timers,
     /// When to look which addresses this machine has, if they are all offered.
     looks_at: Option<Instant>,
+    /// When that was last done.
+    looked_at: Instant,
     /// The library counts time from here.
     epoch: Instant,
 }
@@ -58,6 +63,7 @@ impl Gathering {
             relays: HashMap::new(),
             timers: Timers::default(),
             looks_at: looks.then(|| epoch + LOOK_INTERVAL),
+            looked_at: epoch,
             epoch,
         }
     }
@@ -120,7 +126,7 @@ impl Engine {
             }
         }
         if self.gathering.looks_at.is_some_and(|at| at <= self.now) {
-            self.gathering.looks_at = Some(self.now + LOOK_INTERVAL);
+            (self.gathering.looked_at, self.gathering.looks_at) = (self.now, Some(self.now + LOOK_INTERVAL));
             self.have_addresses(candidate_addresses(self.local_address().ip(), &[]));
         }
         while let Some(port) = self.gathering.timers.expired(self.now) {
@@ -138,9 +144,12 @@ impl Engine {
         if self.addresses == addresses {
             return;
         }
-        self.addresses = addresses;
+        let mut gone = std::mem::replace(&mut self.addresses, addresses);
+        gone.retain(|address| !self.addresses.contains(address));
+        self.have_links();
         let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
         for &index in &indices {
+            self.withdraw_addresses(index, &gone);
             self.offer_addresses(index);
             self.touch(index);
         }
@@ -149,8 +158,26 @@ impl Engine {
         ports.into_iter().for_each(|port| self.ask_by(port));
     }
 
+    /// These addresses are this machine's no more.
+    fn withdraw_addresses(&mut self, index: u32, gone: &[IpAddr]) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
+        for &address in gone {
+            slot.peer.remove_local_address(self.now, SocketAddr::new(address, number));
+        }
+    }
+
+    /// Looks at once which addresses this machine has, if a datagram could not be sent: where the one that it was to leave from is gone, that is why.
+    pub(super) fn look_after_errors(&mut self) {
+        if self.ports.take_failed() {
+            let at = self.now.max(self.gathering.looked_at + LOOK_PAUSE);
+            self.gathering.looks_at = self.gathering.looks_at.map(|planned| planned.min(at));
+        }
+    }
+
     /// Addresses of this machine become candidates of a connection.
     pub(super) fn offer_addresses(&mut self, index: u32) {
+        self.hide_addresses(index);
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {

@@ -56,17 +56,21 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(Port { socket, stands_for, is_relay, .. }) = self.ports.get(port) else {
+        let Some(Port { socket, stands_for, is_relay, is_of_names, .. }) = self.ports.get(port) else {
             return Ok((0, false));
         };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let (port, is_relay, mut cost) = (*stands_for, *is_relay, 0);
+        let (port, is_relay, is_of_names, mut cost) = (*stands_for, *is_relay, *is_of_names, 0);
         for received in batch.iter() {
-            cost += match is_relay {
-                false => self.dispatch(port, received, Way::Straight),
-                true => self.receive_relayed(port, received),
+            cost += match (is_relay, is_of_names) {
+                (false, false) => self.dispatch(port, received, Way::Straight),
+                (true, _) => self.receive_relayed(port, received),
+                (_, true) => {
+                    self.receive_names(&received);
+                    1
+                }
             };
         }
         let may_have_more = batch.is_full();
@@ -110,7 +114,7 @@ impl Engine {
     /// Whose datagram this is. A check whose integrity holds makes its path known.
     fn connection_for(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
         if !stun::is_stun(datagram) {
-            return self.routes.by_path(path);
+            return self.routes.by_path(path).or_else(|| self.find_moved(path, datagram));
         }
         let (index, answered) = match stun::read(datagram)? {
             Stun::Request { ufrag } => (self.routes.by_ufrag(ufrag)?, None),

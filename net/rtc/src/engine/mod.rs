@@ -1,14 +1,18 @@
 //! All connections of an endpoint, without waiting: one call of [`Engine::turn`] does what there is to do.
 
+mod budget;
 mod connection;
 mod gather;
 mod inbound;
+mod moved;
+mod names;
 mod outbound;
 mod ports;
 mod queue;
 mod routes;
 mod slot;
 mod steering;
+mod strangers;
 mod stun;
 #[cfg(test)]
 mod support;
@@ -29,11 +33,14 @@ pub use slot::ConnectionId;
 pub(crate) use stun::TransactionId;
 
 use crate::error::Error;
+use crate::limits::TRIALS_PER_S;
 use crate::rehearsal;
 use crate::servers::Resolving;
 use crate::settings::Settings;
 use crate::switch::{Mail, Seat};
+use budget::Budget;
 use gather::Gathering;
+use names::Names;
 use ports::{Ports, candidate_addresses};
 use queue::SendQueue;
 use routes::Routes;
@@ -74,6 +81,8 @@ pub(crate) struct Engine {
     timers: Timers,
     /// What servers are asked for.
     gathering: Gathering,
+    /// Of candidates, by multicast DNS.
+    names: Names,
     /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
     dirty: SendQueue,
     /// Connections that may have events or messages, each once.
@@ -86,6 +95,10 @@ pub(crate) struct Engine {
     awaits_more: bool,
     /// Sockets of our own for single peers at the port.
     steered: usize,
+    /// Checks that may still go to addresses which have not answered any.
+    strangers: Budget,
+    /// Connections that may still be asked whether a stranger is their peer.
+    trials: Budget,
     /// Absent only while what it holds is dealt out.
     batch: Option<ReceiveBatch>,
     arena: Arena,
@@ -127,6 +140,9 @@ impl Engine {
                 address.ip().is_unspecified() && settings.addresses.is_empty(),
                 now,
             ),
+            names: Names::new(now),
+            strangers: Budget::new(settings.stranger_checks_per_s, settings.stranger_checks_at_once, now),
+            trials: Budget::new(TRIALS_PER_S, TRIALS_PER_S, now),
             settings,
             addresses,
             ports,
@@ -171,6 +187,9 @@ impl Engine {
         };
         self.generation = self.generation.wrapping_add(1);
         let index = self.slots.insert(Slot::new(peer, self.generation, port)) as u32;
+        if let Some(own) = self.ports.get_mut(port).filter(|_| port != 0) {
+            own.owner = Some(index);
+        }
         let slot = &mut self.slots[index as usize];
         self.routes.set_ufrags(index, &mut slot.trail, slot.peer.local_ufrags());
         self.offer_addresses(index);
@@ -228,6 +247,7 @@ impl Engine {
         }
         self.receive_queued()?;
         self.gather()?;
+        self.work_on_names()?;
         while let Some(index) = self.timers.expired(self.now) {
             if let Some(slot) = self.slots.get_mut(index as usize) {
                 slot.peer.handle_timeout(self.now);
@@ -238,6 +258,7 @@ impl Engine {
         self.flush()?;
         // Sending brings events too: a buffer has fallen low.
         self.deliver(handler);
+        self.look_after_errors();
         let awaited = std::mem::take(&mut self.awaits_more);
         self.ports.expect_within(if awaited { self.settings.setup_spin } else { Duration::ZERO });
         Ok(self.rest())
@@ -311,7 +332,7 @@ impl Engine {
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.gathering.next()).min()
+        self.timers.next().into_iter().chain(self.gathering.next()).chain(self.names.next()).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::slot::SHARE_DATAGRAMS;
 use super::{Engine, stun};
-use crate::limits::SETUP_BATCHES;
+use crate::limits::{REFUSED_PAUSE, SETUP_BATCHES};
 
 /// What a send from a connection came to.
 enum Sent {
@@ -41,10 +41,17 @@ impl Engine {
             return Ok(Sent::Blocked);
         }
         let segments = self.settings.segments_per_send.clamp(1, netdyno_io::MAX_SEGMENTS);
-        let Some(transmit) = slot.peer.poll_transmit(self.now, &mut self.arena, segments) else {
-            slot.dirty = false;
-            return Ok(Sent::All);
+        let transmit = loop {
+            let slot = &mut self.slots[index as usize];
+            let Some(transmit) = slot.peer.poll_transmit(self.now, &mut self.arena, segments) else {
+                slot.dirty = false;
+                return Ok(Sent::All);
+            };
+            if !slot.peer.is_to_stranger() || self.may_ask_stranger(index) {
+                break transmit;
+            }
         };
+        let slot = &mut self.slots[index as usize];
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
         if slot.may_relay && !self.goes_straight(index, &transmit) {
             self.send_relayed(index, transmit)?;
@@ -78,7 +85,9 @@ impl Engine {
         if slot.over {
             return self.remove(index);
         }
-        self.timers.arm(index, slot.peer.next_deadline());
+        // Who has only strangers to ask, which he may not now, need not be asked at each step of ICE whether he would.
+        let pause = std::mem::take(&mut slot.is_refused).then(|| self.now + REFUSED_PAUSE);
+        self.timers.arm(index, slot.peer.next_deadline().max(pause));
         // Sending may have brought events.
         if !slot.touched {
             slot.touched = true;

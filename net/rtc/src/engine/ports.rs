@@ -28,6 +28,12 @@ pub(crate) struct Port {
     pub(crate) readable: bool,
     /// What comes here comes from a TURN server.
     pub(crate) is_relay: bool,
+    /// Sends that had failed when it was looked at last.
+    errors: u64,
+    /// What comes here is of multicast DNS.
+    pub(crate) is_of_names: bool,
+    /// The connection that has it for itself.
+    pub(crate) owner: Option<u32>,
 }
 
 impl Port {
@@ -46,6 +52,8 @@ pub(crate) struct Ports {
     bound: SocketAddr,
     /// Those to take, if not whichever the kernel gives, and the one to begin with.
     range: Option<(RangeInclusive<u16>, u16)>,
+    /// Something could not be sent, for another reason than a full buffer.
+    has_failed: bool,
 }
 
 impl Ports {
@@ -63,7 +71,7 @@ impl Ports {
         };
         let bound = socket.local_address();
         let range = settings.ports.clone().map(|range| (range.clone(), *range.start()));
-        let mut ports = Self { slab: Slab::new(), poller, options, bound, range };
+        let mut ports = Self { slab: Slab::new(), poller, options, bound, range, has_failed: false };
         ports.add(socket, None)?;
         Ok(ports)
     }
@@ -120,6 +128,18 @@ impl Ports {
         self.add(socket, Some(0))
     }
 
+    /// Takes one for multicast DNS.
+    pub(crate) fn add_names(&mut self, socket: UdpSocket) -> io::Result<u32> {
+        let index = self.add(socket, None)?;
+        self.slab[index as usize].is_of_names = true;
+        Ok(index)
+    }
+
+    /// Whether something could not be sent since this was asked last.
+    pub(crate) fn take_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
     /// Closes all.
     pub(crate) fn close(&mut self) {
         // The kernel forgets a closed socket by itself.
@@ -153,6 +173,8 @@ impl Ports {
     pub(crate) fn send(&mut self, index: u32, transmit: Transmit, datagrams: &[u8]) -> io::Result<()> {
         let Some(port) = self.slab.get_mut(index as usize) else { return Ok(()) };
         let sent = port.socket.send(transmit.local, transmit.remote, datagrams, transmit.segment_bytes);
+        let errors = port.socket.send_errors();
+        self.has_failed |= errors != std::mem::replace(&mut port.errors, errors);
         if sent < datagrams.len() {
             port.backlog = Some((transmit, datagrams[sent..].to_vec()));
             self.poller.set_writable(&port.socket, index, true)?;
@@ -189,6 +211,9 @@ impl Ports {
             stalled: Vec::new(),
             readable: false,
             is_relay: false,
+            errors: 0,
+            is_of_names: false,
+            owner: None,
         });
         Ok(index)
     }

@@ -1,7 +1,7 @@
 //! Which connection a datagram is for, where many share a port.
 
-use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 
 use super::stun::TransactionId;
 use crate::limits::{ADDRESSES_PER_CONNECTION, CHECKS_PER_CONNECTION, UFRAGS_PER_CONNECTION};
@@ -14,6 +14,8 @@ pub(crate) type Path = (u32, SocketAddr);
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     paths: HashMap<Path, u32>,
+    /// The same by port of ours and address alone: the connection, and the peer's port.
+    hosts: BTreeSet<(u32, IpAddr, u32, u16)>,
     ufrags: HashMap<String, u32>,
     /// Who made a check, and where it went.
     checks: HashMap<TransactionId, (u32, SocketAddr)>,
@@ -27,6 +29,8 @@ pub(crate) struct Routes {
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     paths: VecDeque<Path>,
+    /// One that leads here though no check has come or was answered there (`moved.rs`).
+    unproven: Option<Path>,
     ufrags: Vec<String>,
     checks: VecDeque<TransactionId>,
 }
@@ -56,6 +60,11 @@ impl Routes {
         let index = *self.paths.get(&path)?;
         self.last = Some((path, index));
         Some(index)
+    }
+
+    /// Connections with a peer at this address, whatever port it has there; of those with several ports there, several times.
+    pub(crate) fn at_host(&self, port: u32, host: IpAddr) -> impl Iterator<Item = u32> {
+        self.hosts.range((port, host, 0, 0)..=(port, host, u32::MAX, u16::MAX)).map(|(_, _, index, _)| *index)
     }
 
     /// The connection whose user name fragment this is.
@@ -92,13 +101,23 @@ impl Routes {
         self.last = None;
         trail.paths.retain(|known| *known != path);
         trail.paths.push_back(path);
-        self.paths.insert(path, index);
+        self.insert_path(index, path);
         if trail.paths.len() > ADDRESSES_PER_CONNECTION
             && let Some(oldest) = trail.paths.pop_front()
         {
             self.remove_own_path(index, &oldest);
         }
         self.seat.as_ref()?.claim(shared_key(&path)?)
+    }
+
+    /// The path leads to this connection as long as no other has a better claim, and no other such path leads here.
+    pub(crate) fn add_unproven(&mut self, index: u32, trail: &mut Trail, path: Path) {
+        self.last = None;
+        let before = trail.unproven.replace(path);
+        if let Some(before) = before.filter(|before| !trail.paths.contains(before)) {
+            self.remove_own_path(index, &before);
+        }
+        self.insert_path(index, path);
     }
 
     /// The path leads to another reactor.
@@ -144,7 +163,7 @@ impl Routes {
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, index: u32, trail: &Trail) {
         self.last = None;
-        trail.paths.iter().for_each(|path| self.remove_own_path(index, path));
+        trail.paths.iter().chain(&trail.unproven).for_each(|path| self.remove_own_path(index, path));
         trail.ufrags.iter().for_each(|ufrag| self.remove_own_ufrag(index, ufrag.clone()));
         trail.checks.iter().for_each(|id| self.remove_own_check(index, id));
     }
@@ -155,10 +174,19 @@ impl Routes {
         }
     }
 
+    fn insert_path(&mut self, index: u32, path: Path) {
+        if let Some(before) = self.paths.insert(path, index) {
+            self.hosts.remove(&host_of(before, &path));
+        }
+        self.hosts.insert(host_of(index, &path));
+    }
+
     fn remove_own_path(&mut self, index: u32, path: &Path) {
-        if remove_own(&mut self.paths, path, index)
-            && let Some(key) = shared_key(path)
-        {
+        if !remove_own(&mut self.paths, path, index) {
+            return;
+        }
+        self.hosts.remove(&host_of(index, path));
+        if let Some(key) = shared_key(path) {
             self.take_back(&key);
         }
     }
@@ -180,6 +208,11 @@ impl Routes {
             seat.release(key);
         }
     }
+}
+
+/// A path, as it stands in the table by address.
+fn host_of(index: u32, (port, remote): &Path) -> (u32, IpAddr, u32, u16) {
+    (*port, remote.ip(), index, remote.port())
 }
 
 /// Under what other reactors at the port know a path; none if it is not one to that port.
@@ -214,8 +247,25 @@ mod tests {
         assert_eq!(routes.by_path(path(1)), None);
         assert_eq!(routes.by_path(path(100)), Some(5));
         assert_eq!(routes.paths.len(), ADDRESSES_PER_CONNECTION);
+        assert!(routes.at_host(0, path(0).1.ip()).eq([5; ADDRESSES_PER_CONNECTION]));
         routes.remove(5, &trail);
-        assert!(routes.paths.is_empty() && routes.by_path(path(100)).is_none());
+        assert!(routes.paths.is_empty() && routes.hosts.is_empty() && routes.by_path(path(100)).is_none());
+    }
+
+    #[test]
+    fn one_path_may_be_unproven() {
+        let (mut routes, mut trail) = (Routes::default(), Trail::default());
+        routes.add_path(5, &mut trail, path(1));
+        routes.add_unproven(5, &mut trail, path(2));
+        assert_eq!([1, 2].map(|port| routes.by_path(path(port))), [Some(5); 2]);
+        routes.add_unproven(5, &mut trail, path(3));
+        assert_eq!([1, 2, 3].map(|port| routes.by_path(path(port))), [Some(5), None, Some(5)]);
+        // It was proven, and stays.
+        routes.add_path(5, &mut trail, path(3));
+        routes.add_unproven(5, &mut trail, path(4));
+        assert_eq!([1, 3, 4].map(|port| routes.by_path(path(port))), [Some(5); 3]);
+        routes.remove(5, &trail);
+        assert!(routes.paths.is_empty() && routes.hosts.is_empty());
     }
 
     #[test]
@@ -225,6 +275,7 @@ mod tests {
         assert_eq!(routes.by_path(path(9)), Some(1));
         routes.add_path(2, &mut new, path(9));
         assert_eq!(routes.by_path(path(9)), Some(2));
+        assert!(routes.at_host(0, path(9).1.ip()).eq([2]) && routes.at_host(1, path(9).1.ip()).eq([]));
         routes.remove(1, &old);
         assert_eq!(routes.by_path(path(9)), Some(2));
         assert_eq!(routes.by_path((1, path(9).1)), None, "another port of ours");

@@ -52,6 +52,10 @@ pub(crate) struct Slot {
     pub(crate) may_relay: bool,
     /// The one of these sockets that it sent its latest data by.
     pub(crate) way: u32,
+    /// Checks that it has sent to addresses which had not answered any.
+    pub(crate) strangers_asked: u32,
+    /// It would have made one more, and might not.
+    pub(crate) is_refused: bool,
     /// Queued to be polled for datagrams, or waiting for room in its socket.
     pub(crate) dirty: bool,
     /// Datagrams that it may still send before it stands behind the others.
@@ -88,6 +92,8 @@ impl Slot {
             relays: Vec::new(),
             may_relay: false,
             way: port,
+            strangers_asked: 0,
+            is_refused: false,
             dirty: false,
             share: SHARE_DATAGRAMS,
             touched: false,

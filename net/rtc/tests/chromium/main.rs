@@ -20,8 +20,8 @@ use support::Relay;
 /// What `a=max-message-size` says, here and in Chromium.
 const LARGEST: usize = 262_144;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Chromium shows its addresses to those it does not trust as names of multicast DNS, which are of no use to us: we
-/// learn where it is from its checks.
+/// Chromium shows its addresses to those it does not trust as names of multicast DNS. On loopback it answers for none, so that we learn where it
+/// is from its checks; on a link: `tests/nat/names.rs`.
 const WITH_ADDRESSES: &str = "--disable-features=WebRtcHideLocalIpsWithMdns";
 
 /// A connection to the page's peer connection "peer".

@@ -182,7 +182,7 @@ impl Node {
 }
 
 /// Runs a program with this input, and it has to succeed.
-fn feed(command: &mut Command, input: &str) {
+pub(crate) fn feed(command: &mut Command, input: &str) {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let status = child.wait().unwrap();

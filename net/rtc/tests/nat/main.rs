@@ -5,6 +5,7 @@ mod bed;
 #[path = "../chromium/browser.rs"]
 mod browser;
 mod coturn;
+mod names;
 mod peers;
 mod probe;
 mod table;
@@ -182,5 +183,32 @@ fn a_peer_whose_address_changes_is_followed() {
         peers::carry(&here, &there, 1);
         peers::carry(&there, &here, 1);
         println!("followed within {:?}", begun.elapsed());
+    });
+}
+
+/// A host gets another address, as when it goes to another network. It finds out by what it cannot send.
+#[test]
+fn an_address_of_ours_that_changes_is_left() {
+    alone("an_address_of_ours_that_changes_is_left", || {
+        let mut bed = Bed::new();
+        let public = bed.public.clone();
+        let _coturn = Coturn::start(&bed);
+        let [one, other] = [(); 2].map(|()| bed.host(&public, &[]));
+        for (mover, last) in [(&one, 200), (&other, 201)] {
+            let (_ends, [here, there]) = peers::connect(&one, &other).unwrap();
+            peers::carry(&here, &there, 1);
+            let new = Ipv4Addr::new(203, 0, 113, last);
+            mover.ip(&format!(
+                "addr del {}/24 dev wan\naddr add {new}/24 dev wan\nroute add default via {}\n",
+                mover.address,
+                bed::PUBLIC[0]
+            ));
+            let begun = Instant::now();
+            peers::carry(&here, &there, 1);
+            peers::carry(&there, &here, 1);
+            println!("both ways again after {:?}", begun.elapsed());
+            // Else it takes 7 s of silence.
+            assert!(begun.elapsed().as_secs() < 6);
+        }
     });
 }

@@ -18,6 +18,7 @@ mod handshake;
 mod hashes;
 mod kept;
 mod key_block;
+mod newest;
 mod protection;
 mod provider;
 mod record;

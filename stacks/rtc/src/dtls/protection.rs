@@ -170,6 +170,12 @@ impl Protection {
         Some(text)
     }
 
+    /// Whether a record is the peer's and newer than all before. It is spoilt by this.
+    pub(super) fn is_newest(&self, header: Header, record: &mut [u8]) -> bool {
+        header.sequence() >= self.window.expected()
+            && open(&self.read, self.explicit_nonce_bytes, header, record).is_some()
+    }
+
     /// Takes a record of epoch 1 that was sealed elsewhere with our key, and seals it again with the next of our
     /// numbers. Its plaintext is shown to `see`. None: it is not one of ours.
     pub(super) fn reseal(

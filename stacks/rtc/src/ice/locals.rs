@@ -30,6 +30,20 @@ impl Ice {
         is_usable(address) && self.add(now, CandidateKind::Relayed, address, Some(related))
     }
 
+    /// Nothing comes to this address of ours any more, nor goes from there. What else works is asked at once, and the first that answers is used.
+    pub(crate) fn remove_local(&mut self, now: Instant, address: SocketAddr) {
+        self.locals.retain(|local| local.address != address && local.related != Some(address));
+        for session in [&mut self.restarted, &mut self.offered].into_iter().flatten() {
+            session.remove_local(address);
+        }
+        self.session.remove_local(address);
+        if self.selected.is_some_and(|path| path.local == address) {
+            self.is_lost = true;
+            self.session.ask_all(now, None, &mut self.transmits);
+        }
+        self.run(now);
+    }
+
     fn add(
         &mut self,
         now: Instant,

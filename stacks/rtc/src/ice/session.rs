@@ -1,5 +1,7 @@
 //! One ICE session: an agent with one pair of credentials, and what it must not grow beyond.
 
+mod asking;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -49,6 +51,8 @@ pub(crate) struct Path {
 pub(crate) struct Datagram {
     pub(crate) path: Path,
     pub(crate) bytes: Vec<u8>,
+    /// A check to an address from which nobody has answered one: see [`Ice::poll_transmit`](super::Ice::poll_transmit).
+    pub(crate) is_to_stranger: bool,
 }
 
 /// What the peer's description says about ICE.
@@ -76,6 +80,10 @@ impl Sha1HmacProvider for AwsLcHmac {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     Request,
+    /// The first request from an address that nobody had named.
+    Stranger {
+        nominates: bool,
+    },
     Response,
 }
 
@@ -87,6 +95,10 @@ struct Known {
     signalled: bool,
     /// An authenticated message came from it.
     validated: bool,
+    /// Checks that went there though neither is so.
+    asked: u8,
+    /// Checks that may go there for those that came from there.
+    owed: u8,
 }
 
 #[derive(Debug)]
@@ -109,6 +121,10 @@ pub(super) struct Session {
     triggered: Option<Path>,
     /// The same where the pair works already, but is not nominated, and when.
     reminder: Option<(Instant, Path)>,
+    /// The longest time between two requests of a pair that works.
+    interval: Duration,
+    /// When all pairs were asked at once.
+    asked_at: Option<Instant>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
 }
@@ -136,6 +152,8 @@ impl Session {
             is_answered: false,
             triggered: None,
             reminder: None,
+            interval: UNANSWERED_RTO_MAX,
+            asked_at: None,
             started_at: None,
             deadline: None,
         }
@@ -155,6 +173,11 @@ impl Session {
 
     pub(super) fn remote_ufrag(&self) -> Option<&str> {
         self.agent.remote_credentials().map(|credentials| credentials.ufrag.as_str())
+    }
+
+    /// Whether a pair was nominated.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     pub(super) fn is_validated(&self, remote: SocketAddr) -> bool {
@@ -254,6 +277,7 @@ impl Session {
             None,
             None,
         );
+        self.forget_heard(address);
         self.agent.add_remote_candidate(candidate);
         self.set_rto();
         Ok(())
@@ -269,7 +293,8 @@ impl Session {
     /// There is consent. Draws a new interval to the next request for it, so that connections do not ask in step.
     pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
         let (least, span) = CONSENT_INTERVAL_MS;
-        self.agent.set_max_stun_rto(Duration::from_millis(least + rng.next_u64() % span));
+        self.interval = Duration::from_millis(least + rng.next_u64() % span);
+        self.agent.set_max_stun_rto(self.interval);
         self.agent.set_max_stun_retransmits(UNANSWERED_REQUESTS);
     }
 
@@ -279,6 +304,7 @@ impl Session {
     pub(super) fn handle(&mut self, now: Instant, path: Path, message: StunMessage<'_>) -> Option<Heard> {
         let request = message.is_binding_request();
         let has_credentials = self.remote_ufrag().is_some();
+        let is_stranger = request && !self.knows(path.remote);
         let has_room = match request {
             true => self.knows(path.remote) || self.known.len() < self.known_max,
             // The agent remembers each address that it is told to be seen at.
@@ -297,8 +323,12 @@ impl Session {
         if !self.agent.handle_packet(now, packet) {
             return None;
         }
-        if request || success {
+        // An answer from elsewhere than what it answers went to proves nothing (RFC 8445 section 7.2.5.2.1).
+        if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);
+        }
+        if let Some(known) = self.known.iter_mut().find(|known| request && known.address == path.remote) {
+            known.owed = known.owed.saturating_add(1);
         }
         if request && !self.is_valid(path.remote) {
             self.triggered = Some(path);
@@ -311,7 +341,11 @@ impl Session {
         if let Some(mapped) = mapped.filter(|mapped| success && !self.mapped.contains(mapped)) {
             self.mapped.push(mapped);
         }
-        Some(if success { Heard::Response } else { Heard::Request })
+        Some(match (success, is_stranger) {
+            (true, _) => Heard::Response,
+            (false, true) => Heard::Stranger { nominates },
+            (false, false) => Heard::Request,
+        })
     }
 
     /// Lets the agent act. Gives the pair that it has chosen to send on, if it chose one now.
@@ -328,7 +362,7 @@ impl Session {
             while let Some(transmit) = self.agent.poll_transmit() {
                 let path = Path { local: transmit.source, remote: transmit.destination };
                 if transmits.len() < room && self.may_send(path.remote) {
-                    let datagram = Datagram { path, bytes: transmit.contents.into() };
+                    let datagram = self.datagram(path, transmit.contents.into());
                     self.keep_check(&datagram);
                     transmits.push_back(datagram);
                 }
@@ -349,8 +383,11 @@ impl Session {
         // the peer knew of us.
         let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
         let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);
-        if let Some(check) = again.or(reminder).and_then(|path| self.check_of(path)) {
-            transmits.extend((transmits.len() < room).then(|| check.clone()));
+        if let Some(bytes) =
+            again.or(reminder).and_then(|path| self.check_of(path)).map(|it| it.bytes.clone())
+            && let Some(path) = again.or(reminder).filter(|_| transmits.len() < room)
+        {
+            transmits.push_back(self.datagram(path, bytes));
         }
         if reminder.is_some() {
             self.settle();
@@ -396,16 +433,6 @@ impl Session {
         }
     }
 
-    /// Whether one more check may go there; counts it.
-    fn may_send(&mut self, remote: SocketAddr) -> bool {
-        if self.is_validated(remote) {
-            return true;
-        }
-        let may = self.unanswered_left > 0;
-        self.unanswered_left -= u32::from(may);
-        may
-    }
-
     fn knows(&self, address: SocketAddr) -> bool {
         self.known.iter().any(|known| known.address == address)
     }
@@ -415,7 +442,7 @@ impl Session {
         let at = match self.known.iter().position(|known| known.address == address) {
             Some(at) => at,
             None if self.known.len() < self.known_max => {
-                self.known.push(Known { address, signalled: false, validated: false });
+                self.known.push(Known { address, signalled: false, validated: false, asked: 0, owed: 0 });
                 self.known.len() - 1
             }
             None => return None,

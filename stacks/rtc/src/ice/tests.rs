@@ -142,25 +142,45 @@ fn an_address_behind_a_nat_is_learnt_from_its_checks() {
     assert_eq!(net.selected()[0], Some(address("203.0.113.9:4001")));
 }
 
-/// Its check comes with a priority above that of a reflexive address (RFC 8445 section 7.1.1), whatever it is.
+/// Its check comes with a priority above that of a reflexive address (RFC 8445 section 7.1.1), whatever it is; whether the peer names it with its
+/// description or later.
 #[test]
-fn a_relay_that_is_heard_of_before_the_answer_is_a_relay() {
-    let config = config();
-    let mut net = Net::new([&config, &config]);
-    let (seen, host) = (address("203.0.113.9:4000"), address("192.0.2.2:2000"));
-    assert!(net.sides[1].add_reflexive(net.now, seen, host));
-    assert!(net.sides[1].add_relayed(net.now, address("198.51.100.1:5000")));
-    net.describe(1);
-    (net.nat, net.shut) = (Some(seen), Some(host));
-    net.run(DELAY * 3);
-    net.shut = None;
-    let credentials = net.sides[1].credentials().clone();
-    let candidates = net.sides[1].local_candidates().to_vec();
-    let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: false };
-    net.sides[0].start(net.now, remote, true, &candidates[1..]);
-    net.run(Duration::from_secs(20));
-    assert_eq!(net.selected(), [Some(seen), Some(address("192.0.2.1:1000"))]);
-    assert_eq!(net.sides[1].selected().map(|path| path.local), Some(host));
+fn a_relay_that_is_heard_of_before_it_is_named_is_a_relay() {
+    for (is_late, controlling) in [(false, 0), (true, 0), (true, 1)] {
+        let config = config();
+        let mut net = Net::new([&config, &config]);
+        let (seen, host) = (address("203.0.113.9:4000"), address("192.0.2.2:2000"));
+        assert!(net.sides[1].add_reflexive(net.now, seen, host));
+        assert!(net.sides[1].add_relayed(net.now, address("198.51.100.1:5000")));
+        let describe = |net: &mut Net, to: usize, candidates: &[Candidate]| {
+            let credentials = net.sides[1 - to].credentials().clone();
+            let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: false };
+            net.sides[to].start(net.now, remote, to == controlling, candidates);
+        };
+        let near = net.sides[0].local_candidates().to_vec();
+        describe(&mut net, 1, &near);
+        (net.nat, net.shut) = (Some(seen), Some(host));
+        net.run(DELAY * 3);
+        let candidates = net.sides[1].local_candidates().to_vec();
+        if is_late {
+            describe(&mut net, 0, &[]);
+            net.run(Duration::from_secs(1));
+            for candidate in &candidates[1..] {
+                net.sides[0].add_remote(net.now, candidate).unwrap();
+            }
+        } else {
+            describe(&mut net, 0, &candidates[1..]);
+        }
+        net.shut = None;
+        net.run(Duration::from_secs(20));
+        let expected = [Some(seen), Some(address("192.0.2.1:1000"))];
+        assert_eq!(net.selected(), expected, "late: {is_late}, {controlling}");
+        assert_eq!(
+            net.sides[1].selected().map(|path| path.local),
+            Some(host),
+            "late: {is_late}, {controlling}"
+        );
+    }
 }
 
 #[test]
@@ -177,6 +197,23 @@ fn a_lite_side_answers_and_makes_no_checks() {
         net.run(Duration::from_secs(120));
         assert!(net.sides.iter().all(|side| side.state() == IceState::Connected), "{lite_at}");
     }
+}
+
+/// As when a cable is put in again.
+#[test]
+fn an_address_that_was_gone_is_used_again() {
+    let config = config();
+    let mut net = Net::new([&config, &config]);
+    net.describe(1);
+    net.describe(0);
+    net.run(Duration::from_secs(60));
+    let before = net.sides[0].selected();
+    let local = before.unwrap().local;
+    net.sides[0].remove_local(net.now, local);
+    assert!(net.sides[0].is_silent(net.now) && net.sides[0].local_candidates().is_empty());
+    assert!(net.sides[0].add_local(net.now, local));
+    net.run(Duration::from_secs(1));
+    assert!(net.sides[0].selected() == before && !net.sides[0].is_silent(net.now));
 }
 
 #[test]

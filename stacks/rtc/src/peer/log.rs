@@ -32,6 +32,12 @@ impl PeerConnection {
         }
     }
 
+    pub(super) fn log_move(&self) {
+        if let Some(Path { local, remote }) = self.ice.selected() {
+            log!(INFO, self.session_id(), "ICE: the peer has moved to {remote}, asked from {local}");
+        }
+    }
+
     pub(super) fn log_failure(&self, error: &Error) {
         log!(WARN, self.session_id(), "failed: {error}");
         if !matches!(error, Error::Ice(_)) {

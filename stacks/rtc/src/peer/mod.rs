@@ -77,6 +77,8 @@ pub struct PeerConnection {
     kept_until: Option<Instant>,
     is_over: bool,
     ice_told: IceState,
+    /// What was polled last is a check to one who has not answered any.
+    is_to_stranger: bool,
     counters: Counters,
     pairs: Pairs,
     /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
@@ -113,6 +115,7 @@ impl PeerConnection {
             kept_until: None,
             is_over: false,
             ice_told: IceState::New,
+            is_to_stranger: false,
             counters: Counters::default(),
             pairs: Pairs::new(config.limits.max_candidate_pairs),
             config,
@@ -145,11 +148,18 @@ impl PeerConnection {
         !self.is_over() && self.ice.accepts(datagram)
     }
 
+    /// Whether the datagram begins with a record of DTLS that only the peer can have made, newer than all that has come: so that a peer whose
+    /// address has changed is known without a check. It is not taken by this. False until the handshake is done.
+    pub fn accepts_dtls(&self, datagram: &[u8]) -> bool {
+        !self.is_over() && self.transport.dtls.as_ref().is_some_and(|dtls| dtls.is_newest(datagram))
+    }
+
     /// Takes datagrams that came from one address in one go: `segment_bytes` each, the last may be shorter. They are
     /// decrypted in place.
     ///
     /// `local` is the address that they were sent to: one that was [added](Self::add_local_address), or ICE will not
-    /// know it. Datagrams of DTLS are dropped unless ICE has authenticated `remote`.
+    /// know it. Datagrams of DTLS are dropped unless ICE has authenticated `remote`, or the peer has moved there, as
+    /// [`accepts_dtls`](Self::accepts_dtls) tells: then a check goes to `remote`, and what we send when it was answered.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
@@ -233,6 +243,10 @@ impl PeerConnection {
             return;
         }
         self.pairs.select(self.ice.selected(), self.counters.traffic);
+        if self.ice.take_moved() {
+            self.log_move();
+            self.transport.set_path(now, false);
+        }
         let ice = self.ice.state();
         if ice != self.ice_told {
             self.ice_told = ice;

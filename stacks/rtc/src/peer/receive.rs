@@ -8,6 +8,7 @@ use netdyno_sctp::{Ppid, StreamId};
 use super::{Event, Kind, Message, PeerConnection};
 use crate::dcep::Dcep;
 use crate::ice::Path;
+use crate::log::log;
 
 impl PeerConnection {
     /// Sorts the datagrams by their first byte (RFC 7983 section 7) and passes them on. What they cause is settled
@@ -26,7 +27,9 @@ impl PeerConnection {
                     }
                 }
                 Some(20..=63) => {
-                    validated = validated || self.ice.is_validated(path.remote);
+                    validated = validated
+                        || self.ice.is_validated(path.remote)
+                        || self.is_from_elsewhere(now, path, datagram);
                     if validated {
                         self.receive_dtls(now, datagram);
                     }
@@ -34,6 +37,19 @@ impl PeerConnection {
                 _ => {}
             }
         }
+    }
+
+    /// Whether a datagram from an address that ICE does not know is the peer's, who may have moved there.
+    #[cold]
+    fn is_from_elsewhere(&mut self, now: Instant, path: Path, datagram: &[u8]) -> bool {
+        if self.ice.is_moving_to(path.remote) {
+            return true;
+        }
+        let is_followed = self.accepts_dtls(datagram) && self.ice.follow(now, path);
+        if is_followed {
+            log!(DEBUG, self.session_id(), "the peer sends from {}, which is asked", path.remote);
+        }
+        is_followed
     }
 
     fn receive_dtls(&mut self, now: Instant, datagram: &mut [u8]) {

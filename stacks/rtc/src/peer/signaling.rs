@@ -1,6 +1,6 @@
 //! Offers, answers and candidates (RFC 8829, for one section of data), and what the two sides agree upon.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use super::{Event, PeerConnection};
@@ -8,7 +8,7 @@ use crate::dtls::{Fingerprint, Role};
 use crate::error::SignalingError;
 use crate::ice::Remote;
 use crate::log::{self, log};
-use crate::sdp::{Candidate, DataSection, Description, Form, Section, Setup};
+use crate::sdp::{Candidate, DataSection, Description, Form, Section, Setup, hide};
 
 /// The state of offer and answer (RFC 8829 section 3.2): what RFC 8829 calls `stable`, or `have-local-offer`.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Signaling {
     mid: Option<String>,
     bundled: bool,
     form: Form,
+    /// What addresses of ours are told as.
+    names: Vec<(IpAddr, String)>,
     pub(super) agreed: Option<Agreed>,
 }
 
@@ -49,6 +51,7 @@ impl Signaling {
             mid: Some("0".into()),
             bundled: true,
             form: Form::Rfc8841,
+            names: Vec::new(),
             agreed: None,
         }
     }
@@ -89,6 +92,27 @@ impl PeerConnection {
         self.now = now;
         if !self.is_over() && self.ice.add_local(now, address) {
             self.tell_candidate();
+        }
+    }
+
+    /// A local address is there no more. If the connection went from there, the first pair of candidates that answers takes its place, also one of an
+    /// address that is added after this; the peer follows by itself, as far as it can, and need not be told.
+    pub fn remove_local_address(&mut self, now: Instant, address: SocketAddr) {
+        self.now = now;
+        if !self.is_over() {
+            self.ice.remove_local(now, address);
+            self.settle(now);
+        }
+    }
+
+    /// The local address `address` is told to the peer as `name`, in all that is described from now on: one of multicast DNS, which whoever may know the
+    /// address finds out (draft-ietf-mmusic-mdns-ice-candidates). Bases of reflexive candidates are told no more, once there is such a name. It answers for
+    /// no names and asks for none, and [`report`](Self::report) shows addresses.
+    pub fn hide_address(&mut self, address: IpAddr, name: &str) {
+        let names = &mut self.signaling.names;
+        names.retain(|(known, _)| *known != address);
+        if names.len() < self.config.limits.max_remote_candidates {
+            names.push((address, name.to_owned()));
         }
     }
 
@@ -271,7 +295,8 @@ impl PeerConnection {
     // -- helpers --
 
     fn line(&self, candidate: &Candidate) -> String {
-        Candidate { ufrag: Some(self.local_ufrag().to_owned()), ..candidate.clone() }.to_string()
+        let line = Candidate { ufrag: Some(self.local_ufrag().to_owned()), ..candidate.clone() }.to_string();
+        hide(&line, &self.signaling.names)
     }
 
     /// There is one candidate more. Nobody has to trickle what the first description will have.
@@ -343,6 +368,6 @@ impl PeerConnection {
             sections: self.signaling.sections.clone(),
             data,
         };
-        description.to_string()
+        hide(&description.to_string(), &self.signaling.names)
     }
 }

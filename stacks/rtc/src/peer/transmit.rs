@@ -19,6 +19,7 @@ impl PeerConnection {
         max_segments: usize,
     ) -> Option<Transmit> {
         self.now = now;
+        self.is_to_stranger = false;
         let transmit = match self.is_over() {
             true => self.transmit_farewell(now, arena),
             false => self
@@ -31,8 +32,17 @@ impl PeerConnection {
         Some(transmit)
     }
 
+    /// Whether what [`poll_transmit`](Self::poll_transmit) gave last is a check to an address from which none was answered, and that has not come for
+    /// a check from there: of such, whoever makes descriptions can have as many sent to whom he likes as a connection makes, 256 at the most. Who
+    /// serves many connections bounds them all together, and drops what is too much: a check is sent again, and one of the peer brings one that
+    /// is none of these.
+    pub fn is_to_stranger(&self) -> bool {
+        self.is_to_stranger
+    }
+
     fn transmit_stun(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
         let datagram = self.ice.poll_transmit()?;
+        self.is_to_stranger = datagram.is_to_stranger;
         let bytes = arena.bytes_mut().get_mut(..datagram.bytes.len())?;
         bytes.copy_from_slice(&datagram.bytes);
         if self.pairs.sent(now, datagram.path, bytes) {

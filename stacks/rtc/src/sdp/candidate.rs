@@ -54,8 +54,8 @@ pub struct Candidate {
 
 impl Candidate {
     /// Reads a line from "candidate:" on. `None`: well-formed, but nothing for us: TCP, another component, a name
-    /// (browsers hide addresses behind mDNS names; this stack asks no name service and learns the address from the
-    /// browser's own checks), a zone, a kind yet unknown, an address that nothing can be sent to.
+    /// (browsers hide addresses behind mDNS names; the core asks no name service, takes the line again with the address, and
+    /// may learn that from the browser's own checks), a zone, a kind yet unknown, an address that nothing can be sent to.
     pub fn parse(text: &str) -> Result<Option<Self>, &'static str> {
         let text = text.strip_prefix("candidate:").ok_or("a candidate begins with candidate:")?;
         let mut words = text.split_ascii_whitespace();

@@ -166,6 +166,35 @@ impl Reader {
     /// Opens a record in place. None: of another epoch, and then it was not touched; a replay, too old, or forged.
     #[inline]
     pub(in crate::dtls) fn open<'a>(&mut self, header: Unified, record: &'a mut [u8]) -> Option<Opened<'a>> {
+        let sequence = self.unmask(header, record)?;
+        if !self.window.is_new(sequence) {
+            return None;
+        }
+        let (head, sealed) = record.split_at_mut_checked(header.header_bytes)?;
+        let Ok(text) = self.key.aead.open_in_place(self.key.nonce(sequence), Aad::from(&*head), sealed)
+        else {
+            self.forgeries += 1;
+            return None;
+        };
+        self.window.mark(sequence);
+        let (content, text) = inner(text)?;
+        Some(Opened { content, epoch: self.epoch, sequence, text })
+    }
+
+    /// Whether a record is the peer's and newer than all before. It is spoilt by this.
+    fn is_newest(&self, header: Unified, record: &mut [u8]) -> bool {
+        let sequence = self.unmask(header, record).filter(|sequence| *sequence >= self.window.expected());
+        sequence.zip(record.split_at_mut_checked(header.header_bytes)).is_some_and(
+            |(sequence, (head, sealed))| {
+                let nonce = self.key.nonce(sequence);
+                self.key.aead.open_in_place(nonce, Aad::from(&*head), sealed).is_ok()
+            },
+        )
+    }
+
+    /// Unmasks the number of a record in place, and gives the whole of it. None: it is of another epoch, and then it was not touched.
+    #[inline]
+    fn unmask(&self, header: Unified, record: &mut [u8]) -> Option<u64> {
         if !header.is_of(self.epoch) || !header.fits(record) {
             return None;
         }
@@ -175,19 +204,7 @@ impl Reader {
             2 => (u64::from(record[1]) << 8 | u64::from(record[2]), 16),
             _ => (u64::from(record[1]), 8),
         };
-        let sequence = reconstruct(partial, bits, self.window.expected());
-        if sequence > SEQUENCE_MAX || !self.window.is_new(sequence) {
-            return None;
-        }
-        let (head, sealed) = record.split_at_mut_checked(header_bytes)?;
-        let Ok(text) = self.key.aead.open_in_place(self.key.nonce(sequence), Aad::from(&*head), sealed)
-        else {
-            self.forgeries += 1;
-            return None;
-        };
-        self.window.mark(sequence);
-        let (content, text) = inner(text)?;
-        Some(Opened { content, epoch: self.epoch, sequence, text })
+        Some(reconstruct(partial, bits, self.window.expected())).filter(|sequence| *sequence <= SEQUENCE_MAX)
     }
 }
 
@@ -218,6 +235,11 @@ impl Protection {
             return self.read.open(header, record);
         }
         self.before.as_mut()?.open(header, record)
+    }
+
+    /// As [`Reader::is_newest`], in the newest epoch.
+    pub(in crate::dtls) fn is_newest(&self, header: Unified, record: &mut [u8]) -> bool {
+        self.read.is_newest(header, record)
     }
 
     /// What comes has a new key.

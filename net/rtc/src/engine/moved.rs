@@ -1,0 +1,48 @@
+//! Whose peer a stranger is: one that has moved, or whose NAT has given it another address, goes on with DTLS, which names no connection.
+//!
+//! The connections that it could be of are asked, which is to try their keys: the one that has the port for itself; else those that have a
+//! peer at the same address, since a NAT mostly changes the port alone; and where there are few, all. How many are asked is bounded, for a datagram
+//! and for a second: beyond that, and behind other reactors at the port, a peer is known by its next check.
+
+use super::Engine;
+use super::routes::Path;
+use crate::limits::TRIALS_PER_DATAGRAM;
+
+impl Engine {
+    /// The connection whose peer has sent this datagram. Until a check has proven where it is, all that it sends from there is led by this alone.
+    #[cold]
+    pub(super) fn find_moved(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
+        // Handshakes come from where checks came from.
+        if !is_protected(datagram) || self.routes.other_reactor(path).is_some() {
+            return None;
+        }
+        let mut known: Vec<u32> = match self.ports.get(path.0)?.owner {
+            Some(owner) => vec![owner],
+            None => self.routes.at_host(path.0, path.1.ip()).take(TRIALS_PER_DATAGRAM).collect(),
+        };
+        if path.0 == 0 && self.slots.len() <= TRIALS_PER_DATAGRAM {
+            known.extend(self.slots.iter().filter(|(_, slot)| slot.port == 0).map(|(index, _)| index as u32));
+        }
+        known.sort_unstable();
+        known.dedup();
+        let now = self.now;
+        let is_its = |index: &u32| {
+            let slot = self.slots.get(*index as usize);
+            slot.is_some_and(|slot| self.trials.take(now) && slot.peer.accepts_dtls(datagram))
+        };
+        let index = known.into_iter().take(TRIALS_PER_DATAGRAM).find(is_its)?;
+        let slot = self.slots.get_mut(index as usize)?;
+        self.routes.add_unproven(index, &mut slot.trail, path);
+        Some(index)
+    }
+}
+
+/// Whether a datagram begins with a record of DTLS that is encrypted, as application data is: of DTLS 1.2, epoch 1 (RFC 6347 section 4.1), or of
+/// DTLS 1.3 (RFC 9147 section 4).
+fn is_protected(datagram: &[u8]) -> bool {
+    match datagram.first() {
+        Some(20..=26) => datagram.get(3..5) == Some(&[0, 1]),
+        Some(first) => first & 0xe0 == 0x20,
+        None => false,
+    }
+}

@@ -1,0 +1,189 @@
+//! Names of candidates that are being asked for: each once, whoever waits for it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use super::super::ConnectionId;
+use super::super::budget::Budget;
+use super::wire;
+use crate::limits::{NAMES_ASKED_PER_S, NAMES_PENDING, NAMES_PER_CONNECTION};
+
+/// When a question is sent again, after the time before: an answer takes up to 120 ms (RFC 6762 section 6), and the first questions are a second
+/// apart at the least (section 5.2).
+const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// When it is tried again, should too many have been asked for.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A candidate whose address is a name (draft-ietf-mmusic-mdns-ice-candidates): one label below "local".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    /// What stands before and after it.
+    before: String,
+    after: String,
+}
+
+impl Named {
+    /// Reads a line from "candidate:" on. None: it has an address, or a name of another kind.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let line = line.trim();
+        let name = line.strip_prefix("candidate:")?.split_ascii_whitespace().nth(4)?;
+        let label = name
+            .len()
+            .checked_sub(6)
+            .filter(|&at| name.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(".local")))?;
+        let is_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if !(1..=63).contains(&label) || !name.bytes().take(label).all(is_label) {
+            return None;
+        }
+        let (before, after) = line.split_once(name)?;
+        Some(Self { name: name.to_ascii_lowercase(), before: before.to_owned(), after: after.to_owned() })
+    }
+
+    /// The same with this address.
+    pub(super) fn at(&self, address: IpAddr) -> String {
+        format!("{}{address}{}", self.before, self.after)
+    }
+}
+
+/// A name, and who waits for its address.
+#[derive(Debug)]
+struct Pending {
+    asked: usize,
+    at: Instant,
+    waiting: Vec<(ConnectionId, Named)>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Questions {
+    names: BTreeMap<String, Pending>,
+    budget: Budget,
+}
+
+impl Questions {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { names: BTreeMap::new(), budget: Budget::new(NAMES_ASKED_PER_S, NAMES_ASKED_PER_S, now) }
+    }
+
+    /// When there is something to do next.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.names.values().map(|pending| pending.at).min()
+    }
+
+    /// A connection waits for the address of a candidate. What is too much is passed over, as a name that nobody knows.
+    pub(super) fn add(&mut self, now: Instant, id: ConnectionId, named: Named) {
+        let waiting = self.names.values().flat_map(|pending| &pending.waiting);
+        let of_one = waiting.clone().filter(|(of, _)| *of == id).count();
+        if of_one >= NAMES_PER_CONNECTION || waiting.count() >= NAMES_PENDING {
+            return;
+        }
+        let begin = || Pending { asked: 0, at: now, waiting: Vec::new() };
+        let pending = self.names.entry(named.name.clone()).or_insert_with(begin);
+        pending.waiting.push((id, named));
+    }
+
+    /// Sends what is due, and gives up what was asked often enough.
+    pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) {
+        self.names.retain(|name, pending| {
+            if pending.at > now {
+                return true;
+            }
+            let Some(wait) = WAITS.get(pending.asked) else { return false };
+            if !self.budget.take(now) {
+                pending.at = now + PAUSE;
+                return true;
+            }
+            (pending.asked, pending.at) = (pending.asked + 1, now + *wait);
+            // Chromium answers for one kind a second, and mostly has IPv4 addresses.
+            wire::question(name, pending.asked > 1).into_iter().for_each(|question| send(&question));
+            true
+        });
+    }
+
+    /// Somebody says that a name has this address. Gives who waited for it, and the candidate.
+    pub(super) fn answer(&mut self, name: &str, address: IpAddr) -> Vec<(ConnectionId, String)> {
+        let pending = self.names.remove(&name.to_ascii_lowercase());
+        let waiting = pending.into_iter().flat_map(|pending| pending.waiting);
+        waiting.map(|(id, named)| (id, named.at(address))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(index: u32) -> ConnectionId {
+        ConnectionId { index, generation: 1 }
+    }
+
+    fn named(name: &str) -> Named {
+        Named::read(&format!("candidate:1 1 udp 2113937151 {name}.local 50000 typ host generation 0"))
+            .unwrap()
+    }
+
+    #[test]
+    fn names_of_one_label_below_local_are_read() {
+        let long = "a".repeat(64);
+        for (name, is_read) in [
+            ("1f4712db-ea17-4bcf-a596-105139dfd8bf.local", true),
+            ("A.LOCAL", true),
+            ("a.b.local", false),
+            (".local", false),
+            ("local", false),
+            ("192.0.2.1", false),
+            ("a_b.local", false),
+            ("a.local.", false),
+            (&format!("{long}.local"), false),
+            ("\u{e9}.local", false),
+        ] {
+            let line = format!("candidate:1 1 udp 7 {name} 5000 typ host");
+            assert_eq!(Named::read(&line).is_some(), is_read, "{name}");
+        }
+        let address = "192.0.2.7".parse().unwrap();
+        assert_eq!(
+            named("X").at(address),
+            "candidate:1 1 udp 2113937151 192.0.2.7 50000 typ host generation 0"
+        );
+        assert!(Named::read("candidate:1 1 udp 7").is_none() && Named::read("").is_none());
+    }
+
+    #[test]
+    fn each_is_asked_for_once_at_a_time_and_given_up() {
+        let begin = Instant::now();
+        let mut questions = Questions::new(begin);
+        questions.add(begin, id(1), named("one"));
+        questions.add(begin, id(2), named("ONE"));
+        let mut asked_at = Vec::new();
+        while let Some(now) = questions.next() {
+            questions.work(now, |_| asked_at.push((now - begin).as_secs()));
+        }
+        assert_eq!(asked_at, [0, 1, 3]);
+        assert!(questions.answer("one.local", "192.0.2.7".parse().unwrap()).is_empty(), "too late");
+        questions.add(begin, id(1), named("one"));
+        questions.add(begin, id(2), named("ONE"));
+        let found = questions.answer("One.local", "192.0.2.7".parse().unwrap());
+        assert_eq!(found.iter().map(|(id, _)| id.index).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(questions.next(), None);
+    }
+
+    #[test]
+    fn nobody_can_have_us_ask_without_end() {
+        let begin = Instant::now();
+        let mut questions = Questions::new(begin);
+        for index in 0..1000 {
+            for name in 0..100 {
+                questions.add(begin, id(index), named(&format!("n{index}-{name}")));
+            }
+        }
+        assert_eq!(questions.names.len(), NAMES_PENDING);
+        let of_first = questions.names.values().flat_map(|it| &it.waiting).filter(|(of, _)| *of == id(0));
+        assert_eq!(of_first.count(), NAMES_PER_CONNECTION);
+        let mut asked = 0;
+        for ms in 0..2000 {
+            questions.work(begin + Duration::from_millis(ms), |_| asked += 1);
+        }
+        assert!(asked <= 3 * NAMES_ASKED_PER_S, "{asked}");
+    }
+}

@@ -1,0 +1,110 @@
+//! A peer that shows up at an address that nobody knows, while data goes to another: it may have moved, or its NAT has given it another one.
+//!
+//! Nothing is sent there but a check (RFC 8445 section 7.3.1.4), and data follows no sooner than that is answered: whoever copies or
+//! replays what the peer has sent learns nothing and moves nothing, and an address that is another's gets three datagrams. What RFC 9146
+//! section 6 asks of DTLS' connection ids is asked here: the record is authentic, it is newer than all before, and the address answers.
+//!
+//! - A record of DTLS, or a check that nominates, says that the peer sends from there now: it is followed with the answer, one round trip.
+//! - Any other check says only that it can, as one with two interfaces does. The address in use is asked at the same time, and the new one is
+//!   followed if the old one has not answered when it should have.
+//!
+//! ICE lite makes no checks, and follows its peer's alone.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::{Ice, PATH_SILENCE, Path};
+
+/// How long an answer from there is waited for.
+const MOVE_TIME: Duration = Duration::from_secs(10);
+/// What the address in use may take longer than it did last, to answer.
+const GRACE: Duration = Duration::from_millis(10);
+/// The last round trip, where it is not known.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
+
+/// Where the peer may have gone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Move {
+    to: Path,
+    since: Instant,
+    /// It sends from there, and does not only ask.
+    is_sure: bool,
+    is_answered: bool,
+    /// If it is not sure: when the address in use should have answered.
+    proves_at: Instant,
+}
+
+impl Move {
+    /// When something is to be decided.
+    pub(super) fn deadline(&self) -> Instant {
+        if self.is_answered { self.proves_at } else { self.since + MOVE_TIME }
+    }
+}
+
+impl Ice {
+    /// The peer has sent DTLS from where nobody knew it, authentic and newer than all before. Whether it may be taken.
+    pub(crate) fn follow(&mut self, now: Instant, path: Path) -> bool {
+        if self.is_moving_to(path.remote) {
+            return true;
+        }
+        self.expect_at(now, path, true)
+    }
+
+    /// Whether a datagram of DTLS from there is taken though nothing that came from there is proven.
+    pub(crate) fn is_moving_to(&self, remote: SocketAddr) -> bool {
+        self.moving.is_some_and(|moving| moving.is_sure && moving.to.remote == remote)
+    }
+
+    /// Whether data has followed the peer since this was asked last: what was sent before is lost.
+    pub(crate) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
+    }
+
+    /// A check came from where nobody knew the peer. Before a pair is nominated that is nothing new.
+    pub(super) fn heard_at(&mut self, now: Instant, path: Path, nominates: bool) {
+        if self.session.is_settled() {
+            self.expect_at(now, path, nominates);
+        }
+    }
+
+    /// The peer is to be asked whether it is there. False: it cannot be.
+    fn expect_at(&mut self, now: Instant, to: Path, is_sure: bool) -> bool {
+        let is_in_use = self.selected.is_some_and(|path| path.remote != to.remote);
+        if self.lite || self.restarted.is_some() || !is_in_use {
+            return false;
+        }
+        if !self.session.ask(now, to, &mut self.transmits) {
+            return false;
+        }
+        let round_trip = self.session.round_trip().unwrap_or(ROUND_TRIP);
+        let proves_at = if is_sure { now } else { now + round_trip * 5 / 4 + GRACE };
+        self.moving = Some(Move { to, since: now, is_sure, is_answered: false, proves_at });
+        true
+    }
+
+    /// A check of ours over this path was answered.
+    pub(super) fn answered(&mut self, path: Path) {
+        let Some(moving) = &mut self.moving else { return };
+        if moving.to.remote == path.remote {
+            // What was asked at the old address may be answered from the new one, which proves nothing.
+            moving.is_answered |= self.session.is_valid(path.remote);
+        } else if self.selected == Some(path) && !moving.is_sure {
+            self.moving = None;
+        }
+    }
+
+    /// Follows, if it is time to.
+    pub(super) fn move_on(&mut self, now: Instant) {
+        let Some(moving) = self.moving.filter(|moving| now >= moving.deadline()) else { return };
+        self.moving = None;
+        if moving.is_answered && self.session.is_valid(moving.to.remote) {
+            self.select(now, moving.to);
+            self.has_moved = true;
+        }
+    }
+
+    /// Whether the path in use has not answered for too long.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.is_lost || self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
+    }
+}

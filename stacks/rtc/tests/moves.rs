@@ -1,0 +1,240 @@
+//! A peer whose address changes is followed, and nobody else is.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
+
+mod common;
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use common::{Net, address};
+use netdyno_rtc_core::{ChannelId, ChannelOptions, Kind, PeerState};
+
+/// Where the NAT of a side puts it.
+fn elsewhere(port: u16) -> SocketAddr {
+    SocketAddr::new([203, 0, 113, 9].into(), port)
+}
+
+fn is_stun(bytes: &[u8]) -> bool {
+    bytes[0] < 4
+}
+
+/// Two that are connected, of whom `mover` stands behind a NAT from now on, which gives it the port that the cell says, 0 for none. What goes to
+/// an address that the NAT does not have now is lost.
+fn behind_nat(mover: usize, delay: Duration) -> (Net, [ChannelId; 2], Rc<Cell<u16>>) {
+    let (mut net, channels) = Net::connected(ChannelOptions::default());
+    // Long enough for all but consent to be at rest.
+    net.run(Duration::from_secs(100));
+    net.delay = delay;
+    net.run(Duration::from_secs(30));
+    let port = Rc::new(Cell::new(0));
+    let at = Rc::clone(&port);
+    net.filter = Some(Box::new(move |flying| {
+        let shown = if at.get() == 0 { address(mover) } else { elsewhere(at.get()) };
+        if flying.from == mover {
+            flying.local = shown;
+            return true;
+        }
+        let arrives = flying.remote == shown;
+        flying.remote = address(mover);
+        arrives
+    }));
+    (net, channels, port)
+}
+
+/// Who moves, and what it sends first: after how long what the other side sends arrives, from the first datagram on.
+fn time_to_follow(mover: usize, sends: bool, delay: Duration) -> Duration {
+    let (mut net, channels, port) = behind_nat(mover, delay);
+    port.set(4001);
+    let before = net.messages[mover].len();
+    if sends {
+        net.send(mover, channels[mover], Kind::Text, b"from elsewhere");
+    } else {
+        // The next request for consent.
+        let sent = net.sent[mover];
+        net.run_until(|net| net.sent[mover] > sent);
+    }
+    let first = net.now;
+    net.send(1 - mover, channels[1 - mover], Kind::Text, b"to elsewhere");
+    net.run_until(|net| net.messages[mover].len() > before);
+    assert_eq!(net.messages[1 - mover].len(), usize::from(sends));
+    assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
+    net.now - first
+}
+
+/// There, back with the answer to the check, and over with what is sent then: the datagram, the check, its answer, the data.
+#[test]
+fn data_follows_within_a_round_trip_of_hearing_from_there() {
+    println!("| round trip | who moves | sends | followed within |\n|---|---|---|---|");
+    for round_trip_ms in [1_u64, 20, 100] {
+        let delay = Duration::from_micros(round_trip_ms * 500);
+        for (mover, sends) in [(0, true), (1, true), (0, false), (1, false)] {
+            let time = time_to_follow(mover, sends, delay);
+            // The datagram's own way here, and that of the data there, are a round trip too.
+            let followed = time - delay * 2;
+            let (who, what) = (["controlling", "controlled"][mover], ["a check", "data"][usize::from(sends)]);
+            println!("| {round_trip_ms} ms | {who} | {what} | {:.1} ms |", followed.as_secs_f64() * 1e3);
+            // A check that nominates nothing proves no more than that the peer may be there: the old address has its time to answer.
+            let grace = if sends { Duration::ZERO } else { delay / 2 + Duration::from_millis(12) };
+            assert!(followed <= delay * 2 + grace + Duration::from_millis(2), "{who}, {what}: {followed:?}");
+        }
+    }
+}
+
+/// Asked at its old address, it answers from its new one.
+#[test]
+fn an_answer_from_elsewhere_proves_nothing() {
+    let delay = Duration::from_millis(10);
+    let (mut net, channels, port) = behind_nat(0, delay);
+    let sent = net.sent[1];
+    net.run_until(|net| net.sent[1] > sent);
+    port.set(4001);
+    net.run(delay * 2);
+    net.send(0, channels[0], Kind::Text, b"from elsewhere");
+    net.send(1, channels[1], Kind::Text, b"to elsewhere");
+    let first = net.now;
+    net.run_until(|net| !net.messages[0].is_empty());
+    assert!(net.now - first <= delay * 4 + Duration::from_millis(6), "{:?}", net.now - first);
+}
+
+/// Nothing but a check, sent three times at the most, goes to an address that somebody made up, and data goes on where it went.
+#[test]
+fn a_copy_from_elsewhere_moves_nothing() {
+    let (mut net, channels, _) = behind_nat(0, Duration::from_millis(10));
+    let (victim, at_victim) = (elsewhere(6666), Rc::new(Cell::new((0, 0))));
+    let seen = Rc::clone(&at_victim);
+    let mut nat = net.filter.take().unwrap();
+    let mut is_copied = false;
+    net.filter = Some(Box::new(move |flying| {
+        if flying.from == 0 && !is_stun(&flying.bytes) && !is_copied {
+            // Who sees what passes is first with a copy; the original is a replay.
+            (flying.local, is_copied) = (victim, true);
+            return true;
+        }
+        if flying.remote == victim {
+            let (checks, others) = seen.get();
+            let is_check = is_stun(&flying.bytes);
+            seen.set((checks + u32::from(is_check), others + u32::from(!is_check)));
+            return false;
+        }
+        nat(flying)
+    }));
+    net.send(0, channels[0], Kind::Text, b"copied");
+    for _ in 0..30 {
+        net.send(0, channels[0], Kind::Text, b"there");
+        net.send(1, channels[1], Kind::Text, b"back");
+        net.run(Duration::from_secs(1));
+    }
+    let (checks, others) = at_victim.get();
+    assert_eq!(checks, 3);
+    assert_eq!((others, net.messages[0].len(), net.messages[1].len()), (0, 30, 31));
+}
+
+/// What came before, comes again, or is not the peer's: not even a check.
+#[test]
+fn only_what_is_authentic_and_new_is_looked_into() {
+    let (mut net, channels, _) = behind_nat(0, Duration::from_millis(10));
+    let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let keeps = Rc::clone(&kept);
+    let mut nat = net.filter.take().unwrap();
+    net.filter = Some(Box::new(move |flying| {
+        if flying.from == 0 && !is_stun(&flying.bytes) {
+            keeps.borrow_mut().push(flying.bytes.clone());
+        }
+        nat(flying)
+    }));
+    net.send(0, channels[0], Kind::Text, b"one");
+    net.run(Duration::from_secs(1));
+    let mut old = kept.borrow()[0].clone();
+    let stranger = elsewhere(7777);
+    let sent = net.sent[1];
+    assert!(!net.peers[1].accepts_dtls(&old), "it has come");
+    net.peers[1].handle_datagrams(net.now, address(1), stranger, &mut old, 2000);
+    // The next that is sent, changed on its way.
+    kept.borrow_mut().clear();
+    net.filter = Some({
+        let keeps = Rc::clone(&kept);
+        Box::new(move |flying| {
+            if flying.from == 0 && !is_stun(&flying.bytes) {
+                keeps.borrow_mut().push(flying.bytes.clone());
+            }
+            flying.from == 0 && is_stun(&flying.bytes)
+        })
+    });
+    net.send(0, channels[0], Kind::Text, b"two");
+    net.collect();
+    let new = kept.borrow()[0].clone();
+    assert!(net.peers[1].accepts_dtls(&new) && !net.peers[0].accepts_dtls(&new));
+    for at in 0..new.len() {
+        let mut bent = new.clone();
+        bent[at] ^= 1;
+        assert!(!net.peers[1].accepts_dtls(&bent), "{at}");
+        assert!(!net.peers[1].accepts_dtls(&new[..at]), "{at}");
+        net.peers[1].handle_datagrams(net.now, address(1), stranger, &mut bent, 2000);
+    }
+    net.collect();
+    assert_eq!(net.sent[1], sent, "nothing was sent to whoever that is");
+    let taken = net.messages[1].len();
+    net.peers[1].handle_datagrams(net.now, address(1), stranger, &mut new.clone(), 2000);
+    net.collect();
+    assert_eq!(net.messages[1].len(), taken + 1, "what is the peer's is taken");
+    assert!(net.sent[1] > sent);
+}
+
+/// A check from one more address of a peer that can be reached where it was: data stays.
+#[test]
+fn a_second_address_of_a_peer_that_has_not_moved_is_not_taken_for_a_move() {
+    for side in 0..2 {
+        let (mut net, channels, _) = behind_nat(side, Duration::from_millis(10));
+        let mut nat = net.filter.take().unwrap();
+        let second = elsewhere(4002);
+        let data_there = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&data_there);
+        net.filter = Some(Box::new(move |flying| {
+            if flying.remote == second {
+                counted.set(counted.get() + u32::from(!is_stun(&flying.bytes)));
+                flying.remote = SocketAddr::new([192, 0, 2, 77].into(), 5000);
+                return true;
+            }
+            if flying.from == side && flying.local.ip() == std::net::IpAddr::from([192, 0, 2, 77]) {
+                flying.local = second;
+                return true;
+            }
+            nat(flying)
+        }));
+        net.peers[side].add_local_address(net.now, SocketAddr::new([192, 0, 2, 77].into(), 5000));
+        for _ in 0..20 {
+            net.send(1 - side, channels[1 - side], Kind::Text, b"data");
+            net.run(Duration::from_millis(100));
+        }
+        assert_eq!(net.messages[side].len(), 20);
+        if side == 1 {
+            // A controlling side that has one more address may nominate it.
+            assert_eq!(data_there.get(), 0);
+        }
+    }
+}
+
+/// An address of ours is gone, and there is another one: data goes from there as soon as a check was answered, and the other side follows.
+#[test]
+fn an_address_that_is_gone_is_left() {
+    for mover in 0..2 {
+        let delay = Duration::from_millis(10);
+        let (mut net, channels) = Net::connected(ChannelOptions::default());
+        net.run(Duration::from_secs(100));
+        let (old, new) = (address(mover), elsewhere(4003));
+        net.filter = Some(Box::new(move |flying| flying.local != old && flying.remote != old));
+        net.peers[mover].remove_local_address(net.now, old);
+        net.peers[mover].add_local_address(net.now, new);
+        assert!(net.peers[mover].local_candidates().iter().all(|line| line.contains("203.0.113.9 4003")));
+        let first = net.now;
+        net.send(0, channels[0], Kind::Text, b"there");
+        net.send(1, channels[1], Kind::Text, b"back");
+        net.run_until(|net| net.messages.iter().all(|messages| !messages.is_empty()));
+        // Both ways, a check and its answer, what the other side takes longer to be sure that it is no second address, and the data.
+        assert!(net.now - first <= delay * 9, "{:?}", net.now - first);
+        net.run(Duration::from_secs(60));
+        assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
+    }
+}
