@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use netdyno_io::{Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket};
+use netdyno_io::{Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, wait_exactly};
 use netdyno_mjpeg_core::{Depacketizer, DepacketizerConfig, DepacketizerStats, Event, Frame};
 use netdyno_rtp::rtcp::{ItemKind, RtcpPacket};
 use netdyno_rtp::{Kind, Packet, ReceptionStats, Ssrc, kind};
@@ -149,11 +149,13 @@ impl Receiver {
         self.has_ended
     }
 
-    /// The next frame or loss; none if there was none by the deadline, or a signal came.
+    /// The next frame or loss; none if there was none by the deadline, or a signal came. The thread that calls it is woken up as soon as
+    /// packets are there, also where others keep its CPU busy ([`wait_exactly`]).
     ///
     /// # Errors
     /// What the system says of the sockets.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Option<Event>> {
+        wait_exactly();
         loop {
             if let Some(event) = self.take_batch() {
                 return Ok(Some(event));
