@@ -87,6 +87,7 @@ mod rehearsal;
 mod servers;
 mod settings;
 mod spread;
+mod streams;
 mod switch;
 #[cfg(feature = "tokio")]
 pub mod tokio;

@@ -52,3 +52,14 @@ pub(crate) const LOCAL_ADDRESSES: usize = 16;
 /// How long a server's first answer is waited for, before it is said that there will be no more candidates. STUN servers are asked on,
 /// TURN servers are not.
 pub(crate) const GATHERING_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes that have come by a stream to a server and are no whole frame yet, beside what one read takes.
+pub(crate) const STREAM_INPUT_BYTES: usize = 512 << 10;
+
+/// Bytes that wait in this process for room in a stream to a server. What would be more is lost, as a datagram is in a full socket: the
+/// connection's congestion control has to hear of it, and what waits long is of no use to it.
+pub(crate) const STREAM_OUTPUT_BYTES: usize = 256 << 10;
+
+/// After so long a server whose connection could not be made, or was lost, is tried again; doubled each time, as long as a first answer is
+/// waited for ([`GATHERING_TIME`]): what RFC 8489 section 6.2.1 has for requests by UDP.
+pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);

@@ -30,9 +30,12 @@ pub struct Settings {
     /// bound, for as long as it is; what it says becomes candidates of all connections, told by [`Event::Candidate`](crate::Event::Candidate)
     /// to those that have described themselves already.
     pub ice_servers: Vec<IceServer>,
+    /// Certificates in PEM of the authorities that may have signed those of TURN servers which are spoken to by TLS (`turns:`). None: whom
+    /// the system trusts.
+    pub server_roots: Option<String>,
     /// Takes no way but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy `relay`).
     pub relay_only: bool,
-    /// The ports that [`Port::Own`](crate::Port::Own) and TURN take, for a firewall that lets only those through. None: the kernel
+    /// The ports that [`Port::Own`](crate::Port::Own) and TURN by UDP take, for a firewall that lets only those through. None: the kernel
     /// chooses. The port of the endpoint itself is the one that it is bound to.
     pub ports: Option<RangeInclusive<u16>>,
     /// Buffers of the sockets.
@@ -98,6 +101,7 @@ impl Settings {
             addresses: Vec::new(),
             public_addresses: Vec::new(),
             ice_servers: Vec::new(),
+            server_roots: None,
             relay_only: false,
             ports: None,
             socket: SocketOptions::default(),

@@ -67,6 +67,7 @@ mod config;
 pub mod dcep;
 pub mod dtls;
 mod error;
+pub mod framing;
 mod ice;
 mod limits;
 mod log;

@@ -56,17 +56,17 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(Port { socket, stands_for, is_relay, .. }) = self.ports.get(port) else {
+        let Some(Port { socket, stands_for, relay, .. }) = self.ports.get(port) else {
             return Ok((0, false));
         };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let (port, is_relay, mut cost) = (*stands_for, *is_relay, 0);
+        let (port, relay, mut cost) = (*stands_for, *relay, 0);
         for received in batch.iter() {
-            cost += match is_relay {
-                false => self.dispatch(port, received, Way::Straight),
-                true => self.receive_relayed(port, received),
+            cost += match relay {
+                None => self.dispatch(port, received, Way::Straight),
+                Some(relay) => self.receive_relayed(relay, received),
             };
         }
         let may_have_more = batch.is_full();

@@ -32,6 +32,7 @@ use crate::error::Error;
 use crate::rehearsal;
 use crate::servers::Resolving;
 use crate::settings::Settings;
+use crate::streams::STREAMS;
 use crate::switch::{Mail, Seat};
 use gather::Gathering;
 use ports::{Ports, candidate_addresses};
@@ -108,7 +109,7 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let resolving = Resolving::start(&settings.ice_servers, poller.waker())?;
+        let resolving = Resolving::start(&settings.ice_servers, settings.server_roots.as_deref(), poller.waker())?;
         let ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
@@ -222,7 +223,9 @@ impl Engine {
                     self.touch(index);
                 }
             }
-            if ready.readable {
+            if ready.key == STREAMS {
+                self.gathering.streams.are_ready();
+            } else if ready.readable {
                 self.queue_port(ready.key);
             }
         }
@@ -298,20 +301,20 @@ impl Engine {
     }
 
     /// When a turn is due; a time past if at once.
-    pub(crate) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&mut self) -> Option<Instant> {
         if self.is_busy() { Some(self.now) } else { self.next_timer() }
     }
 
     /// The time until a turn is due.
-    fn rest(&self) -> Option<Duration> {
+    fn rest(&mut self) -> Option<Duration> {
         if self.is_busy() {
             return Some(Duration::ZERO);
         }
         self.next_timer().map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    fn next_timer(&self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.gathering.next()).min()
+    fn next_timer(&mut self) -> Option<Instant> {
+        self.timers.next().into_iter().chain(self.gathering.next(self.now)).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

@@ -26,8 +26,8 @@ pub(crate) struct Port {
     pub(crate) stalled: Vec<u32>,
     /// Queued to be received from.
     pub(crate) readable: bool,
-    /// What comes here comes from a TURN server.
-    pub(crate) is_relay: bool,
+    /// What comes here comes from a TURN server, for the relay with this number.
+    pub(crate) relay: Option<u32>,
 }
 
 impl Port {
@@ -104,14 +104,23 @@ impl Ports {
     /// # Errors
     ///
     /// The same, and where the endpoint is bound to an address of the other family.
-    pub(crate) fn open_relay(&mut self, server: SocketAddr) -> io::Result<u32> {
-        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
-        if self.bound.is_ipv4() != server.is_ipv4() && !is_dual {
+    pub(crate) fn open_relay(&mut self, server: SocketAddr, relay: u32) -> io::Result<u32> {
+        if !self.reaches(server) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
         let index = self.open_own()?;
-        self.slab[index as usize].is_relay = true;
+        self.slab[index as usize].relay = Some(relay);
         Ok(index)
+    }
+
+    /// Whether a server's address is of a family that we are bound to.
+    pub(crate) fn reaches(&self, server: SocketAddr) -> bool {
+        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
+        self.bound.is_ipv4() == server.is_ipv4() || is_dual
+    }
+
+    pub(crate) fn poller(&self) -> &Poller {
+        &self.poller
     }
 
     /// Opens one for what a peer sends to the shared one.
@@ -188,7 +197,7 @@ impl Ports {
             backlog: None,
             stalled: Vec::new(),
             readable: false,
-            is_relay: false,
+            relay: None,
         });
         Ok(index)
     }

@@ -46,11 +46,11 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The socket that it sends from.
     pub(crate) port: u32,
-    /// Sockets towards TURN servers.
+    /// Its relays, by number.
     pub(crate) relays: Vec<u32>,
     /// Whether there are such, or were.
     pub(crate) may_relay: bool,
-    /// The one of these sockets that it sent its latest data by.
+    /// The socket that it sent its latest data by, unless that went by a stream: its own, or one towards a TURN server.
     pub(crate) way: u32,
     /// Queued to be polled for datagrams, or waiting for room in its socket.
     pub(crate) dirty: bool,

@@ -118,6 +118,14 @@ impl PeerConnection {
         }
     }
 
+    /// A server was of no use: the application is told ([`Event::ServerFailed`]).
+    pub fn report_server(&mut self, url: &str, why: &str) {
+        if !self.is_over() {
+            log!(WARN, self.session_id(), "{url}: {why}");
+            self.tell(Event::ServerFailed { url: url.to_owned(), why: why.to_owned() });
+        }
+    }
+
     /// Whether servers are still being asked for candidates.
     pub fn is_gathering(&self) -> bool {
         self.signaling.gathering == Some(true)

@@ -1,0 +1,186 @@
+//! Streams by netdyno-io's reactor for TCP.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use netdyno_io::Poller;
+use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, TcpReactor};
+use netdyno_rtc_core::framing::Framing;
+
+use super::tls::Tls;
+use super::{Loss, News, STREAMS, Secure};
+use crate::limits::{STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES};
+
+/// Names a stream, and no later one.
+pub(crate) type StreamId = Key;
+
+/// All streams of an engine. Without any it holds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    reactor: Option<TcpReactor>,
+    /// By the reactor's own numbers.
+    all: Vec<Option<Stream>>,
+    news: VecDeque<(u32, StreamId, News)>,
+    /// The poller has told of them.
+    is_ready: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    key: Key,
+    /// Whom its news is for.
+    owner: u32,
+    tls: Option<Box<Tls>>,
+    is_open: bool,
+}
+
+impl Streams {
+    /// Begins to connect, from this address of ours if one is given. What comes of it is news for `owner`.
+    pub(crate) fn open(
+        &mut self,
+        poller: &Poller,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        secure: Option<&Secure>,
+        owner: u32,
+    ) -> Result<StreamId, Loss> {
+        let tls = secure.map(Tls::new).transpose()?.map(Box::new);
+        let reactor = self.reactor(poller).map_err(|error| lost(&error))?;
+        let key = match local {
+            Some(local) => reactor.connect_from(local, remote),
+            None => reactor.connect(remote),
+        };
+        let key = key.map_err(|error| lost(&error))?;
+        if self.all.len() <= key.index() {
+            self.all.resize_with(key.index() + 1, || None);
+        }
+        self.all[key.index()] = Some(Stream { key, owner, tls, is_open: false });
+        Ok(key)
+    }
+
+    /// The poller has told of [`STREAMS`].
+    pub(crate) fn are_ready(&mut self) {
+        self.is_ready = true;
+    }
+
+    /// When a turn is due though the poller says nothing.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
+        if self.is_ready || !self.news.is_empty() {
+            return Some(now);
+        }
+        self.reactor.as_mut()?.next_deadline(now)
+    }
+
+    /// Takes what there is, if there may be something.
+    pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
+        let is_due = self.next(now).is_some_and(|next| next <= now);
+        let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
+        self.is_ready = false;
+        reactor.wait(Some(Duration::ZERO))?;
+        while let Some(event) = reactor.next_event() {
+            let (key, received) = match event {
+                Event::Connected(key) | Event::Received(key) => (key, Ok(())),
+                Event::Ended(key) => (key, Err(lost("the server has closed the connection"))),
+                Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
+                Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
+                Event::Accepted(..) | Event::Woken => continue,
+            };
+            let slot = self.all.get_mut(key.index());
+            let Some(slot) = slot.filter(|slot| slot.as_ref().is_some_and(|stream| stream.key == key)) else {
+                continue;
+            };
+            let Some(stream) = slot else { continue };
+            let owner = stream.owner;
+            if let Err(loss) = received.and_then(|()| stream.advance(reactor, &mut self.news)) {
+                *slot = None;
+                // What TLS has to say of it goes first.
+                reactor.close(key, true);
+                self.news.push_back((owner, key, News::Lost(loss)));
+            }
+        }
+        reactor.flush()
+    }
+
+    /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
+    pub(crate) fn next_news(&mut self) -> Option<(u32, StreamId, News)> {
+        self.news.pop_front()
+    }
+
+    /// Sends frames. What does not fit is lost, as a datagram in a full socket: all of them or none.
+    pub(crate) fn send(&mut self, id: StreamId, frames: &[u8]) -> io::Result<()> {
+        let Some((reactor, stream)) = self.get_mut(id) else { return Ok(()) };
+        if stream.is_open && reactor.pending_output(id) + frames.len() <= STREAM_OUTPUT_BYTES {
+            match &mut stream.tls {
+                None => reactor.output(id).extend_from_slice(frames),
+                Some(tls) => tls.send(frames, reactor.output(id)),
+            }
+            reactor.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends a stream, once all that was sent has gone; nothing is heard of it any more.
+    pub(crate) fn close(&mut self, id: StreamId) {
+        let Some((reactor, stream)) = self.get_mut(id) else { return };
+        if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
+            tls.end(reactor.output(id));
+        }
+        reactor.close(id, stream.is_open);
+        // It is gone one way or the other.
+        let _ = reactor.flush();
+        self.all[id.index()] = None;
+    }
+
+    fn get_mut(&mut self, id: StreamId) -> Option<(&mut TcpReactor, &mut Stream)> {
+        let stream = self.all.get_mut(id.index())?.as_mut().filter(|stream| stream.key == id)?;
+        Some((self.reactor.as_mut()?, stream))
+    }
+
+    fn reactor(&mut self, poller: &Poller) -> io::Result<&mut TcpReactor> {
+        if self.reactor.is_none() {
+            let mut limits = Limits::default();
+            (limits.input_bytes, limits.output_bytes) = (STREAM_INPUT_BYTES, 2 * STREAM_OUTPUT_BYTES);
+            let reactor = TcpReactor::new(Backend::Epoll, limits)?;
+            poller.add_reactor(&reactor, STREAMS)?;
+            self.reactor = Some(reactor);
+        }
+        self.reactor.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Stream {
+    /// Takes what has come.
+    fn advance(&mut self, reactor: &mut TcpReactor, news: &mut VecDeque<(u32, StreamId, News)>) -> Result<(), Loss> {
+        let (input, output) = reactor.buffers(self.key);
+        let arrived = input.len();
+        let is_ready = match &mut self.tls {
+            Some(tls) => tls.receive(input, output)?,
+            None => true,
+        };
+        if is_ready && !std::mem::replace(&mut self.is_open, true) {
+            news.push_back((self.owner, self.key, News::Open));
+        }
+        let clear = self.tls.as_ref().map_or(input, |tls| tls.clear());
+        let whole = Framing::Turn.whole(clear).map_err(|what| Loss {
+            why: format!("what came is {what}: is a TURN server at that port?"),
+            is_final: true,
+        })?;
+        if whole > 0 {
+            news.push_back((self.owner, self.key, News::Frames(clear[..whole].to_vec())));
+        }
+        match &mut self.tls {
+            Some(tls) => {
+                tls.consume(whole);
+                reactor.consume(self.key, arrived);
+            }
+            None => reactor.consume(self.key, whole),
+        }
+        Ok(())
+    }
+}
+
+fn lost(why: &(impl ToString + ?Sized)) -> Loss {
+    Loss { why: why.to_string(), is_final: false }
+}
