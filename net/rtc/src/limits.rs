@@ -40,6 +40,9 @@ pub(crate) const WAITING_CHANNELS: usize = 1024;
 /// Servers of [`Settings::ice_servers`](crate::Settings::ice_servers).
 pub(crate) const ICE_SERVERS: usize = 8;
 
+/// What is kept of what was the matter with servers, of one connection.
+pub(crate) const SERVER_FAILURES: usize = 16;
+
 /// Addresses of a server that are asked: one of each family.
 pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
 
