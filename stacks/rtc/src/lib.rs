@@ -3,7 +3,7 @@
 //! | does | does not |
 //! |---|---|
 //! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
-//! | take batches of received datagrams, fill batches to send | audio and video |
+//! | take batches of received datagrams, fill batches to send; find datagrams in streams ([`framing`]) | audio and video |
 //! | host, server-reflexive and relayed candidates that it is given | gather them from STUN and TURN servers, ask name services |
 //!
 //! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
