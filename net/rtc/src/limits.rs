@@ -66,3 +66,16 @@ pub(crate) const STREAM_OUTPUT_BYTES: usize = 256 << 10;
 /// After so long a server whose connection could not be made, or was lost, is tried again; doubled each time, as long as a first answer is
 /// waited for ([`GATHERING_TIME`]): what RFC 8489 section 6.2.1 has for requests by UDP.
 pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
+
+/// Connections by TCP at a time that have been made to an endpoint ([`Settings::tcp_port`](crate::Settings::tcp_port)) and have not shown whose peer is
+/// there. The oldest gives way: who means it sends a check at once.
+pub(crate) const STRANGERS: usize = 128;
+
+/// How long such a connection is kept.
+pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes of such a connection that are taken: a check or some, which have 600 bytes at the most.
+pub(crate) const STRANGER_BYTES: usize = 4 << 10;
+
+/// Connections by TCP that a peer may have to one connection: one, and those that follow it when it is lost.
+pub(crate) const STREAMS_PER_CONNECTION: usize = 4;

@@ -38,6 +38,10 @@ pub struct Settings {
     /// The ports that [`Port::Own`](crate::Port::Own) and TURN by UDP take, for a firewall that lets only those through. None: the kernel
     /// chooses. The port of the endpoint itself is the one that it is bound to.
     pub ports: Option<RangeInclusive<u16>>,
+    /// A TCP port at which peers may connect (ICE over TCP, RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; 0:
+    /// whichever the kernel gives. It is offered beside UDP, which is preferred where it gets through; `public_addresses` hold for it too. Not the number of
+    /// the endpoint's UDP port. Of several reactors each has its own: this one and those behind it. None: no TCP, as at first. Linux only.
+    pub tcp_port: Option<u16>,
     /// Buffers of the sockets.
     pub socket: SocketOptions,
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
@@ -104,6 +108,7 @@ impl Settings {
             server_roots: None,
             relay_only: false,
             ports: None,
+            tcp_port: None,
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
             setup_spin: Duration::from_micros(400),

@@ -23,23 +23,34 @@ pub(crate) fn start_each<T>(
     };
     // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
-        let row = Seat::row(count).into_iter();
-        return row.map(|seat| start(address, settings.clone(), Some(seat))).collect();
+        let row = Seat::row(count).into_iter().enumerate();
+        return row.map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat))).collect();
     }
     let one = |offset: usize| {
-        let port = match address.port() {
-            0 => Some(0),
-            first => u16::try_from(offset).ok().and_then(|offset| first.checked_add(offset)),
-        };
-        let port = port.ok_or_else(|| {
-            let why =
-                format!("{count} reactors from port {} on: there are no ports beyond 65535", address.port());
-            io::Error::new(io::ErrorKind::InvalidInput, why)
-        })?;
-        start(SocketAddr::new(address.ip(), port), settings.clone(), None)
+        let port = port_of(address.port(), offset, count)?;
+        start(SocketAddr::new(address.ip(), port), of_one(settings, offset, count)?, None)
     };
     let all: Result<_, _> = (0..count).map(one).collect();
     all.map_err(|error| of_several(error, address.port(), count))
+}
+
+/// The settings of one: a TCP port is for one alone.
+fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settings> {
+    let mut settings = settings.clone();
+    settings.tcp_port = settings.tcp_port.map(|first| port_of(first, offset, count)).transpose()?;
+    Ok(settings)
+}
+
+/// The port of the one with this number; 0 stands for any.
+fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
+    if first == 0 {
+        return Ok(0);
+    }
+    let port = u16::try_from(offset).ok().and_then(|offset| first.checked_add(offset));
+    port.ok_or_else(|| {
+        let why = format!("{count} reactors from port {first} on: there are no ports beyond 65535");
+        io::Error::new(io::ErrorKind::InvalidInput, why)
+    })
 }
 
 /// Whoever asks for one port may not know that several are taken.

@@ -1,7 +1,7 @@
 //! Connections by TCP, with TLS where that is asked for: what stands in for a socket where datagrams go in a stream.
 //!
-//! Frames go in and come out; whose they are, and how long a connection may take to come up, is for who has opened it
-//! (`engine/gather/streaming.rs`). Nothing here waits: a turn takes what is there.
+//! Frames go in and come out; what is in them is for others: of those to TURN servers `engine/gather/streaming.rs`, of those that peers
+//! have made `engine/tcp.rs`. Nothing here waits: a turn takes what is there.
 
 #[cfg(any(not(target_os = "linux"), test))]
 #[cfg_attr(target_os = "linux", allow(dead_code))]
@@ -20,8 +20,30 @@ pub(crate) use elsewhere::{StreamId, Streams};
 pub(crate) use linux::{StreamId, Streams};
 pub(crate) use tls::Secure;
 
+use netdyno_rtc_core::framing::Framing;
+
 /// The key that a poller tells of streams under; no socket has it.
 pub(crate) const STREAMS: u32 = u32::MAX;
+
+/// Who is at the other end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A TURN server, for the relay with this number.
+    Relay(u32),
+    /// Somebody who has connected, and has not shown yet whose peer he is.
+    Stranger,
+    /// The peer of the connection with this index.
+    Peer(u32),
+}
+
+impl Owner {
+    fn framing(self) -> Framing {
+        match self {
+            Self::Relay(_) => Framing::Turn,
+            Self::Stranger | Self::Peer(_) => Framing::Length,
+        }
+    }
+}
 
 /// What happened to a stream.
 #[derive(Debug)]

@@ -2,8 +2,10 @@
 //!
 //! Does not hold what is not whole yet, and does not look into datagrams further than to find their ends.
 
+use std::ops::Range;
+
 /// The magic cookie of STUN, and where it stands (RFC 8489 section 5).
-const COOKIE: ([u8; 4], std::ops::Range<usize>) = ([0x21, 0x12, 0xa4, 0x42], 4..8);
+const COOKIE: ([u8; 4], Range<usize>) = ([0x21, 0x12, 0xa4, 0x42], 4..8);
 const STUN_HEADER_BYTES: usize = 20;
 const CHANNEL_HEADER_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 2;
@@ -53,6 +55,16 @@ impl Framing {
             at += frame.next;
         }
         Ok(at)
+    }
+
+    /// Where the datagrams stand in these bytes, as far as their frames are whole and can be read.
+    pub fn datagrams(self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let (mut at, mut found) = (0, Vec::new());
+        while let Ok(Some(frame)) = self.first(&bytes[at..]) {
+            found.push(at + frame.start..at + frame.end);
+            at += frame.next;
+        }
+        found
     }
 
     /// Appends a datagram as a frame. One that is too long for a frame is left out, as a network would.
@@ -125,13 +137,10 @@ mod tests {
         let (mut held, mut found) = (Vec::new(), Vec::new());
         for part in parts {
             held.extend_from_slice(part);
-            let mut rest = &held[..framing.whole(&held)?];
-            let whole = rest.len();
-            while let Some(frame) = framing.first(rest)? {
-                found.push(rest[frame.start..frame.end].to_vec());
-                rest = &rest[frame.next..];
-            }
-            assert!(rest.is_empty());
+            let whole = framing.whole(&held)?;
+            let datagrams = framing.datagrams(&held);
+            assert!(datagrams.iter().all(|datagram| datagram.end <= whole));
+            found.extend(datagrams.into_iter().map(|datagram| held[datagram].to_vec()));
             held.drain(..whole);
         }
         assert!(held.len() < FRAME_BYTES_MAX, "what is held is less than a frame");

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
 //! | take batches of received datagrams, fill batches to send; find datagrams in streams ([`framing`]) | audio and video |
-//! | host, server-reflexive and relayed candidates that it is given | gather them from STUN and TURN servers, ask name services |
+//! | host, server-reflexive, relayed and passive TCP candidates that it is given | gather them from STUN and TURN servers, ask name services |
 //!
 //! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
 //! is to do (`poll_*`, `recv`) until there is nothing more, and sleeps until [`PeerConnection::next_deadline`] or the
@@ -53,7 +53,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left out of the standards, with reasons: TCP candidates and mDNS names (a browser that hides its addresses is
+//! Left out of the standards, with reasons: active TCP candidates (a server accepts) and mDNS names (a browser that hides its addresses is
 //! found by its own checks); several sections of data, and a second DTLS or SCTP association on one peer
 //! connection (no peer asks for them); `a=identity`.
 // Tests begin at some moment, and measure.

@@ -26,7 +26,6 @@ use super::ports::candidate_addresses;
 use super::stun::{self, Stun};
 use super::timers::Timers;
 use crate::servers::{Resolving, Server, Transport};
-use crate::streams::Streams;
 use binding::Binding;
 use relay::Relay;
 
@@ -47,8 +46,6 @@ pub(crate) struct Gathering {
     relays: Slab<Relay>,
     /// When the relay with this number has something to do.
     relay_timers: Timers,
-    /// What leads to those servers that are not asked by UDP.
-    pub(super) streams: Streams,
     /// When to look which addresses this machine has, if they are all offered.
     looks_at: Option<Instant>,
     /// The library counts time from here.
@@ -65,15 +62,14 @@ impl Gathering {
             timers: Timers::default(),
             relays: Slab::new(),
             relay_timers: Timers::default(),
-            streams: Streams::default(),
             looks_at: looks.then(|| epoch + LOOK_INTERVAL),
             epoch,
         }
     }
 
     /// When there is something to do next.
-    pub(super) fn next(&mut self, now: Instant) -> Option<Instant> {
-        let others = [self.relay_timers.next(), self.streams.next(now), self.looks_at];
+    pub(super) fn next(&self) -> Option<Instant> {
+        let others = [self.relay_timers.next(), self.looks_at];
         self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -136,7 +132,6 @@ impl Engine {
         while let Some(port) = self.gathering.timers.expired(self.now) {
             self.work_on_bindings(port)?;
         }
-        self.receive_streams()?;
         while let Some(relay) = self.gathering.relay_timers.expired(self.now) {
             self.work_on_relay(relay)?;
         }
@@ -165,6 +160,9 @@ impl Engine {
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {
             slot.peer.add_local_address(self.now, SocketAddr::new(address, number));
+            if let Some(number) = self.tcp_port {
+                slot.peer.add_tcp_address(self.now, SocketAddr::new(address, number), None);
+            }
         }
     }
 
@@ -285,6 +283,10 @@ impl Engine {
             if let Some(&base) = base.filter(|&&base| base != public) {
                 let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base, number));
                 slot.peer.add_reflexive_address(self.now, address, base);
+                if let Some(number) = self.tcp_port {
+                    let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base.ip(), number));
+                    slot.peer.add_tcp_address(self.now, address, Some(base));
+                }
             }
         }
     }

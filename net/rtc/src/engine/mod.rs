@@ -7,11 +7,13 @@ mod outbound;
 mod ports;
 mod queue;
 mod routes;
+mod runs;
 mod slot;
 mod steering;
 mod stun;
 #[cfg(test)]
 mod support;
+mod tcp;
 mod timers;
 
 use std::collections::VecDeque;
@@ -32,7 +34,7 @@ use crate::error::Error;
 use crate::rehearsal;
 use crate::servers::Resolving;
 use crate::settings::Settings;
-use crate::streams::STREAMS;
+use crate::streams::{STREAMS, Streams};
 use crate::switch::{Mail, Seat};
 use gather::Gathering;
 use ports::{Ports, candidate_addresses};
@@ -75,6 +77,10 @@ pub(crate) struct Engine {
     timers: Timers,
     /// What servers are asked for.
     gathering: Gathering,
+    /// To TURN servers, and of peers.
+    streams: Streams,
+    /// Where peers connect by TCP, if they may. No socket for UDP has this number.
+    tcp_port: Option<u16>,
     /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
     dirty: SendQueue,
     /// Connections that may have events or messages, each once.
@@ -110,8 +116,11 @@ impl Engine {
             rehearsal::once(&settings.peer);
         }
         let resolving = Resolving::start(&settings.ice_servers, settings.server_roots.as_deref(), poller.waker())?;
-        let ports = Ports::bind(address, &settings, poller, seat.as_ref())
+        let mut ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
+        let mut streams = Streams::default();
+        let tcp_port = settings.tcp_port.map(|port| tcp::listen(&mut streams, &ports, port)).transpose()?;
+        ports.leave_out(tcp_port);
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         #[cfg(feature = "tracing")]
         if addresses.is_empty() {
@@ -128,6 +137,8 @@ impl Engine {
                 address.ip().is_unspecified() && settings.addresses.is_empty(),
                 now,
             ),
+            streams,
+            tcp_port,
             settings,
             addresses,
             ports,
@@ -224,12 +235,13 @@ impl Engine {
                 }
             }
             if ready.key == STREAMS {
-                self.gathering.streams.are_ready();
+                self.streams.are_ready();
             } else if ready.readable {
                 self.queue_port(ready.key);
             }
         }
         self.receive_queued()?;
+        self.receive_streams()?;
         self.gather()?;
         while let Some(index) = self.timers.expired(self.now) {
             if let Some(slot) = self.slots.get_mut(index as usize) {
@@ -314,7 +326,8 @@ impl Engine {
     }
 
     fn next_timer(&mut self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.gathering.next(self.now)).min()
+        let others = [self.gathering.next(), self.streams.next(self.now)];
+        self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

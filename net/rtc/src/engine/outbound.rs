@@ -46,7 +46,7 @@ impl Engine {
             return Ok(Sent::All);
         };
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
-        if slot.may_relay && !self.goes_straight(index, &transmit) {
+        if (slot.may_relay || self.tcp_port.is_some()) && !self.goes_straight(index, &transmit) {
             self.send_relayed(index, transmit)?;
             return Ok(Sent::Some);
         }
@@ -91,6 +91,7 @@ impl Engine {
         let Some(slot) = self.slots.try_remove(index as usize) else { return };
         self.routes.remove(index, &slot.trail);
         slot.relays.iter().for_each(|&port| self.release_relay(port));
+        slot.streams.iter().for_each(|&(_, stream)| self.streams.close(stream));
         self.timers.disarm(index);
         self.ports.close_own(slot.port);
         self.forget_port(slot.port);

@@ -46,6 +46,8 @@ pub(crate) struct Ports {
     bound: SocketAddr,
     /// Those to take, if not whichever the kernel gives, and the one to begin with.
     range: Option<(RangeInclusive<u16>, u16)>,
+    /// One that none is to have.
+    left_out: Option<u16>,
 }
 
 impl Ports {
@@ -63,9 +65,14 @@ impl Ports {
         };
         let bound = socket.local_address();
         let range = settings.ports.clone().map(|range| (range.clone(), *range.start()));
-        let mut ports = Self { slab: Slab::new(), poller, options, bound, range };
+        let mut ports = Self { slab: Slab::new(), poller, options, bound, range, left_out: None };
         ports.add(socket, None)?;
         Ok(ports)
+    }
+
+    /// No socket is to have this number from now on.
+    pub(crate) fn leave_out(&mut self, port: Option<u16>) {
+        self.left_out = port;
     }
 
     /// Where the socket is, or was, that connections share.
@@ -77,12 +84,19 @@ impl Ports {
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
         let bind = |port| UdpSocket::bind(SocketAddr::new(self.bound.ip(), port), &self.options);
         let Some((range, next)) = &mut self.range else {
-            let socket = bind(0)?;
+            let mut socket = bind(0)?;
+            if Some(socket.local_address().port()) == self.left_out {
+                // It is open until there is another, so that the kernel gives that.
+                socket = bind(0)?;
+            }
             return self.add(socket, None);
         };
         for _ in range.clone() {
             let port = *next;
             *next = if port == *range.end() { *range.start() } else { port + 1 };
+            if Some(port) == self.left_out {
+                continue;
+            }
             match bind(port) {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 bound => {

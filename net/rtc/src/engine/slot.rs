@@ -9,6 +9,7 @@ use netdyno_rtc_core::{Event, PeerConnection};
 
 use super::routes::Trail;
 use crate::limits::SETUP_BATCHES;
+use crate::streams::StreamId;
 
 /// Names a connection of an endpoint, for as long as the connection lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,8 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The socket that it sends from.
     pub(crate) port: u32,
+    /// Connections by TCP that its peer has made, with where they come from.
+    pub(crate) streams: Vec<(SocketAddr, StreamId)>,
     /// Its relays, by number.
     pub(crate) relays: Vec<u32>,
     /// Whether there are such, or were.
@@ -85,6 +88,7 @@ impl Slot {
             peer,
             generation,
             port,
+            streams: Vec::new(),
             relays: Vec::new(),
             may_relay: false,
             way: port,

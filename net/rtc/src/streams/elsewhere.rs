@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use netdyno_io::Poller;
 
-use super::{Loss, News, Secure};
+use super::{Loss, News, Owner, Secure};
 
 /// Names a stream, of which there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,25 @@ impl Streams {
         _: Option<IpAddr>,
         _: SocketAddr,
         _: Option<&Secure>,
-        _: u32,
+        _: Owner,
     ) -> Result<StreamId, Loss> {
         Err(Loss { why: "TCP to servers is for Linux only: use ?transport=udp".to_owned(), is_final: true })
+    }
+
+    pub(crate) fn listen(&mut self, _: &Poller, _: SocketAddr) -> io::Result<SocketAddr> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "TCP is for Linux only"))
+    }
+
+    pub(crate) fn claim(&mut self, id: StreamId, _: u32) {
+        match id {}
+    }
+
+    pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
+        match id {}
+    }
+
+    pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
+        match id {}
     }
 
     pub(crate) fn are_ready(&mut self) {}
@@ -37,7 +53,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn next_news(&mut self) -> Option<(u32, StreamId, News)> {
+    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
         None
     }
 

@@ -6,12 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use netdyno_io::Poller;
-use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, TcpReactor};
-use netdyno_rtc_core::framing::Framing;
+use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
 use super::tls::Tls;
-use super::{Loss, News, STREAMS, Secure};
-use crate::limits::{STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES};
+use super::{Loss, News, Owner, STREAMS, Secure};
+use crate::limits::{STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES};
 
 /// Names a stream, and no later one.
 pub(crate) type StreamId = Key;
@@ -22,7 +21,9 @@ pub(crate) struct Streams {
     reactor: Option<TcpReactor>,
     /// By the reactor's own numbers.
     all: Vec<Option<Stream>>,
-    news: VecDeque<(u32, StreamId, News)>,
+    news: VecDeque<(Owner, StreamId, News)>,
+    /// Who has connected, and how long he may take to show whose peer he is; in this order. Some have shown it, or are gone.
+    strangers: VecDeque<(Instant, Key)>,
     /// The poller has told of them.
     is_ready: bool,
 }
@@ -31,7 +32,8 @@ pub(crate) struct Streams {
 struct Stream {
     key: Key,
     /// Whom its news is for.
-    owner: u32,
+    owner: Owner,
+    remote: SocketAddr,
     tls: Option<Box<Tls>>,
     is_open: bool,
 }
@@ -44,7 +46,7 @@ impl Streams {
         local: Option<IpAddr>,
         remote: SocketAddr,
         secure: Option<&Secure>,
-        owner: u32,
+        owner: Owner,
     ) -> Result<StreamId, Loss> {
         let tls = secure.map(Tls::new).transpose()?.map(Box::new);
         let reactor = self.reactor(poller).map_err(|error| lost(&error))?;
@@ -53,11 +55,34 @@ impl Streams {
             None => reactor.connect(remote),
         };
         let key = key.map_err(|error| lost(&error))?;
-        if self.all.len() <= key.index() {
-            self.all.resize_with(key.index() + 1, || None);
-        }
-        self.all[key.index()] = Some(Stream { key, owner, tls, is_open: false });
+        put(&mut self.all, Stream { key, owner, remote, tls, is_open: false });
         Ok(key)
+    }
+
+    /// Accepts connections at this address from now on. Gives it, with the port that it got.
+    pub(crate) fn listen(&mut self, poller: &Poller, address: SocketAddr) -> io::Result<SocketAddr> {
+        let reactor = self.reactor(poller)?;
+        let listener = reactor.listen(address, &ListenOptions::default())?;
+        Ok(reactor.local_address(listener))
+    }
+
+    /// A stranger has shown to be the peer of this connection.
+    pub(crate) fn claim(&mut self, id: StreamId, index: u32) {
+        if let Some((_, stream)) = self.get_mut(id) {
+            stream.owner = Owner::Peer(index);
+        }
+    }
+
+    /// Who is at the other end, if it still is open.
+    pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
+        let stream = self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)?;
+        Some(stream.owner)
+    }
+
+    /// Our address and that of the other end.
+    pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
+        let stream = self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)?;
+        Some((self.reactor.as_ref()?.connection_address(id)?, stream.remote))
     }
 
     /// The poller has told of [`STREAMS`].
@@ -70,7 +95,8 @@ impl Streams {
         if self.is_ready || !self.news.is_empty() {
             return Some(now);
         }
-        self.reactor.as_mut()?.next_deadline(now)
+        let of_reactor = self.reactor.as_mut()?.next_deadline(now);
+        self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
     }
 
     /// Takes what there is, if there may be something.
@@ -79,13 +105,21 @@ impl Streams {
         let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
         self.is_ready = false;
         reactor.wait(Some(Duration::ZERO))?;
+        let mut accepted = Vec::new();
         while let Some(event) = reactor.next_event() {
             let (key, received) = match event {
+                Event::Accepted(key, remote) => {
+                    let (owner, tls) = (Owner::Stranger, None);
+                    let stream = Stream { key, owner, remote, tls, is_open: true };
+                    put(&mut self.all, stream);
+                    accepted.push((now + STRANGER_TIME, key));
+                    continue;
+                }
                 Event::Connected(key) | Event::Received(key) => (key, Ok(())),
-                Event::Ended(key) => (key, Err(lost("the server has closed the connection"))),
+                Event::Ended(key) => (key, Err(lost("the other end has closed the connection"))),
                 Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
                 Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
-                Event::Accepted(..) | Event::Woken => continue,
+                Event::Woken => continue,
             };
             let slot = self.all.get_mut(key.index());
             let Some(slot) = slot.filter(|slot| slot.as_ref().is_some_and(|stream| stream.key == key)) else {
@@ -100,11 +134,14 @@ impl Streams {
                 self.news.push_back((owner, key, News::Lost(loss)));
             }
         }
-        reactor.flush()
+        let flushed = reactor.flush();
+        self.strangers.extend(accepted);
+        self.forget_strangers(now);
+        flushed
     }
 
     /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
-    pub(crate) fn next_news(&mut self) -> Option<(u32, StreamId, News)> {
+    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
         self.news.pop_front()
     }
 
@@ -133,6 +170,22 @@ impl Streams {
         self.all[id.index()] = None;
     }
 
+    /// Who has taken too long, and the first of too many, are strangers no more: who means it has something to say at once.
+    fn forget_strangers(&mut self, now: Instant) {
+        let Self { strangers, all, .. } = self;
+        let is_stranger = |key: Key| {
+            let stream = all.get(key.index()).and_then(Option::as_ref);
+            stream.is_some_and(|stream| stream.key == key && stream.owner == Owner::Stranger)
+        };
+        strangers.retain(|&(_, key)| is_stranger(key));
+        while let Some(&(until, key)) = self.strangers.front()
+            && (until <= now || self.strangers.len() > STRANGERS)
+        {
+            self.strangers.pop_front();
+            self.close(key);
+        }
+    }
+
     fn get_mut(&mut self, id: StreamId) -> Option<(&mut TcpReactor, &mut Stream)> {
         let stream = self.all.get_mut(id.index())?.as_mut().filter(|stream| stream.key == id)?;
         Some((self.reactor.as_mut()?, stream))
@@ -152,7 +205,7 @@ impl Streams {
 
 impl Stream {
     /// Takes what has come.
-    fn advance(&mut self, reactor: &mut TcpReactor, news: &mut VecDeque<(u32, StreamId, News)>) -> Result<(), Loss> {
+    fn advance(&mut self, reactor: &mut TcpReactor, news: &mut VecDeque<(Owner, StreamId, News)>) -> Result<(), Loss> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
         let is_ready = match &mut self.tls {
@@ -163,10 +216,13 @@ impl Stream {
             news.push_back((self.owner, self.key, News::Open));
         }
         let clear = self.tls.as_ref().map_or(input, |tls| tls.clear());
-        let whole = Framing::Turn.whole(clear).map_err(|what| Loss {
+        let whole = self.owner.framing().whole(clear).map_err(|what| Loss {
             why: format!("what came is {what}: is a TURN server at that port?"),
             is_final: true,
         })?;
+        if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
+            return Err(lost("too much has come of a stranger"));
+        }
         if whole > 0 {
             news.push_back((self.owner, self.key, News::Frames(clear[..whole].to_vec())));
         }
@@ -179,6 +235,14 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+fn put(all: &mut Vec<Option<Stream>>, stream: Stream) {
+    let at = stream.key.index();
+    if all.len() <= at {
+        all.resize_with(at + 1, || None);
+    }
+    all[at] = Some(stream);
 }
 
 fn lost(why: &(impl ToString + ?Sized)) -> Loss {

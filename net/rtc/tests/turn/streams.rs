@@ -137,7 +137,7 @@ fn what_is_no_turn_server_is_no_candidate_and_is_told() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut expected = vec![
         (format!("turn:{silent}?transport=tcp"), "no address within 10 s"),
-        (format!("turn:{closing}?transport=tcp"), "the server has closed the connection"),
+        (format!("turn:{closing}?transport=tcp"), "the other end has closed the connection"),
         (format!("turn:{garbage}?transport=tcp"), "neither a message of STUN nor one of a channel's"),
         (format!("turn:{endless}?transport=tcp"), "no address within 10 s"),
         (format!("turn:{nobody}?transport=tcp"), "refused"),

@@ -8,8 +8,9 @@ use std::ops::Range;
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
 
+use super::super::runs::{Run, Runs};
 use super::super::{Engine, stun};
-use super::relay::{Line, Relay, Relayed};
+use super::relay::{Line, Relay};
 use crate::servers::{Server, Transport};
 
 impl Engine {
@@ -103,7 +104,7 @@ impl Engine {
     ) -> usize {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return 1 };
-        let (index, mut runs) = (relay.connection, Vec::new());
+        let (index, mut runs) = (relay.connection, Runs::default());
         let mut is_for_us = false;
         for datagram in datagrams {
             let Some(part) = relay.unwrap(time, &bytes[datagram.clone()]) else {
@@ -111,14 +112,7 @@ impl Engine {
                 continue;
             };
             let from = datagram.start + part.start;
-            match runs.last_mut().filter(|run: &&mut Run| run.takes(part)) {
-                Some(run) => {
-                    bytes.copy_within(from..from + part.length, run.end);
-                    run.end += part.length;
-                    run.is_open = part.length == run.segment_bytes;
-                }
-                None => runs.push(Run::new(part.peer, from, part.length)),
-            }
+            runs.push(bytes, part.peer, from..from + part.length);
         }
         let local = relay.relayed();
         if is_for_us {
@@ -126,9 +120,9 @@ impl Engine {
         }
         let Some(local) = local else { return 1 };
         let mut cost = 1;
-        for Run { peer, start, end, segment_bytes, .. } in runs {
-            let datagrams = &mut bytes[start..end];
-            cost += self.hand_over(index, Received { local, remote: peer, datagrams, segment_bytes });
+        for Run { remote, range, segment_bytes } in runs {
+            let datagrams = &mut bytes[range];
+            cost += self.hand_over(index, Received { local, remote, datagrams, segment_bytes });
         }
         cost
     }
@@ -136,6 +130,9 @@ impl Engine {
     /// Whether what is in the arena goes out by the connection's own port, and finds room there. What is to come from an address at a
     /// relay never does, also if that is lost.
     pub(in super::super) fn goes_straight(&mut self, index: u32, transmit: &Transmit) -> bool {
+        if self.is_by_tcp(transmit) {
+            return false;
+        }
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let mut relays = slot.relays.iter().filter_map(|&number| self.gathering.relays.get(number as usize));
         let leads = relays.find(|relay| relay.relayed() == Some(transmit.local));
@@ -151,8 +148,11 @@ impl Engine {
         leads.is_none() && is_ours && self.ports.get(way).is_some_and(|port| !port.is_blocked())
     }
 
-    /// Sends what is in the arena by way of a relay. What is for no relay found no room, and is lost.
+    /// Sends what is in the arena by way of a relay, or by TCP. What is for no relay found no room, and is lost.
     pub(in super::super) fn send_relayed(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
+        if self.is_by_tcp(&transmit) {
+            return self.send_by_tcp(index, transmit);
+        }
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let (time, relays) = (self.gathering.time(self.now), &mut self.gathering.relays);
         let leads = |relay: &Relay| relay.relayed() == Some(transmit.local);
@@ -201,7 +201,7 @@ impl Engine {
         match relay.line {
             Line::Port(port) => self.ports.close_own(port),
             Line::Due(_) => {}
-            Line::Opening(stream) | Line::Stream(stream) => self.gathering.streams.close(stream),
+            Line::Opening(stream) | Line::Stream(stream) => self.streams.close(stream),
         }
     }
 
@@ -214,28 +214,8 @@ impl Engine {
             Line::Port(port) => {
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, bytes)
             }
-            Line::Stream(stream) => self.gathering.streams.send(stream, bytes),
+            Line::Stream(stream) => self.streams.send(stream, bytes),
             Line::Due(_) | Line::Opening(_) => Ok(()),
         }
-    }
-}
-
-/// Datagrams of one peer, side by side.
-struct Run {
-    peer: SocketAddr,
-    start: usize,
-    end: usize,
-    segment_bytes: usize,
-    /// The last is no shorter than the others.
-    is_open: bool,
-}
-
-impl Run {
-    fn new(peer: SocketAddr, start: usize, length: usize) -> Self {
-        Self { peer, start, end: start + length, segment_bytes: length.max(1), is_open: true }
-    }
-
-    fn takes(&self, part: Relayed) -> bool {
-        self.is_open && self.peer == part.peer && part.length <= self.segment_bytes
     }
 }
