@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netdyno_rtc::blocking::{Endpoint, PeerConnection};
+use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::core::framing::Framing;
 use netdyno_rtc::core::{Arena, PeerConnection as Core};
 use netdyno_rtc::{Certificate, ChannelId, ChannelOptions, Config, Event, Kind, PeerState, Settings};
@@ -41,9 +41,7 @@ struct Client {
 
 impl Client {
     fn new(address: SocketAddr, pieces: usize) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let stream = connected(address);
         let config = Arc::new(Config::new(Arc::new(Certificate::generate().unwrap())));
         let now = Instant::now();
         let mut core = Core::new(config, [7; 32], now).unwrap();
@@ -52,10 +50,18 @@ impl Client {
         Self { core, arena: Arena::default(), stream, held: Vec::new(), channel, is_open: false, pieces }
     }
 
+    /// By another connection, and so from another address of its own.
+    fn reconnect(&mut self) {
+        let remote = self.stream.peer_addr().unwrap();
+        self.stream = connected(remote);
+        self.held.clear();
+        self.core.add_local_address(Instant::now(), self.stream.local_addr().unwrap());
+    }
+
     /// With the passive candidate of the answer, as if it were UDP's.
-    fn signal(&mut self, server: &PeerConnection) {
+    fn signal(&mut self, server: &PeerConnection, restart: bool) {
         let now = Instant::now();
-        let offer = self.core.create_offer(now, false).unwrap();
+        let offer = self.core.create_offer(now, restart).unwrap();
         // What stands there as UDP's is none.
         let offer = offer.lines().filter(|line| !line.starts_with("a=candidate:")).collect::<Vec<_>>();
         let answer = server.accept_offer(&(offer.join("\r\n") + "\r\n")).unwrap();
@@ -106,6 +112,35 @@ impl Client {
     }
 }
 
+fn connected(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    stream
+}
+
+/// Messages of all lengths, both ways.
+fn exchange(client: &mut Client, channel: &DataChannel) {
+    for length in [0, 1, 1200, 100_000] {
+        let message: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
+        let (now, id) = (Instant::now(), client.channel);
+        client.core.send(now, id, Kind::Binary, &message).unwrap();
+        let mut seen = None;
+        client.until(|_| {
+            seen = channel.recv_timeout(Duration::ZERO).unwrap();
+            seen.is_some()
+        });
+        assert_eq!(seen.unwrap().data, message);
+        channel.send(&message).unwrap();
+        let mut back = None;
+        client.until(|client| {
+            back = client.core.recv();
+            back.is_some()
+        });
+        assert_eq!(back.unwrap().data, message);
+    }
+}
+
 #[test]
 fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
     for pieces in [usize::MAX, 700, 1] {
@@ -115,7 +150,7 @@ fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
         let udp = endpoint.local_address();
         assert!(address.ip() == udp.ip() && address.port() != udp.port());
         let mut client = Client::new(address, pieces);
-        client.signal(&server);
+        client.signal(&server, false);
         client.until(|client| client.is_open);
         let mut accepted = None;
         client.until(|_| {
@@ -123,27 +158,25 @@ fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
             accepted.is_some()
         });
         let channel = accepted.unwrap();
-        for length in [0, 1, 1200, 100_000] {
-            let message: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
-            let (now, id) = (Instant::now(), client.channel);
-            client.core.send(now, id, Kind::Binary, &message).unwrap();
-            let mut seen = None;
-            client.until(|_| {
-                seen = channel.recv_timeout(Duration::ZERO).unwrap();
-                seen.is_some()
-            });
-            assert_eq!(seen.unwrap().data, message);
-            channel.send(&message).unwrap();
-            let mut back = None;
-            client.until(|client| {
-                back = client.core.recv();
-                back.is_some()
-            });
-            assert_eq!(back.unwrap().data, message);
-        }
+        exchange(&mut client, &channel);
         let pair = server.selected_pair().unwrap();
         assert_eq!((pair.local.protocol, pair.remote.protocol), ("tcp", "tcp"));
         assert_eq!(pair.remote.socket_address(), client.stream.local_addr().unwrap());
+        // A line that is lost is followed by another, and what was on its way is sent again.
+        let message = vec![7; 250_000];
+        channel.send(&message).unwrap();
+        client.turn();
+        client.reconnect();
+        client.signal(&server, true);
+        let mut seen = None;
+        client.until(|client| {
+            seen = client.core.recv();
+            seen.is_some()
+        });
+        assert_eq!(seen.unwrap().data, message);
+        exchange(&mut client, &channel);
+        let remote = server.selected_pair().unwrap().remote;
+        assert_eq!(remote.socket_address(), client.stream.local_addr().unwrap());
         server.close();
         client.until(|client| client.core.state() == PeerState::Closed);
     }
@@ -195,7 +228,7 @@ fn strangers_are_sent_away() {
     // Nobody is in the way of a peer.
     let server = PeerConnection::new(&endpoint).unwrap();
     let mut client = Client::new(address, usize::MAX);
-    client.signal(&server);
+    client.signal(&server, false);
     client.until(|client| client.is_open);
 }
 
