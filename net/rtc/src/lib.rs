@@ -4,6 +4,7 @@
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
 //! | backpressure both ways, on every face | queues without end |
+//! | UDP, and TCP where a peer gets through by that alone ([`Settings::tcp_port`]) | connect by TCP to peers |
 //! | offers and answers as text, to carry as you like; candidates from STUN servers, and from TURN servers by UDP, TCP and TLS (the feature `tls`) | be such a server, or one for signalling |
 //! | statistics as W3C names them; with the feature `tracing` a log of why a connection did not come up | metrics of an exporter's kind |
 //!

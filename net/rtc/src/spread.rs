@@ -24,7 +24,9 @@ pub(crate) fn start_each<T>(
     // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
         let row = Seat::row(count).into_iter().enumerate();
-        return row.map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat))).collect();
+        return row
+            .map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat)))
+            .collect();
     }
     let one = |offset: usize| {
         let port = port_of(address.port(), offset, count)?;
@@ -121,6 +123,14 @@ mod tests {
         {
             let ports: Vec<u16> = started(first, count).unwrap().all().iter().map(|port| **port).collect();
             assert_eq!(ports, expected);
+        }
+        let mut settings = Settings::new().unwrap();
+        (settings.reactors, settings.tcp_port) = (3, Some(443));
+        for one_port in [false, true] {
+            settings.one_port = one_port;
+            let start = |_, settings: Settings, _: Option<Seat>| Ok(settings.tcp_port.unwrap());
+            let any = SocketAddr::from(([127, 0, 0, 1], 0));
+            assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "by TCP, always");
         }
         let error = started(65_534, 3).unwrap_err().to_string();
         assert!(error.contains("3 reactors from port 65534 on"), "{error}");

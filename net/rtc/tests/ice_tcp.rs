@@ -200,7 +200,8 @@ fn strangers_are_sent_away() {
     let ufrag = offer.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:")).unwrap();
     // A check for this connection, but for its integrity.
     let name = format!("{ufrag}:them");
-    let mut attributes = [&6_u16.to_be_bytes()[..], &(name.len() as u16).to_be_bytes(), name.as_bytes()].concat();
+    let mut attributes =
+        [&6_u16.to_be_bytes()[..], &(name.len() as u16).to_be_bytes(), name.as_bytes()].concat();
     attributes.resize(attributes.len().next_multiple_of(4), 0);
     let length = (attributes.len() as u16).to_be_bytes();
     let check = [&[0, 1][..], &length, &[0x21, 0x12, 0xa4, 0x42], b"transaction!", &attributes].concat();

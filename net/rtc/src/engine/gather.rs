@@ -284,7 +284,8 @@ impl Engine {
                 let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base, number));
                 slot.peer.add_reflexive_address(self.now, address, base);
                 if let Some(number) = self.tcp_port {
-                    let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base.ip(), number));
+                    let (address, base) =
+                        (SocketAddr::new(public, number), SocketAddr::new(base.ip(), number));
                     slot.peer.add_tcp_address(self.now, address, Some(base));
                 }
             }

@@ -115,7 +115,8 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let resolving = Resolving::start(&settings.ice_servers, settings.server_roots.as_deref(), poller.waker())?;
+        let resolving =
+            Resolving::start(&settings.ice_servers, settings.server_roots.as_deref(), poller.waker())?;
         let mut ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let mut streams = Streams::default();

@@ -46,7 +46,11 @@ impl Engine {
             return Ok(Sent::All);
         };
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
-        if (slot.may_relay || self.tcp_port.is_some()) && !self.goes_straight(index, &transmit) {
+        if self.tcp_port == Some(transmit.local.port()) {
+            self.send_by_tcp(index, transmit)?;
+            return Ok(Sent::Some);
+        }
+        if slot.may_relay && !self.goes_straight(index, &transmit) {
             self.send_relayed(index, transmit)?;
             return Ok(Sent::Some);
         }

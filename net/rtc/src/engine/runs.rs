@@ -56,13 +56,17 @@ mod tests {
         let [one, other]: [SocketAddr; 2] = [1, 2].map(|port| ([192, 0, 2, 1], port).into());
         let mut bytes = *b"..aaa..bbb..c...ddd..ee.fff";
         let mut runs = Runs::default();
-        for (remote, part) in [(one, 2..5), (one, 7..10), (one, 12..13), (one, 16..19), (other, 21..23), (other, 24..27)]
+        for (remote, part) in
+            [(one, 2..5), (one, 7..10), (one, 12..13), (one, 16..19), (other, 21..23), (other, 24..27)]
         {
             runs.push(&mut bytes, remote, part);
         }
         let run = |remote, range, segment_bytes| Run { remote, range, segment_bytes };
         let list: Vec<_> = runs.into_iter().collect();
-        assert_eq!(list, [run(one, 2..9, 3), run(one, 16..19, 3), run(other, 21..23, 2), run(other, 24..27, 3)]);
+        assert_eq!(
+            list,
+            [run(one, 2..9, 3), run(one, 16..19, 3), run(other, 21..23, 2), run(other, 24..27, 3)]
+        );
         assert_eq!(&bytes[2..9], b"aaabbbc");
     }
 }

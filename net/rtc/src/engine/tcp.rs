@@ -22,9 +22,8 @@ use crate::streams::{News, Owner, StreamId, Streams};
 pub(super) fn listen(streams: &mut Streams, ports: &Ports, port: u16) -> Result<u16, Error> {
     let bound = ports.bound();
     let at = |ip, port| SocketAddr::new(ip, port);
-    let mut listen = |address| {
-        streams.listen(ports.poller(), address).map_err(|source| Error::listen(address, source))
-    };
+    let mut listen =
+        |address| streams.listen(ports.poller(), address).map_err(|source| Error::listen(address, source));
     if port == bound.port() {
         // Which of the two a datagram came by is known by the port.
         return Err(Error::listen(at(bound.ip(), port), io::ErrorKind::AddrInUse.into()));
@@ -58,11 +57,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a datagram goes by TCP.
-    pub(super) fn is_by_tcp(&self, transmit: &Transmit) -> bool {
-        self.tcp_port == Some(transmit.local.port())
-    }
-
     /// Sends what is in the arena by the stream that leads there, if it still does.
     pub(super) fn send_by_tcp(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
@@ -79,19 +73,16 @@ impl Engine {
     fn receive_by_tcp(&mut self, stream: StreamId, bytes: &mut [u8]) {
         let Some((local, remote)) = self.streams.ends(stream) else { return };
         let datagrams = Framing::Length.datagrams(bytes);
-        let known = self.streams.owner(stream);
-        let index = match known {
-            Some(Owner::Peer(index)) => index,
-            _ => {
-                let first = datagrams.first().map(|first| &bytes[first.clone()]);
-                let Some(index) = first.and_then(|first| self.peer_of(first)) else {
-                    return self.streams.close(stream);
-                };
-                let slot = &mut self.slots[index as usize];
-                slot.streams.push((remote, stream));
-                self.streams.claim(stream, index);
-                index
-            }
+        let index = if let Some(Owner::Peer(index)) = self.streams.owner(stream) {
+            index
+        } else {
+            let first = datagrams.first().map(|first| &bytes[first.clone()]);
+            let Some(index) = first.and_then(|first| self.peer_of(first)) else {
+                return self.streams.close(stream);
+            };
+            self.slots[index as usize].streams.push((remote, stream));
+            self.streams.claim(stream, index);
+            index
         };
         let mut runs = Runs::default();
         datagrams.into_iter().for_each(|datagram| runs.push(bytes, remote, datagram));

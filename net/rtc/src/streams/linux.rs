@@ -75,14 +75,12 @@ impl Streams {
 
     /// Who is at the other end, if it still is open.
     pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
-        let stream = self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)?;
-        Some(stream.owner)
+        Some(self.get(id)?.owner)
     }
 
     /// Our address and that of the other end.
     pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
-        let stream = self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)?;
-        Some((self.reactor.as_ref()?.connection_address(id)?, stream.remote))
+        Some((self.reactor.as_ref()?.connection_address(id)?, self.get(id)?.remote))
     }
 
     /// The poller has told of [`STREAMS`].
@@ -121,11 +119,8 @@ impl Streams {
                 Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
                 Event::Woken => continue,
             };
-            let slot = self.all.get_mut(key.index());
-            let Some(slot) = slot.filter(|slot| slot.as_ref().is_some_and(|stream| stream.key == key)) else {
-                continue;
-            };
-            let Some(stream) = slot else { continue };
+            let Some(slot) = self.all.get_mut(key.index()) else { continue };
+            let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
             let owner = stream.owner;
             if let Err(loss) = received.and_then(|()| stream.advance(reactor, &mut self.news)) {
                 *slot = None;
@@ -172,18 +167,19 @@ impl Streams {
 
     /// Who has taken too long, and the first of too many, are strangers no more: who means it has something to say at once.
     fn forget_strangers(&mut self, now: Instant) {
-        let Self { strangers, all, .. } = self;
-        let is_stranger = |key: Key| {
-            let stream = all.get(key.index()).and_then(Option::as_ref);
-            stream.is_some_and(|stream| stream.key == key && stream.owner == Owner::Stranger)
-        };
-        strangers.retain(|&(_, key)| is_stranger(key));
+        let mut strangers = std::mem::take(&mut self.strangers);
+        strangers.retain(|&(_, key)| self.owner(key) == Some(Owner::Stranger));
+        self.strangers = strangers;
         while let Some(&(until, key)) = self.strangers.front()
             && (until <= now || self.strangers.len() > STRANGERS)
         {
             self.strangers.pop_front();
             self.close(key);
         }
+    }
+
+    fn get(&self, id: StreamId) -> Option<&Stream> {
+        self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)
     }
 
     fn get_mut(&mut self, id: StreamId) -> Option<(&mut TcpReactor, &mut Stream)> {
@@ -205,7 +201,11 @@ impl Streams {
 
 impl Stream {
     /// Takes what has come.
-    fn advance(&mut self, reactor: &mut TcpReactor, news: &mut VecDeque<(Owner, StreamId, News)>) -> Result<(), Loss> {
+    fn advance(
+        &mut self,
+        reactor: &mut TcpReactor,
+        news: &mut VecDeque<(Owner, StreamId, News)>,
+    ) -> Result<(), Loss> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
         let is_ready = match &mut self.tls {

@@ -60,8 +60,8 @@ pub(super) struct Tls {
 
 impl Tls {
     pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
-        let mut connection =
-            ClientConnection::new(secure.config.clone(), secure.name.clone()).map_err(|error| loss(&error))?;
+        let mut connection = ClientConnection::new(secure.config.clone(), secure.name.clone())
+            .map_err(|error| loss(&error))?;
         // What is written is taken at once, and nothing before the handshake is made.
         connection.set_buffer_limit(None);
         Ok(Self { connection, clear: Vec::new() })

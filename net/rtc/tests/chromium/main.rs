@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod browser;
-mod tcp;
 #[path = "../support/mod.rs"]
 mod support;
+mod tcp;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

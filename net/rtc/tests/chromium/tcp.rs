@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::{Pair, WITH_ADDRESSES};
 
 fn without_udp(description: &str) -> String {
-    let is_udp = |line: &&str| line.starts_with("a=candidate:") && line.to_ascii_lowercase().contains(" udp ");
+    let is_udp =
+        |line: &&str| line.starts_with("a=candidate:") && line.to_ascii_lowercase().contains(" udp ");
     description.lines().filter(|line| !is_udp(line)).map(|line| format!("{line}\r\n")).collect()
 }
 

@@ -32,14 +32,7 @@ impl Coturn {
         fs::write(folder.join("certificate"), certificate).unwrap();
         fs::write(folder.join("key"), key).unwrap();
         let started = Command::new("turnserver")
-            .args([
-                "-n",
-                "--no-cli",
-                "--no-dtls",
-                "--lt-cred-mech",
-                "--realm=netdyno",
-                "--verbose",
-            ])
+            .args(["-n", "--no-cli", "--no-dtls", "--lt-cred-mech", "--realm=netdyno", "--verbose"])
             .args([
                 "--user=name:password",
                 "-L",

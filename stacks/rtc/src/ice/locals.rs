@@ -72,7 +72,8 @@ impl Ice {
         };
         // Behind the host candidates of both families, in the order of their coming.
         let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
-        let mut candidate = Candidate { foundation, priority, address, kind, transport, related, ufrag: None };
+        let mut candidate =
+            Candidate { foundation, priority, address, kind, transport, related, ufrag: None };
         let is_seen_by_others = !is_relayed && related.is_some();
         if !is_seen_by_others {
             let Some(priority) = self.session.add_local(&candidate) else { return false };

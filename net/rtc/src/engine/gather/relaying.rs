@@ -34,7 +34,9 @@ impl Engine {
         let (line, local) = match server.transport {
             Transport::Udp => {
                 let Ok(port) = self.ports.open_relay(server.address, number) else { return };
-                let Some(local) = self.ports.get(port).map(|port| port.socket.local_address()) else { return };
+                let Some(local) = self.ports.get(port).map(|port| port.socket.local_address()) else {
+                    return;
+                };
                 (Line::Port(port), local)
             }
             _ if !self.ports.reaches(server.address) => return,
@@ -130,9 +132,6 @@ impl Engine {
     /// Whether what is in the arena goes out by the connection's own port, and finds room there. What is to come from an address at a
     /// relay never does, also if that is lost.
     pub(in super::super) fn goes_straight(&mut self, index: u32, transmit: &Transmit) -> bool {
-        if self.is_by_tcp(transmit) {
-            return false;
-        }
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let mut relays = slot.relays.iter().filter_map(|&number| self.gathering.relays.get(number as usize));
         let leads = relays.find(|relay| relay.relayed() == Some(transmit.local));
@@ -148,15 +147,13 @@ impl Engine {
         leads.is_none() && is_ours && self.ports.get(way).is_some_and(|port| !port.is_blocked())
     }
 
-    /// Sends what is in the arena by way of a relay, or by TCP. What is for no relay found no room, and is lost.
+    /// Sends what is in the arena by way of a relay. What is for no relay found no room, and is lost.
     pub(in super::super) fn send_relayed(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
-        if self.is_by_tcp(&transmit) {
-            return self.send_by_tcp(index, transmit);
-        }
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let (time, relays) = (self.gathering.time(self.now), &mut self.gathering.relays);
         let leads = |relay: &Relay| relay.relayed() == Some(transmit.local);
-        let number = slot.relays.iter().copied().find(|&number| relays.get(number as usize).is_some_and(leads));
+        let number =
+            slot.relays.iter().copied().find(|&number| relays.get(number as usize).is_some_and(leads));
         let Some(number) = number else { return Ok(()) };
         let Some(relay) = relays.get_mut(number as usize) else { return Ok(()) };
         let datagrams = self.arena.filled(&transmit);
