@@ -77,5 +77,5 @@ pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);
 /// Bytes of such a connection that are taken: a check or some, which have 600 bytes at the most.
 pub(crate) const STRANGER_BYTES: usize = 4 << 10;
 
-/// Connections by TCP that a peer may have to one connection: one, and those that follow it when it is lost.
+/// Connections by TCP that a peer may have to one connection: one, and those that follow it when it is lost. The oldest gives way.
 pub(crate) const STREAMS_PER_CONNECTION: usize = 4;

@@ -80,7 +80,12 @@ impl Engine {
             let Some(index) = first.and_then(|first| self.peer_of(first)) else {
                 return self.streams.close(stream);
             };
-            self.slots[index as usize].streams.push((remote, stream));
+            let streams = &mut self.slots[index as usize].streams;
+            if streams.len() == STREAMS_PER_CONNECTION {
+                // The line may have been cut, and nobody told us.
+                self.streams.close(streams.remove(0).1);
+            }
+            streams.push((remote, stream));
             self.streams.claim(stream, index);
             index
         };
@@ -92,13 +97,12 @@ impl Engine {
         }
     }
 
-    /// The connection that a check is for, if it may have one more stream.
+    /// The connection that a check is for.
     fn peer_of(&self, datagram: &[u8]) -> Option<u32> {
         let Some(Stun::Request { ufrag }) = stun::read(datagram) else { return None };
         let index = self.routes.by_ufrag(ufrag)?;
         let slot = self.slots.get(index as usize)?;
-        let has_room = slot.streams.len() < STREAMS_PER_CONNECTION;
-        (has_room && slot.peer.accepts_stun(datagram)).then_some(index)
+        slot.peer.accepts_stun(datagram).then_some(index)
     }
 
     fn lose_stream(&mut self, index: u32, stream: StreamId) {
