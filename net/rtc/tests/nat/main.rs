@@ -8,6 +8,7 @@ mod coturn;
 mod peers;
 mod probe;
 mod table;
+mod tcp;
 
 use std::array::from_fn;
 use std::net::Ipv4Addr;
