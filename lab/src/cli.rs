@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arena::Net;
+use crate::claims::Asked;
 use crate::manifest::Placement;
 use crate::manifest::limits::MARKS_HZ_MAX;
 pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
@@ -24,8 +25,8 @@ pub use replicate::ReplicateArgs;
 pub use upkeep::{CompletionsArgs, DummyArgs, PruneArgs, SchemaArgs, SchemaOf};
 pub use values::{FailOn, parse_fail_on};
 use values::{
-    parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement, parse_share,
-    parse_size,
+    parse_asked, parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement,
+    parse_share, parse_size,
 };
 
 /// A dynamometer for network stacks.
@@ -115,6 +116,8 @@ pub enum Verb {
     Dummy(DummyArgs),
 }
 
+/// The option of `run` that no user types.
+pub const ASK: &str = "--ask";
 /// What `--resume` without a run stands for.
 pub const UNFINISHED: &str = "the newest unfinished run";
 
@@ -224,12 +227,15 @@ pub struct RunArgs {
     /// Marks a second while measuring; 0: only at the window's ends [default: the workload's]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
     pub marks_hz: Option<u32>,
-    /// Go on with an unfinished run, as it was asked for
+    /// Go on with an unfinished run, as it was asked for; with --budget, for so much more time, also with one that its budget ended
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
-              "budget", "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
+              "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
               "fail_on", "marks_hz"])]
     pub resume: Option<String>,
+    /// What `replicate` wants to know of a run, as JSON (used by the lab itself)
+    #[arg(long, hide = true, value_parser = parse_asked)]
+    pub ask: Option<Asked>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,

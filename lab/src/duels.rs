@@ -149,6 +149,17 @@ impl<'a> Duels<'a> {
     /// The log ratios of one metric, contender by baseline, in the order of the sessions; none where they have no duel.
     #[must_use]
     pub fn log_ratios(&self, metric: &Metric, contender: usize, baseline: usize) -> Option<Vec<f64>> {
+        Some(self.by_session(metric, contender, baseline)?.into_values().collect())
+    }
+
+    /// The same by round and place of the session.
+    #[must_use]
+    pub fn by_session(
+        &self,
+        metric: &Metric,
+        contender: usize,
+        baseline: usize,
+    ) -> Option<BTreeMap<(u32, u32), f64>> {
         let pace = self.pace(contender, baseline)?;
         let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
             let counts = |t: &&TrialRecord| {
@@ -160,7 +171,7 @@ impl<'a> Duels<'a> {
             self.run.trials.iter().filter(counts).filter_map(value).collect()
         };
         let base = of(baseline);
-        let log = |(session, value): ((u32, u32), f64)| Some((value / base.get(&session)?).ln());
+        let log = |(session, value): ((u32, u32), f64)| Some((session, (value / base.get(&session)?).ln()));
         Some(of(contender).into_iter().filter_map(log).collect())
     }
 

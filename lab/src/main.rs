@@ -35,6 +35,6 @@ fn main() -> ExitCode {
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
         Verb::Agent => cmd::agent::run(),
         Verb::Holder => cmd::holder::run(),
-        Verb::Dummy(args) => dummy::play(args.fault, args.cost, args.steps),
+        Verb::Dummy(args) => dummy::play(args.fault, &args.costs, args.steps),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{CLAIMS_MAX, ENVIRONMENT, EXPERIMENTS_MAX, METHODS_MAX, RATIO_MAX};
+use super::limits::{CLAIMS_MAX, ENVIRONMENT, EXPERIMENTS_MAX, METHODS_MAX};
 use super::region::Region;
 use crate::manifest::limits::BUDGET_SECONDS_MAX;
 use crate::manifest::read::{Problems, decode};
@@ -87,18 +87,21 @@ pub struct Claim {
 }
 
 /// A cell of a run, or a number.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// Who plays all the roles that are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contender: Option<String>,
     /// Or who plays which role.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, String>,
     /// At which values of parameters, where the run has several.
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub at: IndexMap<String, ParamValue>,
     /// Or a number, in the metric's unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
 }
 
@@ -118,19 +121,21 @@ pub struct Published {
 }
 
 /// What is said of a ratio.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
     /// Which order, or which amount.
     pub is: Is,
     /// About how much; if nothing else is said, the published ratio.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Within which factor of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
 }
 
 /// The kinds of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
     /// a is more than b.
@@ -315,26 +320,24 @@ impl Claim {
         }
     }
 
-    /// The ratios for which this is so; of the claim itself where nothing else is said.
+    /// What is expected of a ratio, with its amount: of the claim itself where nothing else is said.
+    ///
+    /// # Errors
+    /// When nothing is claimed.
+    pub fn relation(&self, expect: Option<&Relation>) -> Result<Relation, String> {
+        let relation = expect.or(self.claim.as_ref()).ok_or("must say what is claimed")?;
+        let published = if self.b.figure.is_some() { Some(1.0) } else { self.published.ratio() };
+        // An order that is expected elsewhere has nothing to do with what was published of this one.
+        let published = published.filter(|_| expect.is_none() || relation.is == Is::About);
+        Ok(Relation { ratio: relation.ratio.or(published), ..relation.clone() })
+    }
+
+    /// The ratios for which this is so.
     ///
     /// # Errors
     /// The rule that is broken.
-    pub fn region(&self, relation: Option<&Relation>) -> Result<Region, String> {
-        let relation = relation.or(self.claim.as_ref()).ok_or("must say what is claimed")?;
-        let sensible = |value: f64| value.is_finite() && (1.0 / RATIO_MAX..=RATIO_MAX).contains(&value);
-        match (relation.is, relation.within) {
-            (Is::More, None) => Ok(Region::MORE),
-            (Is::Less, None) => Ok(Region::LESS),
-            (Is::About, Some(within)) if within > 1.0 && sensible(within) => {
-                let amount = if self.b.figure.is_some() { Some(1.0) } else { self.published.ratio() };
-                match relation.ratio.or(amount).filter(|r| sensible(*r)) {
-                    Some(ratio) => Ok(Region::about(ratio, within)),
-                    None => Err(format!("needs a `ratio` up to {RATIO_MAX}, or `published` to have one")),
-                }
-            }
-            (Is::About, _) => Err("needs `within`, a factor above 1: within = 1.25".to_owned()),
-            (_, Some(_)) => Err("`within` goes with \"about\"; the others are orders".to_owned()),
-        }
+    pub fn region(&self, expect: Option<&Relation>) -> Result<Region, String> {
+        self.relation(expect)?.region()
     }
 
     /// The first side of a test.

@@ -102,6 +102,9 @@ pub struct Tested {
     pub measured: Option<Measured>,
     /// Why there is none.
     pub why: String,
+    /// About how many more sessions or blocks would decide it, where it is open and that can be told.
+    #[serde(default)]
+    pub needs: Option<u32>,
 }
 
 /// An experiment, and whether it showed what was expected.
@@ -193,7 +196,7 @@ impl Bench<'_> {
             statement: claim.statement.clone(),
             published: claim.published.clone(),
             published_ratio: claim.published.ratio(),
-            sentence: sentence(verdict, &conditions, &own, &fair),
+            sentence: sentence(verdict, &conditions, (&own, &fair), region),
             article: own,
             fair,
             experiments,
@@ -216,18 +219,27 @@ impl Bench<'_> {
         };
         match measured(run, &self.workloads[test.method.as_str()], metric, a, b) {
             Err(why) => missing(why),
-            Ok(measured) => Tested {
-                finding: region.finding(measured.low, measured.high),
-                measured: Some(measured),
-                ..missing(String::new())
-            },
+            Ok((measured, logs)) => {
+                let finding = region.finding(measured.low, measured.high);
+                let needs = || region.needs(&logs, run.header.settings.alpha);
+                let needs = (finding == Finding::Open).then(needs).flatten();
+                Tested { finding, needs, measured: Some(measured), ..missing(String::new()) }
+            }
         }
     }
 }
 
 impl Tested {
     fn missing(method: &str, metric: String, sides: String, why: String) -> Self {
-        Self { method: method.to_owned(), metric, sides, finding: Finding::Missing, measured: None, why }
+        Self {
+            method: method.to_owned(),
+            metric,
+            sides,
+            finding: Finding::Missing,
+            measured: None,
+            why,
+            needs: None,
+        }
     }
 
     /// What is another's figure is no fair one.
@@ -245,8 +257,18 @@ fn sides(a: &Side, b: &Side) -> String {
 }
 
 /// The verdict in words.
-fn sentence(verdict: Verdict, conditions: &[String], own: &Tested, fair: &Tested) -> String {
+fn sentence(
+    verdict: Verdict,
+    conditions: &[String],
+    (own, fair): (&Tested, &Tested),
+    region: Option<Region>,
+) -> String {
     let by_own = |finding| own.finding == finding;
+    let equal = fair.measured.as_ref().and_then(|m| region?.equal(m.low, m.high));
+    let not = equal.map_or_else(
+        || "does not hold".to_owned(),
+        |factor| format!("does not hold: equal within {:.0} %", (factor - 1.0) * 100.0),
+    );
     match verdict {
         Verdict::Holds if by_own(Finding::Refuted) => {
             "holds, though not by the article's own method here".to_owned()
@@ -259,16 +281,19 @@ fn sentence(verdict: Verdict, conditions: &[String], own: &Tested, fair: &Tested
             format!("holds only under the article's conditions: {}", conditions.join("; "))
         }
         Verdict::DoesNotHold if by_own(Finding::Open) => {
-            "does not hold; whether by the article's own method is undecided".to_owned()
+            format!("{not}; whether by the article's own method is undecided")
         }
         Verdict::DoesNotHold if by_own(Finding::Refuted) => {
-            "does not hold, by the article's own method neither".to_owned()
+            format!("{not}, by the article's own method neither")
         }
-        Verdict::DoesNotHold => "does not hold".to_owned(),
+        Verdict::DoesNotHold => not,
         Verdict::Undecided if by_own(Finding::Shown) => {
-            "undecided: shown by the article's own method, open where both are treated alike".to_owned()
+            format!(
+                "undecided: shown by the article's own method, open where both are treated alike; {}",
+                remedy(fair)
+            )
         }
-        Verdict::Undecided => "undecided: a longer --budget would tell".to_owned(),
+        Verdict::Undecided => format!("undecided: {}", remedy(fair)),
         Verdict::NotTested => {
             let own = match own.finding {
                 Finding::Shown => "; shown by the article's own method",
@@ -277,5 +302,15 @@ fn sentence(verdict: Verdict, conditions: &[String], own: &Tested, fair: &Tested
             };
             format!("not tested: {}{own}", fair.why)
         }
+    }
+}
+
+/// What would decide it.
+fn remedy(fair: &Tested) -> String {
+    let unit = fair.measured.as_ref().and_then(|m| Some(m.of.split_once(' ')?.1.trim_end_matches('s')));
+    match (fair.needs, unit) {
+        (Some(1), Some(unit)) => format!("one more {unit} would tell: --resume"),
+        (Some(count), Some(unit)) => format!("about {count} more {unit}s would tell: --resume"),
+        _ => "too near to what is claimed for any --budget".to_owned(),
     }
 }

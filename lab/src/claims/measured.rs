@@ -2,6 +2,7 @@
 //!
 //! Does: find each side's cell; pair what was measured at the same time (sessions of a duel, else blocks) and give the ratio with
 //! an interval that is valid whenever the run stopped. Does not: correct for the number of claims; each interval stands for itself.
+//! So it begins with the third session as with the third block: an early start costs most at the small levels of many comparisons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,9 @@ use crate::verdicts::{baseline_among, groups};
 
 /// What a metric that is no metric of the workload begins with: lines of code.
 pub const CODE: &str = "code.";
+
+/// The first interval, of blocks and of sessions.
+pub(super) const FROM: Unit = Unit::Block;
 
 /// A ratio and where it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -83,7 +87,7 @@ impl Side {
     }
 }
 
-/// The ratio of two sides of a run.
+/// The ratio of two sides of a run, and the logarithms that it is made of: none where it was counted.
 ///
 /// # Errors
 /// In words: why there is none.
@@ -93,14 +97,14 @@ pub(super) fn measured(
     metric: &str,
     a: &Side,
     b: &Side,
-) -> Result<Measured, String> {
+) -> Result<(Measured, Vec<f64>), String> {
     let cell_a = cell_of(run, a)?;
     let cell_b = if b.figure.is_some() { None } else { Some(cell_of(run, b)?) };
     if let Some(part) = metric.strip_prefix(CODE) {
         let lines = |cell: usize, side: &Side| lines_of(&run.cells[cell], side, part);
         let first = lines(cell_a, a)?;
         let second = cell_b.map_or(Ok(b.figure.unwrap_or(f64::NAN)), |cell| lines(cell, b))?;
-        return Ok(Measured {
+        let measured = Measured {
             ratio: first / second,
             low: Some(first / second),
             high: Some(first / second),
@@ -109,22 +113,22 @@ pub(super) fn measured(
             unit: "lines".to_owned(),
             of: "counted".to_owned(),
             notes: Vec::new(),
-        });
+        };
+        return Ok((measured, Vec::new()));
     }
     let metric = workload.metric(metric).map_err(|e| e.to_string())?;
     let duels = Duels::of(run, workload);
-    let pair = Pair { run, duels: &duels, metric, alpha: run.header.settings.alpha };
-    let (interval, unit, count) = match cell_b {
-        Some(cell_b) => pair.ratio(cell_a, cell_b)?,
-        None => pair.to_figure(cell_a, b.figure.unwrap_or(f64::NAN))?,
-    };
+    let pair = Pair { run, duels: &duels, metric };
+    let (logs, unit) = pair.logs(cell_a, cell_b.ok_or(b.figure.unwrap_or(f64::NAN)))?;
+    let interval =
+        interval(&logs, run.header.settings.alpha).map_err(|why| format!("{}: {why}", metric.label))?;
     let value = |cell: usize| metrics::of_cell(metric, &run.cells[cell].params, &duels.counted(cell)).value;
     let bounded = |log: f64| log.is_finite().then(|| log.exp());
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let count = u32::try_from(logs.len()).unwrap_or(u32::MAX);
     let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
     let notes =
         both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
-    Ok(Measured {
+    let measured = Measured {
         ratio: interval.estimate.exp(),
         low: bounded(interval.low),
         high: bounded(interval.high),
@@ -133,7 +137,8 @@ pub(super) fn measured(
         unit: metric.unit.clone(),
         of: format!("{count} {}", unit.noun(count)),
         notes: notes.collect(),
-    })
+    };
+    Ok((measured, logs))
 }
 
 /// The cell of a side, if it was measured.
@@ -174,63 +179,59 @@ fn lines_of(cell: &CellRecord, side: &Side, part: &str) -> Result<f64, String> {
 }
 
 /// What pairs are made of.
-struct Pair<'a> {
-    run: &'a Run,
-    duels: &'a Duels<'a>,
-    metric: &'a Metric,
-    alpha: f64,
+pub(super) struct Pair<'a> {
+    pub(super) run: &'a Run,
+    pub(super) duels: &'a Duels<'a>,
+    pub(super) metric: &'a Metric,
 }
 
-type Compared = (Interval, Unit, usize);
-
 impl Pair<'_> {
-    /// By duels where they were held between the two, or of each with the baseline; else by blocks.
-    fn ratio(&self, a: usize, b: usize) -> Result<Compared, String> {
+    /// The logs of a cell's ratios to another one, or to a figure: by duels where they were held between the two, or of each with
+    /// the baseline; else by blocks.
+    ///
+    /// # Errors
+    /// In words: why the two cannot be compared in this run.
+    pub(super) fn logs(&self, a: usize, b: Result<usize, f64>) -> Result<(Vec<f64>, Unit), String> {
+        let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());
+        let b = match b {
+            Ok(b) => b,
+            // A figure is not paired with anything: the machine's drift is in it.
+            Err(figure) => {
+                let unit = if in_turns(a) { Unit::Session } else { Unit::Block };
+                return Ok((self.values(a).map(|(_, value)| (value / figure).ln()).collect(), unit));
+            }
+        };
+        if !(in_turns(a) || in_turns(b)) {
+            return Ok((self.by_blocks(a, b), Unit::Block));
+        }
         let cells = &self.run.cells;
         let group = groups(self.run).into_iter().find(|(_, members)| members.contains(&a));
         let baseline = group.and_then(|(_, members)| baseline_among(self.run, &members));
-        let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());
-        if !(in_turns(a) || in_turns(b)) {
-            return self.by_blocks(a, b);
-        }
         let Some(baseline) = baseline.filter(|_| cells[a].params == cells[b].params) else {
-            let why = "duels compare at one set of parameters alone: add --blocks to the method";
-            return Err(why.to_owned());
+            return Err("duels compare at one set of parameters alone: add --blocks to the method".to_owned());
         };
-        let to_baseline = |cell: usize, alpha: f64| {
-            let logs = self.duels.log_ratios(self.metric, cell, baseline).unwrap_or_default();
-            self.interval(&logs, Unit::Session, alpha).map(|interval| (interval, logs.len()))
+        let to_baseline = |cell: usize| -> BTreeMap<u32, f64> {
+            let sessions = self.duels.by_session(self.metric, cell, baseline).unwrap_or_default();
+            sessions.into_iter().map(|((round, _), log)| (round, log)).collect()
         };
-        match (a == baseline, b == baseline) {
-            (_, true) => to_baseline(a, self.alpha).map(|(i, n)| (i, Unit::Session, n)),
-            (true, false) => to_baseline(b, self.alpha).map(|(i, n)| (turned(i), Unit::Session, n)),
+        let logs = match (a == baseline, b == baseline) {
+            (_, true) => to_baseline(a).into_values().collect(),
+            (true, false) => to_baseline(b).into_values().map(|log| -log).collect(),
+            // In one session the baseline's part goes away; in two of one round both have their own. Either is one draw of the ratio.
             (false, false) => {
-                // Both hold together at this level; what lies between them is no wider than their ends.
-                let ((a, n), (b, m)) = (to_baseline(a, self.alpha / 2.0)?, to_baseline(b, self.alpha / 2.0)?);
-                let b = turned(b);
-                let sum =
-                    Interval { estimate: a.estimate + b.estimate, low: a.low + b.low, high: a.high + b.high };
-                Ok((sum, Unit::Session, n.min(m)))
+                let base = to_baseline(b);
+                to_baseline(a).into_iter().filter_map(|(round, log)| Some(log - base.get(&round)?)).collect()
             }
-        }
+        };
+        Ok((logs, Unit::Session))
     }
 
-    fn by_blocks(&self, a: usize, b: usize) -> Result<Compared, String> {
+    fn by_blocks(&self, a: usize, b: usize) -> Vec<f64> {
         let of = |cell: usize| -> BTreeMap<u32, f64> {
             self.values(cell).map(|(t, value)| (t.block, value)).collect()
         };
         let base = of(b);
-        let logs: Vec<f64> =
-            of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect();
-        Ok((self.interval(&logs, Unit::Block, self.alpha)?, Unit::Block, logs.len()))
-    }
-
-    /// A figure is not paired with anything: the machine's drift is in it.
-    fn to_figure(&self, cell: usize, figure: f64) -> Result<Compared, String> {
-        let in_turns = self.duels.counted(cell).iter().any(|t| t.turns.is_some());
-        let unit = if in_turns { Unit::Session } else { Unit::Block };
-        let logs: Vec<f64> = self.values(cell).map(|(_, value)| (value / figure).ln()).collect();
-        Ok((self.interval(&logs, unit, self.alpha)?, unit, logs.len()))
+        of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect()
     }
 
     fn values(&self, cell: usize) -> impl Iterator<Item = (&TrialRecord, f64)> {
@@ -238,24 +239,16 @@ impl Pair<'_> {
         let params = &self.run.cells[cell].params;
         good.filter_map(move |t| Some((t, metrics::of_trial(self.metric, params, t).value?)))
     }
-
-    /// Unbounded, as long as there is one value.
-    fn interval(&self, logs: &[f64], unit: Unit, alpha: f64) -> Result<Interval, String> {
-        let label = &self.metric.label;
-        match logs {
-            [] => Err(format!("{label}: nothing was measured of both at the same time")),
-            _ if logs.iter().any(|log| !log.is_finite()) => {
-                Err(format!("{label}: a figure is 0, which has no ratio"))
-            }
-            [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
-            _ => confidence_sequence(logs, unit, alpha).ok_or_else(|| format!("{label}: no interval")),
-        }
-    }
 }
 
-/// Of b / a, where it was of a / b.
-fn turned(interval: Interval) -> Interval {
-    Interval { estimate: -interval.estimate, low: -interval.high, high: -interval.low }
+/// The interval of a claim about these; unbounded, as long as there is one value.
+pub(super) fn interval(logs: &[f64], alpha: f64) -> Result<Interval, &'static str> {
+    match logs {
+        [] => Err("nothing was measured of both at the same time"),
+        _ if logs.iter().any(|log| !log.is_finite()) => Err("a figure is 0, which has no ratio"),
+        [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
+        _ => confidence_sequence(logs, FROM, alpha).ok_or("no interval"),
+    }
 }
 
 #[cfg(test)]
@@ -281,7 +274,7 @@ mod tests {
     fn check(run: &Run, a: &Side, b: &Side) -> Result<Measured, String> {
         let workload = crate::dummy::workload();
         let metric = workload.primary().unwrap().name.clone();
-        measured(run, &workload, &metric, a, b)
+        measured(run, &workload, &metric, a, b).map(|(measured, _)| measured)
     }
 
     #[test]

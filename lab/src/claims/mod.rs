@@ -14,22 +14,28 @@ pub mod limits;
 mod markdown;
 mod measured;
 mod picture;
+mod question;
 mod region;
+#[cfg(test)]
+mod simulated;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::path::{Path, PathBuf};
 
-pub use article::{Article, Claim, Experiment, Method, Published, Side, Test, folder};
+pub use article::{Article, Claim, Experiment, Method, Published, Relation, Side, Test, folder};
 pub use judged::{
     Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
 };
 pub use markdown::{into_block, markdown};
 pub use measured::{CODE, Measured, Seen};
 pub use picture::picture;
+pub use question::{Asked, Question, Standing, keep_asked, next, questions, standings, wanted};
 pub use region::{Finding, Region, Verdict};
 pub use terminal::terminal;
+pub use turn::{FIRST_ROUNDS, Turn, soonest};
 
 use crate::manifest::ManifestError;
 use crate::manifest::read::read_text;

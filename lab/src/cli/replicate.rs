@@ -13,6 +13,7 @@ use super::values::parse_duration;
 #[command(after_help = "Examples:
   netdyno replicate --list                    the articles, their claims, and the runs that test them
   netdyno replicate D --budget 10m            all claims of an article
+  netdyno replicate D --budget 10m --resume   ten minutes more: undecided claims get them, the others keep what they have
   netdyno replicate D.throughput              one claim, or those whose name begins with it
   netdyno replicate my-article.toml           a file of your own: docs/CLAIMS.md
   netdyno replicate D --from 20260131-12 20260131-13 --format markdown --into docs/studies/data-channels.md
@@ -25,9 +26,12 @@ pub struct ReplicateArgs {
     /// Say what would be run and what that tests, and run nothing
     #[arg(long)]
     pub list: bool,
-    /// Time of measuring of all runs together, in the proportions of the files [default: what those say]
+    /// Time of measuring of all runs together; it goes where it soonest decides something [default: what the files say]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "from")]
     pub budget: Option<Duration>,
+    /// Go on with the newest runs of the same methods, on this machine and of the same builds: times of several evenings add up
+    #[arg(long, conflicts_with = "from")]
+    pub resume: bool,
     /// Judge from these stored runs, and measure nothing
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub from: Vec<String>,

@@ -64,9 +64,9 @@ pub struct DummyArgs {
     /// What to do wrong
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
-    /// What to do beside, once a message
-    #[arg(long, value_enum)]
-    pub cost: Option<crate::dummy::Cost>,
+    /// What to do beside, once a message; may be repeated
+    #[arg(long = "cost", value_enum)]
+    pub costs: Vec<crate::dummy::Cost>,
     /// Steps of arithmetic that make a message: more are a program that is slower by a known share
     #[arg(long, value_name = "N", default_value_t = crate::dummy::STEPS_PER_MESSAGE, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,

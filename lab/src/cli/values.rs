@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::arena::{Link, Net};
+use crate::claims::Asked;
 use crate::manifest::Placement;
 
 pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
@@ -26,6 +27,10 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     seconds
         .and_then(|s| Duration::try_from_secs_f64(s).ok())
         .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
+}
+
+pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
+    serde_json::from_str(text).map_err(|e| format!("not what `netdyno replicate` asks: {e}"))
 }
 
 /// `5%` or `0.05`.

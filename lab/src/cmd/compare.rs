@@ -1,13 +1,11 @@
 //! `netdyno compare`: two revisions of a contender, or two stored runs.
 
-use std::io::Write;
-
 use super::gate::Gate;
 use super::place;
 use super::progress::Progress;
 use super::{
     CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed,
-    print, render,
+    print, render, tell,
 };
 use crate::build::{BuildError, Builder};
 use crate::cli::{CompareArgs, Format, ReportFormat, parse_fail_on};
@@ -106,7 +104,7 @@ fn duel(
         Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
         Err(error) => {
             display.end();
-            let _ = writeln!(anstream::stderr(), "{error}");
+            tell(&error.to_string());
             return Ok(CELL_FAILED);
         }
     }

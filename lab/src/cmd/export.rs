@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{GOOD, Outcome, print};
+use super::{GOOD, Outcome, say};
 use crate::cli::ExportArgs;
 use crate::export::{self, Exported};
 use crate::replay::Printed;
@@ -30,7 +30,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         output => {
             let file = output.map_or_else(|| PathBuf::from(format!("{id}.netdyno")), Path::to_owned);
             write(&exported, &file).map_err(|e| format!("{}: {e}", file.display()))?;
-            print(&format!("{}: {}\n", file.display(), told(&exported.run)));
+            say(&format!("{}: {}", file.display(), told(&exported.run)));
         }
     }
     Ok(GOOD)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::export::told;
-use super::{GOOD, Outcome, print};
+use super::{GOOD, Outcome, say};
 use crate::cli::ImportArgs;
 use crate::export::{self, Exported};
 use crate::store::{Imported, Store};
@@ -24,7 +24,7 @@ pub fn run(args: &ImportArgs) -> Outcome {
             Imported::Added => "imported",
             Imported::AlreadyThere => "is there already",
         };
-        print(&format!("{}: {word}: {}\n", file.display(), told(run)));
+        say(&format!("{}: {word}: {}", file.display(), told(run)));
     }
     Ok(GOOD)
 }

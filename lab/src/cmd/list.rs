@@ -134,12 +134,16 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     out
 }
 
-/// Names, and beside them what they are.
+/// Names, and what they are: beside them, or below where that would leave less than half of the width.
 fn entries(out: &mut String, entries: impl Iterator<Item = (String, String)>, width: usize) {
     let entries: Vec<(String, String)> = entries.collect();
     let names = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, text) in entries {
-        let text = wrapped(&text, width, &format!("  {name:names$}  "), &" ".repeat(names + 4));
+        let text = if names + 4 <= width / 2 {
+            wrapped(&text, width, &format!("  {name:names$}  "), &" ".repeat(names + 4))
+        } else {
+            format!("  {name}\n{}", wrapped(&text, width, "      ", "      "))
+        };
         out.push_str(&format!("{text}\n"));
     }
 }

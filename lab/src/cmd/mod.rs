@@ -70,12 +70,27 @@ pub(crate) fn print(text: &str) {
     let _ = write!(anstream::stdout(), "{text}");
 }
 
+/// A sentence on stdout.
+pub(crate) fn say(text: &str) {
+    print(&format!("{}\n", report::wrapped(text, report::columns(), "", "  ")));
+}
+
+/// A sentence on stderr: what goes on, or what else there is to know.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", for_stderr(text));
+}
+
+/// As wide as the terminal of stderr; whole in a log.
+fn for_stderr(text: &str) -> String {
+    report::error_columns().map_or_else(|| text.to_owned(), |width| report::wrapped(text, width, "", "  "))
+}
+
 /// Reads the repository. Broken manifests are told, and do not stop the others; those that were `named` on the command
 /// line are left to the error that they become.
 pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Error>> {
     let catalog = quiet_catalog()?;
     for problem in catalog.problems_beside(named) {
-        let _ = writeln!(anstream::stderr(), "warning: {problem}");
+        tell(&format!("warning: {problem}"));
     }
     Ok(catalog)
 }
@@ -150,7 +165,9 @@ pub fn exit(outcome: Outcome) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(e) => {
             let red = anstyle::AnsiColor::Red.on_default().bold();
-            let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {e}");
+            let text = for_stderr(&format!("error: {e}"));
+            let text = text.replacen("error:", &format!("{red}error:{red:#}"), 1);
+            let _ = writeln!(anstream::stderr(), "{text}");
             ExitCode::from(USAGE)
         }
     }

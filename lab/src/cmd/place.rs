@@ -1,6 +1,5 @@
 //! Where a verb finds workloads and contenders: a checkout, or the catalogue that the program carries; and folders beside it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -34,12 +33,11 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
                 )
             })?;
             let root = unpacked.ok_or(ManifestError::NoRoot)?;
-            let _ = writeln!(
-                anstream::stderr(),
-                "no checkout here: using the catalogue of netdyno {}, in {}",
-                env!("CARGO_PKG_VERSION"),
+            let version = env!("CARGO_PKG_VERSION");
+            super::tell(&format!(
+                "no checkout here: using the catalogue of netdyno {version}, in {}",
                 root.display()
-            );
+            ));
             root
         }
     };

@@ -43,7 +43,7 @@ impl Progress {
         match self {
             Progress::Terminal(bar) => {
                 bar.disable_steady_tick();
-                bar.println(text);
+                bar.println(super::for_stderr(text));
             }
             Progress::Plain(lines) => {
                 lines.rest();

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::export::{printed, told};
 use super::import::read;
-use super::{DIFFERS, GOOD, Outcome, print};
+use super::{DIFFERS, GOOD, Outcome, print, say};
 use crate::cli::ReplayArgs;
 use crate::export::Exported;
-use crate::report;
+use crate::report::{self, wrapped};
 use crate::store::Store;
 
 /// Computes every verdict of a file or a stored run again, and says whether they are what was printed then.
@@ -27,18 +27,19 @@ pub fn run(args: &ReplayArgs) -> Outcome {
     let report = report::build(&run)?;
     let computed = format!("{}: {} verdicts computed again", told(&run), report.verdicts.len());
     let Some(printed) = printed else {
-        print(&format!(
-            "{computed}; what was printed of it was not kept, it is a run of an older netdyno or one that did not end\n"
+        say(&format!(
+            "{computed}; what was printed of it was not kept, it is a run of an older netdyno or one that did not end"
         ));
         return Ok(GOOD);
     };
     let differences = printed.differences(&report);
     let by = format!("by netdyno {}", printed.netdyno);
     if differences.is_empty() {
-        print(&format!("{computed}, all as they were printed {by}\n"));
+        say(&format!("{computed}, all as they were printed {by}"));
         return Ok(GOOD);
     }
-    print(&format!("{computed}, {} not as printed {by}:\n", differences.len()));
-    differences.iter().for_each(|line| print(&format!("  {line}\n")));
+    say(&format!("{computed}, {} not as printed {by}:", differences.len()));
+    let width = report::columns();
+    differences.iter().for_each(|line| print(&format!("{}\n", wrapped(line, width, "  ", "    "))));
     Ok(DIFFERS)
 }

@@ -1,5 +1,6 @@
 //! `netdyno replicate`: published claims, put to the test.
 
+mod course;
 mod plans;
 mod runs;
 
@@ -52,7 +53,7 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     let document = args.into.as_deref().map(Document::read).transpose()?;
     let cancel = cancel_on_signal()?;
     let found = if args.from.is_empty() {
-        runs::measured(&asked, args.budget, &cancel)?
+        course::measured(&asked, args.budget, args.resume, &cancel)?
     } else {
         runs::stored(&asked, &args.from, &Store::open(&Store::default_path())?)?
     };
@@ -73,8 +74,8 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     let stored: BTreeSet<&str> = ids.iter().copied().filter(|id| !id.is_empty()).collect();
     if args.from.is_empty() && !stored.is_empty() {
         let (what, runs) = (args.claims.join(" "), stored.into_iter().collect::<Vec<_>>().join(" "));
-        let _ =
-            writeln!(anstream::stderr(), "to judge these runs again: netdyno replicate {what} --from {runs}");
+        let again = format!("netdyno replicate {what} --from {runs}");
+        let _ = writeln!(anstream::stderr(), "to judge these runs again:\n  {again}");
     }
     let is_interrupted = cancel.load(std::sync::atomic::Ordering::Relaxed);
     Ok(match ids.iter().all(|id| !id.is_empty()) {
@@ -147,8 +148,11 @@ fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std:
         let all = plans::of(&loaded, catalog)?;
         let tested = loaded.article.claims.iter().filter(|c| claims.contains(&c.id));
         let needed: BTreeSet<String> = tested.flat_map(|c| c.tests().map(|(_, test)| test.method)).collect();
-        let plans = all.into_iter().filter(|(name, _)| needed.contains(name)).collect();
-        Ok(Asked { loaded, claims, plans })
+        let needed = all.into_iter().filter(|(name, _)| needed.contains(name));
+        let asked = Asked { loaded, claims, plans: IndexMap::new() };
+        let plans = needed.map(|(name, plan)| (name.clone(), plans::of_claims(plan, &asked.claims(), &name)));
+        let plans = plans.collect();
+        Ok(Asked { plans, ..asked })
     });
     asked.collect::<Result<Vec<_>, ManifestError>>().map_err(Into::into)
 }

@@ -6,15 +6,15 @@ use super::gate::Gate;
 use super::progress::Progress;
 use super::{
     GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
-    render,
+    render, tell,
 };
 use crate::build::install_all;
-use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
+use crate::cli::{ASK, ReportFormat, RunArgs, UNFINISHED};
 use crate::comparison;
 use crate::history;
 use crate::plan::Casting;
 use crate::project::Project;
-use crate::run::{Ended, Engine, Request};
+use crate::run::{Ended, Engine, More, Request};
 use crate::store::Store;
 
 /// Measures, and prints the report.
@@ -42,7 +42,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             } else {
                 engine.store.find(wanted)?
             };
-            engine.resume(&id)?
+            let more = args.budget.map(|budget| budget.as_secs_f64());
+            engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
         }
         None => {
             let resolved =
@@ -68,18 +69,17 @@ pub fn run(args: &RunArgs) -> Outcome {
         })?;
     }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
-        let _ = writeln!(anstream::stderr(), "to measure also what was skipped: {command}");
+        let _ = writeln!(anstream::stderr(), "to measure also what was skipped:\n  {command}");
     }
     if ended == Ended::Interrupted {
-        let _ =
-            writeln!(anstream::stderr(), "interrupted; what was measured is kept: netdyno run --resume {id}");
+        tell(&format!("interrupted; what was measured is kept: netdyno run --resume {id}"));
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
     let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
     let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
     for claimed in &claims {
-        let _ = writeln!(anstream::stderr(), "{}", claimed.sentence(limit));
+        tell(&claimed.sentence(limit));
     }
     Ok(gate.code(comparison::worst(&claims)))
 }
@@ -88,6 +88,15 @@ pub fn run(args: &RunArgs) -> Outcome {
 fn named(args: &RunArgs) -> Vec<&str> {
     let one = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
     one.chain(&args.contenders).map(String::as_str).collect()
+}
+
+/// The command line, but for what no user types.
+fn command_line() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(at) = words.iter().position(|word| word == ASK) {
+        words.drain(at..words.len().min(at + 2));
+    }
+    words
 }
 
 fn casting(args: &RunArgs) -> Casting {
@@ -132,6 +141,7 @@ pub(super) fn request(
         regression,
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
-        command: std::env::args().collect(),
+        asked: args.ask.clone(),
+        command: command_line(),
     })
 }

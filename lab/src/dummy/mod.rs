@@ -77,7 +77,7 @@ pub fn workload() -> Workload {
 
 /// Plays a role until the lab says `stop` or goes away, with so many steps a message.
 #[must_use]
-pub fn play(fault: Option<Fault>, cost: Option<Cost>, steps: u64) -> ExitCode {
+pub fn play(fault: Option<Fault>, costs: &[Cost], steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
@@ -94,7 +94,8 @@ pub fn play(fault: Option<Fault>, cost: Option<Cost>, steps: u64) -> ExitCode {
         say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
-    let dummy = Dummy { fault, cost, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
+    let costs = costs.to_vec();
+    let dummy = Dummy { fault, costs, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
         match serde_json::from_str::<LabMessage>(&line) {
@@ -111,7 +112,7 @@ pub fn play(fault: Option<Fault>, cost: Option<Cost>, steps: u64) -> ExitCode {
 
 struct Dummy {
     fault: Option<Fault>,
-    cost: Option<Cost>,
+    costs: Vec<Cost>,
     steps: u64,
     sink: bool,
     setup: Setup,
@@ -213,7 +214,7 @@ impl Dummy {
 
     /// Works for good; the counter is written in one place, so a plain store does.
     fn spin(&self) {
-        let (messages, cost, steps) = (Arc::clone(&self.messages), self.cost, self.steps);
+        let (messages, costs, steps) = (Arc::clone(&self.messages), self.costs.clone(), self.steps);
         std::thread::spawn(move || {
             let (mut n, mut x) = (0u64, 1u64);
             loop {
@@ -224,9 +225,7 @@ impl Dummy {
                     x ^= x << 17;
                 }
                 std::hint::black_box(x);
-                if let Some(cost) = cost {
-                    cost.pay(x);
-                }
+                costs.iter().for_each(|cost| cost.pay(x));
                 n += 1;
                 messages.store(n, Ordering::Relaxed);
             }

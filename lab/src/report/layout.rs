@@ -26,6 +26,15 @@ pub fn columns() -> usize {
     asked.unwrap_or(LOG_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS)
 }
 
+/// Columns of stderr, where that is a terminal. A line of a log stays whole: it may be searched for.
+#[must_use]
+pub fn error_columns() -> Option<usize> {
+    let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0.into());
+    let width = terminal.map(|terminal| asked.filter(|columns| *columns > 0).unwrap_or(terminal));
+    width.map(|width| width.clamp(LEAST_COLUMNS, MOST_COLUMNS))
+}
+
 /// Prose in lines of `width`, broken between words alone; newlines stay. `first` begins the first line, `rest` the others.
 #[must_use]
 pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {

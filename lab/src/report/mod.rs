@@ -22,7 +22,7 @@ pub(crate) use build::{described, differing, differing_params};
 pub(crate) use format::ratio;
 pub use format::{bytes, value};
 pub(crate) use layout::blocks;
-pub use layout::{columns, grid, plain, wrapped};
+pub use layout::{columns, error_columns, grid, plain, wrapped};
 pub(crate) use markdown::escape;
 pub use markdown::{markdown, table as markdown_table};
 pub use model::{

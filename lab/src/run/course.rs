@@ -1,14 +1,15 @@
 //! The course of a run, from its begin to its end: what is left out, builds, measuring.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use jiff::Timestamp;
 
 use super::Resolved;
 use super::cells::{cannot, crowded, note_build};
-use super::engine::{Ended, Engine, RunError, arena_spec};
+use super::engine::{Ended, Engine, More, RunError, arena_spec};
 use super::first_look;
-use super::measure::Measuring;
+use super::measure::{Measuring, elapsed};
 use super::order::order;
 use crate::arena::{Arena, Awake, CpuPlan, Net, Topology};
 use crate::build::{Availability, BuildError, Built, Prepared};
@@ -29,18 +30,29 @@ impl Engine<'_> {
         let run = self.begin(resolved, &arena, &plan)?;
         drop(arena);
         let _claim = self.store.claim(&run.header.id)?;
-        self.go_on(run, &resolved.workload, &plan)
+        let rounds = 0..resolved.rounds.unwrap_or(u32::MAX).min(run.header.settings.max_blocks);
+        self.go_on(run, &resolved.workload, &plan, rounds)
     }
 
-    /// Goes on with an unfinished run.
+    /// Goes on with an unfinished run; with more of it also with one that its budget ended.
     ///
     /// # Errors
     /// When it is finished, or cannot go on here.
-    pub fn resume(&mut self, id: &str) -> Result<(String, Ended), RunError> {
+    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
         let _claim = self.store.claim(id)?;
-        let run = self.store.load(id)?;
-        if run.status == RunStatus::Finished {
-            return Err(RunError::NotResumable(run.header.id, "is finished: `netdyno show` shows it".into()));
+        let mut run = self.store.load(id)?;
+        let has_ended = run.status == RunStatus::Finished;
+        let rounds = match more {
+            Some(more) => grant(&mut run, more),
+            None if has_ended => {
+                let why = "is finished: `netdyno show` shows it; --budget gives it more time".into();
+                return Err(RunError::NotResumable(run.header.id, why));
+            }
+            None => 0..run.header.settings.max_blocks,
+        };
+        if has_ended && rounds.is_empty() {
+            let why = "has had all its blocks: begin a new run".into();
+            return Err(RunError::NotResumable(run.header.id, why));
         }
         // No contender of a catalogue has such a name.
         if run.cells.iter().flat_map(|cell| cell.contenders.values()).any(|name| name.contains('@')) {
@@ -57,8 +69,9 @@ impl Engine<'_> {
             let why = "began with a core for each role, which are not there now".into();
             return Err(RunError::NotResumable(run.header.id, why));
         }
+        self.store.update_header(&run.header)?;
         self.store.set_status(&run.header.id, RunStatus::Running, "")?;
-        self.go_on(run, &workload, &plan)
+        self.go_on(run, &workload, &plan, rounds)
     }
 
     fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
@@ -154,6 +167,7 @@ impl Engine<'_> {
         mut run: Run,
         workload: &Workload,
         plan: &CpuPlan,
+        rounds: Range<u32>,
     ) -> Result<(String, Ended), RunError> {
         let inputs = self.prepare_all(&mut run, workload)?;
         let builds = match &inputs {
@@ -162,8 +176,7 @@ impl Engine<'_> {
         };
         let why = match inputs.zip(builds) {
             Some((inputs, builds)) => {
-                let settings = &run.header.settings;
-                let (rounds, budget_s) = (0..settings.max_blocks, settings.budget_seconds);
+                let budget_s = run.header.settings.budget_seconds;
                 let (builds, inputs) = (&builds, &*inputs);
                 let with =
                     Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
@@ -281,6 +294,20 @@ impl Engine<'_> {
         self.store_cells(run)?;
         Ok(Some(builds))
     }
+}
+
+/// Gives a run more time, and what it is asked for by now. The rounds that it may have: new ones, where it answers questions, since what is
+/// compared within a round has to be of one time.
+fn grant(run: &mut Run, more: &More) -> Range<u32> {
+    let begun = run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0);
+    let elapsed_s = elapsed(run);
+    let settings = &mut run.header.settings;
+    settings.budget_seconds = elapsed_s + more.seconds;
+    let Some(asked) = &more.asked else {
+        return if run.stopped_because == "block limit" { 0..0 } else { 0..settings.max_blocks };
+    };
+    settings.questions.clone_from(&asked.questions);
+    begun..settings.max_blocks.min(begun.saturating_add(asked.rounds))
 }
 
 /// Whether a run that is resumed has figures of another build of a contender.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::{Display, Equal};
 use crate::arena::{ArenaError, ArenaSpec};
 use crate::build::{BuildError, Builder};
+use crate::claims::Asked;
 use crate::manifest::{Catalog, ManifestError};
 use crate::store::{Run, Settings, Store, StoreError};
 
@@ -38,6 +39,15 @@ pub enum Ended {
     Finished,
     /// By the user.
     Interrupted,
+}
+
+/// What a stored run is given to go on with.
+#[derive(Debug, Clone)]
+pub struct More {
+    /// Seconds of measuring, beside those that it has had.
+    pub seconds: f64,
+    /// What it is to find out from now on.
+    pub asked: Option<Asked>,
 }
 
 /// Runs runs.

@@ -28,6 +28,8 @@ pub(super) fn is_due(run: &Run, is_built: impl Fn(&str) -> bool, to_come: &[f64]
     takes_long
         && to_come.iter().sum::<f64>() >= SECONDS_MAX
         && run.trials.is_empty()
+        // What answers questions has all of a round at one time, and its blocks go on where the last ended.
+        && run.header.settings.questions.is_empty()
         && is_comparable(run, is_built)
 }
 

@@ -14,6 +14,7 @@ use super::engine::{Engine, RunError};
 use super::neighbours::Neighbours;
 use crate::arena::{Arena, ArenaSpec, CpuPlan};
 use crate::build::{Built, Prepared};
+use crate::claims;
 use crate::duels::{self, Duels, Pace};
 use crate::manifest::{ParamValue, Params, TurnsSpec, Workload};
 use crate::plan;
@@ -338,8 +339,13 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
     // A single contender has nothing to be decided against: its figures want all the rounds asked for.
     let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
+    let is_asked = !settings.questions.is_empty();
     let mut settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
     settled.retain(|&cell| !is_in_doubt(run, workload, cell));
+    if is_asked {
+        let wanted = claims::wanted(run, workload);
+        settled = (0..run.cells.len()).filter(|cell| !wanted.contains(cell)).collect();
+    }
     let duels = Duels::of(run, workload);
     let is_done = |cell: usize, pace: Option<Pace>| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
@@ -356,7 +362,9 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
         let wanted = in_duels.is_empty() || in_blocks.iter().any(|i| Some(*i) != baseline);
         if wanted && in_blocks.iter().any(|i| !settled.contains(i)) {
             all_settled = false;
-            steps.extend(in_blocks.into_iter().filter(|&i| !is_done(i, None)).map(Step::Trial));
+            // Questions name all that they compare, the others are against the baseline.
+            let takes_part = |i: &usize| !(is_done(*i, None) || is_asked && settled.contains(i));
+            steps.extend(in_blocks.into_iter().filter(takes_part).map(Step::Trial));
         }
         let open: Vec<usize> = in_duels.into_iter().filter(|i| !settled.contains(i)).collect();
         all_settled &= open.is_empty();

@@ -17,7 +17,7 @@ mod request;
 
 pub(crate) use cells::{apart, roles};
 pub(crate) use engine::arena_spec;
-pub use engine::{Ended, Engine, RunError};
+pub use engine::{Ended, Engine, More, RunError};
 pub use equal::Equal;
 pub(crate) use equal::preload;
 pub(crate) use measure::elapsed;

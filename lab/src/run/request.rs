@@ -4,6 +4,8 @@ use jiff::Timestamp;
 
 use super::network_of;
 use crate::arena::Net;
+use crate::claims::{Asked, Question, keep_asked};
+use crate::duels;
 use crate::manifest::{Catalog, Contender, ManifestError, ParamValue, Params, Placement, Preset, Workload};
 use crate::plan::{self, CELLS_MAX, Casting, PlannedCell};
 use crate::store::Settings;
@@ -12,6 +14,8 @@ use crate::store::Settings;
 const STANDARD: &str = "standard";
 /// Error level of the verdicts of one metric.
 const ALPHA: f64 = 0.05;
+/// Rounds of a run that ends when its questions are answered.
+const ROUNDS_MAX: u32 = 10_000;
 /// Relative difference below which two are called equal.
 const MARGIN: f64 = 0.02;
 
@@ -60,6 +64,8 @@ pub struct Request {
     pub regression: Option<f64>,
     /// Marks a second.
     pub marks_hz: Option<u32>,
+    /// What is to be found out, where that is less than a verdict on everybody: nothing else is measured.
+    pub asked: Option<Asked>,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -73,10 +79,22 @@ pub struct Resolved {
     pub cells: Vec<PlannedCell>,
     /// How.
     pub settings: Settings,
+    /// Rounds for now; none: as many as the settings allow.
+    pub rounds: Option<u32>,
     /// What the reader should know of how it was resolved.
     pub warnings: Vec<String>,
     /// The command line.
     pub command: Vec<String>,
+}
+
+impl Resolved {
+    /// Leaves out what these questions are not about, and asks them.
+    pub fn ask(&mut self, questions: Vec<Question>) {
+        let Self { workload, settings, .. } = self;
+        let in_duels = |cell: &PlannedCell| duels::turns(settings, workload, &cell.params).is_ok();
+        keep_asked(&mut self.cells, &questions, settings.baseline.as_deref(), in_duels);
+        self.settings.questions = questions;
+    }
 }
 
 impl Request {
@@ -119,7 +137,9 @@ impl Request {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
         }
-        let max_blocks = self.max_blocks.or(preset.map(|p| p.max_blocks)).unwrap_or(30);
+        // Questions say by themselves when there are enough.
+        let usual = if self.asked.is_some() { Some(ROUNDS_MAX) } else { preset.map(|p| p.max_blocks) };
+        let max_blocks = self.max_blocks.or(usual).unwrap_or(30);
         let min_blocks = match self.casting {
             // Who is asked how often it is wrong must not stop when it is right.
             Casting::Itself { .. } => max_blocks,
@@ -145,8 +165,15 @@ impl Request {
             blocks: self.blocks,
             regression: self.regression,
             equal: None,
+            questions: Vec::new(),
         };
-        Ok(Resolved { workload: workload.clone(), cells, settings, warnings, command: self.command })
+        let mut resolved =
+            Resolved { workload, cells, settings, rounds: None, warnings, command: self.command };
+        if let Some(asked) = self.asked {
+            resolved.ask(asked.questions);
+            resolved.rounds = Some(asked.rounds);
+        }
+        Ok(resolved)
     }
 
     /// The contenders, and the ceiling apart from them.

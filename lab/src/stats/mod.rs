@@ -44,4 +44,4 @@ pub use holm::{adjust, p_value};
 pub use quantile::quantile;
 pub use regression::{Claim, Loss};
 pub use sequence::{Interval, Unit, confidence_sequence};
-pub use verdict::{Comparison, Direction, Judgement, Rules, Verdict, decided, judge};
+pub use verdict::{Comparison, Direction, Judgement, Rules, Verdict, decided, judge, needed};

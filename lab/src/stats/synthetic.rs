@@ -192,7 +192,7 @@ fn no_difference_is_not_claimed_beyond_the_margin() {
 fn holm_keeps_the_rate_over_eight_contenders() {
     let mut source = Source::seeded(17);
     let rules = Rules { margin: 0.0, ..Rules::default() };
-    let any_wrong = rate("family-wise error", 3_000, || {
+    let any_wrong = rate("family-wise error", 1_000, || {
         let mut measure =
             || -> Vec<f64> { (0..BLOCKS_MAX).map(|_| 0.03 * source.draw(Noise::Gaussian)).collect() };
         let baseline = measure();

@@ -182,20 +182,26 @@ fn claim(
     } else if differs {
         Verdict::Worse
     } else {
-        Verdict::Undecided { needs_blocks: needed_blocks(summary, level, margin) }
+        let distance = summary.mean.abs();
+        // Either end that would settle it: the far side of zero, or the near side of the margin.
+        Verdict::Undecided { needs_blocks: narrowed(summary, level, distance.max(margin - distance)) }
     };
     (interval, verdict)
 }
 
-/// The least number of further blocks after which the interval would leave 1 or lie within the margin, mean
-/// and deviation staying as they are; by bisection, since the interval narrows with every block.
-fn needed_blocks(summary: &Summary, level: f64, margin: f64) -> Option<u32> {
+/// About how many further values it takes until the interval of these reaches no farther than `reach` from their mean; none below
+/// [`Unit::first`], beyond [`NEEDED_BLOCKS_MAX`], and where a value is not finite.
+#[must_use]
+pub fn needed(log_ratios: &[f64], unit: Unit, alpha: f64, reach: f64) -> Option<u32> {
+    narrowed(&Summary::of(log_ratios, unit)?, alpha, reach)
+}
+
+/// The least number of further blocks after which the interval reaches no farther than `enough`, mean and deviation staying as
+/// they are; by bisection, since the interval narrows with every block.
+fn narrowed(summary: &Summary, level: f64, enough: f64) -> Option<u32> {
     if summary.count < summary.unit.first() {
         return None;
     }
-    let distance = summary.mean.abs();
-    // Either end that would settle it: the far side of zero, or the near side of the margin.
-    let enough = distance.max(margin - distance);
     let narrow = |more: u32| {
         let count = summary.count.saturating_add(more as usize);
         half_width(summary.unit, count, summary.deviation, level) <= enough
@@ -248,11 +254,11 @@ mod tests {
     #[test]
     fn the_estimate_of_more_blocks_is_the_one_that_suffices() {
         let summary = Summary { unit: Unit::Block, count: 4, mean: 0.05, deviation: 0.03 };
-        let more = needed_blocks(&summary, 0.05, 0.02f64.ln_1p()).unwrap() as usize;
+        let more = narrowed(&summary, 0.05, 0.05).unwrap() as usize;
         assert!(half_width(Unit::Block, 4 + more, 0.03, 0.05) <= 0.05);
         assert!(half_width(Unit::Block, 4 + more - 1, 0.03, 0.05) > 0.05);
         let on_the_edge = Summary { unit: Unit::Block, count: 4, mean: 0.0, deviation: 5.0 };
-        assert_eq!(needed_blocks(&on_the_edge, 0.05, 0.02f64.ln_1p()), None);
+        assert_eq!(narrowed(&on_the_edge, 0.05, 0.02f64.ln_1p()), None);
     }
 
     /// The second of two contenders is judged at alpha, not alpha / 2; its interval is cut to say so.

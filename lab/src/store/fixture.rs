@@ -80,6 +80,7 @@ fn header() -> RunHeader {
             blocks: false,
             regression: None,
             equal: None,
+            questions: Vec::new(),
         },
         host: Host::detect(BTreeMap::new()),
         arena: "made up".to_owned(),

@@ -103,6 +103,9 @@ pub struct Settings {
     /// What was made equal for all, to see what it is worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<crate::run::Equal>,
+    /// What the run is to find out, where that is less than a verdict on everybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<crate::claims::Question>,
 }
 
 /// One thing to measure: who plays which role, with which parameters.

@@ -1,8 +1,10 @@
 //! The tables.
 
-use rusqlite::{Connection, TransactionBehavior};
+use std::time::{Duration, Instant};
 
-use super::overview;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use super::{limits, overview};
 
 /// Format of the file this program writes (`PRAGMA user_version`).
 pub(super) const FORMAT: i64 = 3;
@@ -14,7 +16,7 @@ pub(super) const FORMAT: i64 = 3;
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     let format =
         |connection: &Connection| connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    write_ahead(connection)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     let found = format(connection)?;
@@ -40,6 +42,19 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     }
     tx.commit()?;
     Ok(FORMAT)
+}
+
+/// Turns the write-ahead log on. Of two that make a file at once each may be in the other's way, and here SQLite does not wait.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + limits::BUSY;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// What a run's verdicts were when they were printed. It is no part of the format: who does not know it loses nothing.

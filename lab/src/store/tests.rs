@@ -278,3 +278,18 @@ fn a_run_is_read_as_it_grows() {
     drop(claim);
     assert!(!reader.is_measured(&id));
 }
+
+/// SQLite itself does not wait here.
+#[test]
+fn who_makes_a_store_waits_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| Store::open(&path).map(drop));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        other.execute_batch("COMMIT").unwrap();
+        opened.join().unwrap().unwrap();
+    });
+}

@@ -143,15 +143,15 @@ fn a_run_fails_on_one_slower_than_the_baseline() {
 #[test]
 fn two_runs_are_compared_by_what_both_have() {
     let bench = Bench::new(&[("base", None), ("one", None), ("two", None)]);
-    let run = |more: &[&str]| {
-        let usual = ["run", "dummy", "--baseline", "base", "--set", "seconds=0.2", "--max-blocks", "3"];
+    let run = |blocks: &str, more: &[&str]| {
+        let usual = ["run", "dummy", "--baseline", "base", "--set", "seconds=0.2", "--max-blocks", blocks];
         let seen = bench.netdyno(&[&usual[..], more].concat());
         assert_eq!(seen.code, 0, "{seen:?}");
         bench.last()["run"]["id"].as_str().unwrap().to_owned()
     };
-    let first = run(&["base", "one"]);
+    let first = run("3", &["base", "one"]);
     steps(&bench, 3000);
-    let second = run(&["base", "one", "two"]);
+    let second = run("3", &["base", "one", "two"]);
     let seen = bench.netdyno(&["compare", &first, &second, "--format", "json", "--fail-on", "regression=3%"]);
     let comparison: Value = serde_json::from_str(&seen.stdout).unwrap_or_else(|e| panic!("{e}: {seen:?}"));
     let row = comparison["rows"].as_array().unwrap().iter().find(|r| r["metric"] == "throughput").unwrap();
@@ -164,9 +164,9 @@ fn two_runs_are_compared_by_what_both_have() {
 
     let same = bench.netdyno(&["compare", "last", &second]);
     assert!(same.code == 2 && same.stderr.contains("name two"), "{same:?}");
-    let other = run(&["base", "one", "--set", "streams=3"]);
-    let placed = run(&["base", "one", "--placement", "shared"]);
-    let alone = run(&["two"]);
+    let other = run("1", &["base", "one", "--set", "streams=3"]);
+    let placed = run("1", &["base", "one", "--placement", "shared"]);
+    let alone = run("1", &["two"]);
     for (run, part) in [
         (&other, "parameter streams 3 and 2"),
         (&placed, "placement shared and apart"),

@@ -20,6 +20,11 @@ impl Bench {
         let bench = Bench { folder: tempfile::tempdir().unwrap() };
         bench.write("workloads/dummy.toml", WORKLOAD);
         std::fs::create_dir_all(bench.path("contenders")).unwrap();
+        // Every run asks the toolchains for their versions; what no test needs need not take its time.
+        std::fs::create_dir_all(bench.path("tools")).unwrap();
+        for slow in ["javac", "npm"] {
+            std::os::unix::fs::symlink("/bin/true", bench.path("tools").join(slow)).unwrap();
+        }
         for (name, fault) in contenders {
             bench.add(name, *fault);
         }
@@ -67,7 +72,7 @@ impl Bench {
             .env("NETDYNO_ROOT", self.folder.path())
             .env("NETDYNO_STORE", self.path("store/runs.db"))
             .env("NETDYNO_CACHE", self.path("cache"))
-            .env("PATH", format!("{own}:{path}"));
+            .env("PATH", format!("{own}:{}:{path}", self.path("tools").display()));
         command
     }
 

@@ -3,6 +3,8 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use netdyno_lab::store::Store;
+
 use crate::bench::{Bench, Seen, cell};
 
 pub(crate) const TURNS: &str =
@@ -125,6 +127,14 @@ fn duels_of_one_with_itself_are_counted_and_go_on() {
     let before = runs();
     let seen = again("2");
     assert_eq!((row(&seen), runs()), (held, before), "{seen:?}");
+    // What was said while a duel was held, and is stored with it, stands below the table again.
+    let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+    let mut run = store.load(bench.last()["run"]["id"].as_str().unwrap()).unwrap();
+    run.header.warnings = vec!["noise: made up".to_owned()];
+    store.update_header(&run.header).unwrap();
+    drop(store);
+    let told = again("2").stdout;
+    assert!(told.contains(" warning: one, duel ") && told.contains(": noise: made up\n"), "{told}");
     let cells = bench.last()["cells"].clone();
     assert_eq!((&cells[0]["label"], &cells[1]["label"]), (&"one".into(), &"one (again)".into()));
 }

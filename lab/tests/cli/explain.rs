@@ -4,38 +4,16 @@ use serde_json::Value;
 
 use crate::bench::{Bench, skip};
 
-/// A bench with a plain dummy, and one that also pays this for each message.
-fn bench(cost: &str) -> Bench {
-    let bench = Bench::new(&[("plain", None), (cost, None)]);
-    let manifest = format!("contenders/dummy/{cost}/contender.toml");
-    let text = std::fs::read_to_string(bench.path(&manifest)).unwrap();
+/// A bench with a plain dummy, and one that also pays these for each message.
+fn bench(costs: &[&str]) -> Bench {
+    let bench = Bench::new(&[("plain", None), ("costly", None)]);
+    let manifest = "contenders/dummy/costly/contender.toml";
+    let text = std::fs::read_to_string(bench.path(manifest)).unwrap();
     let (head, sink) = text.split_once("[roles.sink]").unwrap();
-    let sink =
-        sink.replace("[\"netdyno\", \"dummy\"]", &format!("[\"netdyno\", \"dummy\", \"--cost={cost}\"]"));
-    bench.write(&manifest, &format!("{head}[roles.sink]{sink}"));
+    let costs: String = costs.iter().map(|cost| format!(", \"--cost={cost}\"")).collect();
+    let sink = sink.replace("[\"netdyno\", \"dummy\"]", &format!("[\"netdyno\", \"dummy\"{costs}]"));
+    bench.write(manifest, &format!("{head}[roles.sink]{sink}"));
     bench
-}
-
-/// The explanation of such a pair, measured in short windows, and the picture where there is one.
-fn explanation(cost: &str) -> (Value, Option<String>) {
-    let bench = bench(cost);
-    let picture = bench.path("picture.svg").display().to_string();
-    let short = ["--set", "seconds=0.3", "--set", "warmup_seconds=0", "--budget", "1s"];
-    let mut arguments = vec!["explain", "dummy", "plain", cost, "--format", "json", "-o", &picture];
-    arguments.extend(short);
-    let seen = bench.netdyno(&arguments);
-    assert_eq!(seen.code, 0, "{seen:?}");
-    let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
-    let has_profile = looked(&explained, "profile").is_none();
-    assert_eq!(std::fs::exists(&picture).unwrap(), has_profile, "{seen:?}");
-    // Said again from the store, it looks at nothing.
-    let again =
-        bench.netdyno(&["explain", "last", "plain", cost, "--no-look", "--format", "json", "-o", &picture]);
-    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), explained, "{again:?}");
-    let table = bench.netdyno(&["explain", "last", "plain", cost, "-o", &picture]);
-    assert!(table.code == 0 && table.stdout.contains("What the difference consists of"), "{table:?}");
-    assert!(!table.stderr.contains("looking at"), "what is known is not looked at again: {table:?}");
-    (explained, std::fs::read_to_string(&picture).ok())
 }
 
 /// Why there is no look of this kind at the sink, if there is none.
@@ -61,46 +39,66 @@ fn row(explained: &Value, name: &str) -> (f64, f64) {
     (row["a"].as_f64().unwrap(), row["b"].as_f64().unwrap())
 }
 
-#[test]
-fn an_extra_system_call_a_message_is_found_and_counted() {
-    let (explained, _) = explanation("calls");
-    if let Some(why) = looked(&explained, "syscalls") {
-        return skip(&format!("perf or strace that may look: {why}"));
-    }
-    let (before, after) = row(&explained, "  getppid");
-    // What looks begins and ends a little beside the marks.
-    assert!(before == 0.0 && (0.8..1.2).contains(&after), "{after}: {explained:#}");
-    assert!(explained["summary"].to_string().contains("getppid"), "{explained:#}");
+/// Says what the looks of this kind need that is not here; whether there are any.
+fn has_looks(explained: &Value, kind: &str) -> bool {
+    let why_not = looked(explained, kind);
+    why_not.iter().for_each(|why| skip(&format!("{kind}: {why}")));
+    why_not.is_none()
 }
 
+/// All at once: every look takes its time, and each tells of one of them.
 #[test]
-fn extra_arithmetic_is_found_in_its_function() {
-    let (explained, picture) = explanation("cpu");
-    if let Some(why) = looked(&explained, "profile") {
-        return skip(&format!("perf that may look: {why}"));
-    }
-    let own = cause(&explained, "own code");
-    assert!(own["b_ns"].as_f64() > own["a_ns"].as_f64().map(|ns| 2.0 * ns), "{explained:#}");
-    // Of a debug build the arithmetic may be in what it calls; the picture has both.
-    let picture = picture.unwrap();
-    assert!(picture.contains("planted_arithmetic: plain 0.0 ns"), "{picture}");
-}
+fn costs_that_were_put_in_are_found_and_named() {
+    let bench = bench(&["calls", "cpu", "allocations"]);
+    let picture = bench.path("picture.svg").display().to_string();
+    let explain = |more: &[&str]| {
+        let usual = ["--format", "json", "-o", &picture];
+        let seen = bench.netdyno(&[&["explain"], more, &usual].concat());
+        assert_eq!(seen.code, 0, "{seen:?}");
+        serde_json::from_str::<Value>(&seen.stdout).unwrap()
+    };
+    let short = ["--set", "seconds=0.3", "--set", "warmup_seconds=0", "--budget", "1s"];
+    let explained = explain(&[&["dummy", "plain", "costly"][..], &short].concat());
+    let summary = explained["summary"].to_string();
 
-#[test]
-fn allocations_are_counted() {
-    let (explained, _) = explanation("allocations");
-    if let Some(why) = looked(&explained, "allocations") {
-        return skip(&format!("a C compiler: {why}"));
+    if has_looks(&explained, "syscalls") {
+        let (before, after) = row(&explained, "  getppid");
+        // What looks begins and ends a little beside the marks.
+        assert!(before == 0.0 && (0.8..1.2).contains(&after), "{after}: {explained:#}");
+        assert!(summary.contains("getppid"), "{explained:#}");
     }
-    let ((count_before, count), (_, bytes)) = (row(&explained, "allocations"), row(&explained, "allocated"));
-    assert!(count_before < 0.1 && (2.4..3.6).contains(&count), "{count_before} {count}");
-    assert!((480.0..720.0).contains(&bytes), "{bytes}");
-    assert!(explained["summary"].to_string().contains("allocations of the sink"), "{explained:#}");
+    if has_looks(&explained, "allocations") {
+        let (count_before, count) = row(&explained, "allocations");
+        let (_, bytes) = row(&explained, "allocated");
+        assert!(count_before < 0.1 && (2.4..3.6).contains(&count), "{count_before} {count}");
+        assert!((480.0..720.0).contains(&bytes), "{bytes}");
+        assert!(summary.contains("allocations of the sink"), "{explained:#}");
+    }
+    let has_profile = has_looks(&explained, "profile");
+    assert_eq!(std::fs::exists(&picture).unwrap(), has_profile);
+    if has_profile {
+        let own = cause(&explained, "own code");
+        assert!(own["b_ns"].as_f64() > own["a_ns"].as_f64().map(|ns| 2.0 * ns), "{explained:#}");
+        // Of a debug build the arithmetic may be in what it calls; the picture has both.
+        let picture = std::fs::read_to_string(&picture).unwrap();
+        assert!(picture.contains("planted_arithmetic: plain 0.0 ns"), "{picture}");
+    }
+
+    // Said again from the store, it looks at nothing.
+    assert_eq!(explain(&["last", "plain", "costly", "--no-look"]), explained);
+    let table = bench.netdyno(&["explain", "last", "plain", "costly", "-o", &picture]);
+    assert!(table.code == 0 && table.stdout.contains("What the difference consists of"), "{table:?}");
+    assert!(!table.stderr.contains("looking at"), "what is known is not looked at again: {table:?}");
 }
 
 #[test]
 fn a_sleep_is_waiting() {
-    let (explained, _) = explanation("sleep");
+    // The run itself tells it.
+    let arguments =
+        ["explain", "dummy", "plain", "costly", "--no-look", "--format", "json", "--budget", "1s"];
+    let seen = bench(&["sleep"]).netdyno(&arguments);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
     let (before, after) = row(&explained, "waiting");
     assert!(after - before > 40_000.0, "{before} {after}");
     assert!(cause(&explained, "waiting")["share"].as_f64().unwrap() > 0.5, "{explained:#}");
@@ -122,13 +120,12 @@ fn what_is_not_there_is_told_with_what_is() {
 /// What is made equal is measured, or it is told why it cannot be.
 #[test]
 fn what_is_made_equal_is_seen_to_act_first() {
-    let bench = bench("allocations");
+    let bench = bench(&["allocations"]);
     let arguments =
         ["--equalise", "rcvbuf,gso,allocator", "--set", "seconds=0.2", "--budget", "1s", "--format", "json"];
     let picture = bench.path("picture.svg").display().to_string();
-    let seen = bench.netdyno(
-        &[&["explain", "dummy", "plain", "allocations", "-o", &picture][..], &arguments[..]].concat(),
-    );
+    let seen = bench
+        .netdyno(&[&["explain", "dummy", "plain", "costly", "-o", &picture][..], &arguments[..]].concat());
     assert_eq!(seen.code, 0, "{seen:?}");
     let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
     let all = explained["equalised"].as_array().unwrap();

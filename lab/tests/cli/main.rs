@@ -20,3 +20,4 @@ mod resolve;
 mod runs;
 mod serve;
 mod usage;
+mod widths;

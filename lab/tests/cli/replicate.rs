@@ -63,7 +63,9 @@ fn claims_are_measured_judged_again_and_written_down() {
     let expected = [("X.same", "holds"), ("X.tenfold", "does_not_hold"), ("X.unseen", "not_tested")];
     let expected = expected.map(|(id, verdict)| (id.to_owned(), verdict.to_owned()));
     assert_eq!(verdicts(&seen), expected);
-    assert!(seen.stderr.contains("run 1 of 2, X article: at most 30 s"), "{seen:?}");
+    let told =
+        "X fair: up to 3 rounds of netdyno run dummy one two --max-blocks 3; 60 s of measuring are left";
+    assert!(seen.stderr.contains(told), "{seen:?}");
     let (_, runs) = seen.stderr.split_once("netdyno replicate X --from ").unwrap();
     let runs: Vec<&str> = runs.split_whitespace().collect();
     assert_eq!(runs.len(), 2);
@@ -89,6 +91,38 @@ fn claims_are_measured_judged_again_and_written_down() {
     let misfit = bench.netdyno(&["replicate", "X", "--from", report["run"]["id"].as_str().unwrap()]);
     assert_eq!(misfit.code, 2, "{misfit:?}");
     assert!(misfit.stderr.contains("is of no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
+}
+
+/// What is not asked for is not measured, what is answered gets no more time, and a second one goes on where the first ended.
+#[test]
+fn time_goes_to_what_is_open_and_adds_up() {
+    let bench = Bench::new(&[("one", None), ("two", None), ("idle", None)]);
+    // One is one to a hair: no number of blocks shows that.
+    let claims =
+        CLAIMS.replace("dummy one two", "dummy one two idle").replace("--max-blocks 3", "--max-blocks 9");
+    let claims = claims.replacen("b = { contender = \"two\" }", "b = { contender = \"one\" }", 1);
+    bench.write("claims/x.toml", &claims.replacen("within = 20.0", "within = 1.0000001", 1));
+    let rounds = |seen: &Seen| -> Vec<(String, usize)> {
+        assert_eq!(seen.code, 0, "{seen:?}");
+        let (_, runs) = seen.stderr.split_once("--from ").unwrap();
+        let one = |id: &str| {
+            let shown = bench.netdyno(&["show", id, "--format", "json"]);
+            let report: Value = serde_json::from_str(&shown.stdout).unwrap();
+            let cells = report["cells"].as_array().unwrap();
+            assert_eq!(cells.len(), 2, "idle is not asked for: {shown:?}");
+            (id.to_owned(), cells[0]["trials"].as_u64().unwrap() as usize)
+        };
+        runs.split_whitespace().map(one).collect()
+    };
+    let sure = bench.netdyno(&["replicate", "X.tenfold", "--budget", "60s"]);
+    let before = rounds(&sure);
+    assert!(before.iter().all(|(_, count)| *count == 3), "{sure:?}");
+    let again = bench.netdyno(&["replicate", "X.tenfold", "--budget", "60s", "--resume"]);
+    assert_eq!(rounds(&again), before, "nothing is open");
+    assert!(!again.stderr.contains("rounds"), "{again:?}");
+    let open = bench.netdyno(&["replicate", "X", "--budget", "2m", "--resume"]);
+    let after = rounds(&open);
+    assert!(before.iter().zip(&after).all(|(b, a)| b.0 == a.0 && a.1 > b.1), "{before:?} {after:?} {open:?}");
 }
 
 #[test]

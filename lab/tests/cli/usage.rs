@@ -56,7 +56,7 @@ fn nothing_that_can_run() {
             .replace("program = \"netdyno\", apt = \"netdyno\"", "program = \"no-such\", apt = \"other\""),
     );
     let both = "apt-get install netdyno other\n";
-    check(&bench, &["run", "dummy"], 4, &format!("to measure also what was skipped: {both}"));
+    check(&bench, &["run", "dummy"], 4, &format!("to measure also what was skipped:\n  {both}"));
     check(&bench, &["doctor"], 0, "all that is not installed: apt-get install ");
 }
 

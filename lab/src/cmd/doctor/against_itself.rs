@@ -12,16 +12,29 @@ use crate::doctor::self_duels;
 use crate::manifest::{Catalog, Contender, ManifestError, Workload};
 use crate::report::{columns, grid, wrapped};
 use crate::run::{Position, Resolved};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 /// Runs that are looked through for duels of earlier: all.
 const RUNS_MAX: usize = 1 << 24;
+
+/// Warnings of duels that are printed at the most: many duels on a busy machine have one each.
+const WARNINGS_MAX: usize = 10;
 
 /// A contender with its duels; one in which a side failed is none.
 struct Entrant {
     name: String,
     plan: Resolved,
     duels: Vec<Option<Duel>>,
+    /// What the reader should know of them, with the place of each.
+    warnings: Vec<String>,
+}
+
+impl Entrant {
+    fn add(&mut self, duel: Option<Duel>, warnings: &[String]) {
+        self.duels.push(duel);
+        let place = format!("{}, duel {}", self.name, self.duels.len());
+        self.warnings.extend(warnings.iter().map(|text| format!("warning: {place}: {text}")));
+    }
 }
 
 /// Holds what is missing to so many duels of each, in turn, so that all have as many wherever it ends.
@@ -38,7 +51,7 @@ pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<Ato
             let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
             let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
             let Some(held) = hall.hold(&plan, place, so_far)? else { break };
-            contender.duels.push(held.duel);
+            contender.add(held.duel, &held.run.header.warnings);
         }
         if hall.is_cancelled() {
             break;
@@ -67,10 +80,13 @@ fn contenders(
     let runs = store.runs(RUNS_MAX)?;
     let with_duels = |name: String| {
         let plan = duel(catalog, workload, &name, Terms::EQUAL)?;
-        let done = runs.iter().filter(|run| is_done(run, &plan));
-        let duels = done.map(|run| Duel::of(&store.load(&run.header.id)?));
-        let duels = duels.collect::<Result<Vec<_>, StoreError>>()?;
-        Ok(Entrant { name, plan, duels })
+        let mut entrant = Entrant { name, plan, duels: Vec::new(), warnings: Vec::new() };
+        for run in &runs {
+            if is_done(run, &entrant.plan) {
+                entrant.add(Duel::of(&store.load(&run.header.id)?)?, &run.header.warnings);
+            }
+        }
+        Ok(entrant)
     };
     names.into_iter().map(with_duels).collect()
 }
@@ -99,6 +115,7 @@ fn tell(contenders: &[Entrant]) -> u8 {
          intervals that do"
     );
     print(&format!("{}\n", wrapped(&note, columns(), " ", " ")));
+    warnings(contenders).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
     let (kept, differ): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, tally)| tally.is_kept(rows.len()));
     // Where all is well the last row says all.
     let told =
@@ -112,6 +129,14 @@ fn tell(contenders: &[Entrant]) -> u8 {
         (false, true) => CELL_FAILED,
         (false, false) => GOOD,
     }
+}
+
+/// The first of them, and how many more there are.
+fn warnings(contenders: &[Entrant]) -> impl Iterator<Item = String> {
+    let all = || contenders.iter().flat_map(|c| &c.warnings);
+    let more = all().count().saturating_sub(WARNINGS_MAX);
+    let more = (more > 0).then(|| format!("and {more} more such warnings: netdyno history names the runs"));
+    all().take(WARNINGS_MAX).cloned().chain(more)
 }
 
 fn found(tally: &Tally) -> String {

@@ -92,8 +92,9 @@ impl Display for Quiet {
     /// A duel is short, and both of its sides are one build.
     fn first_look(&mut self, _: &Run, _: &str) {}
 
-    /// It is stored with the run, and would be said as often as there are duels.
-    fn warning(&mut self, _: &str) {}
+    fn warning(&mut self, text: &str) {
+        self.progress.warning(text);
+    }
 
     fn failed(&mut self, label: &str, reason: &str) {
         self.progress.failed(label, &plain(reason));

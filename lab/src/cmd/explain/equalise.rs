@@ -201,6 +201,7 @@ fn measure(
         )
     });
     let resolved = Resolved {
+        rounds: None,
         workload: workload.clone(),
         cells: cells.to_vec(),
         settings,

@@ -3,7 +3,7 @@
 use clap::Parser;
 use indexmap::IndexMap;
 
-use crate::claims::{CODE, Loaded, Method, Seen, Side, Test};
+use crate::claims::{self, CODE, Claim, JudgedClaim, Loaded, Method, Seen, Side, Test};
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use crate::manifest::read::Problems;
 use crate::manifest::{Catalog, ManifestError, nearest};
@@ -43,6 +43,13 @@ pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, 
         }
     }
     problems.finish(plans).map_err(ManifestError::Broken)
+}
+
+/// The plan with those cells alone that these claims ask of the method.
+pub(super) fn of_claims(mut plan: Resolved, claims: &[&Claim], method: &str) -> Resolved {
+    let asked: Vec<(&Claim, Option<&JudgedClaim>)> = claims.iter().map(|claim| (*claim, None)).collect();
+    plan.ask(claims::questions(&asked, method));
+    plan
 }
 
 fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
@@ -104,7 +111,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::claims;
 
     #[test]
     fn the_example_of_the_documents_is_a_valid_file() {

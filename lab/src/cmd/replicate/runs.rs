@@ -2,7 +2,8 @@
 //!
 //! A process of its own, since a method may need other variables while it builds, and so that it is what a user would type.
 
-use std::io::{Read, Write};
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,64 +13,34 @@ use nix::unistd::Pid;
 
 use super::{Asked, Found, plans};
 use crate::arena::Net;
-use crate::claims::{Method, limits};
+use crate::claims::{self, Method, limits};
+use crate::cli::ASK;
+use crate::host::Host;
 use crate::report::Report;
 use crate::run::Resolved;
-use crate::store::{Run, Store};
+use crate::store::{Listing, Run, RunStatus, Store, StoreError};
 
 /// How often it is asked whether a run has ended.
 const LOOK: Duration = Duration::from_millis(200);
-/// The shortest budget of a method: one round of a few cells.
-const SECONDS_MIN: f64 = 1.0;
+/// Runs of a workload that are looked through for one to go on with.
+const LOOKED_AT: usize = 1000;
 
-/// Runs the methods one after the other. One that cannot be run is no error: its claims say why they are not tested.
-pub(super) fn measured(
-    asked: &[Asked],
-    budget: Option<Duration>,
-    cancel: &AtomicBool,
-) -> Result<Found, Box<dyn std::error::Error>> {
-    let methods = |one: &Asked| -> Vec<f64> {
-        one.plans.keys().map(|name| one.loaded.article.methods[name].seconds).collect()
-    };
-    let all: Vec<f64> = asked.iter().flat_map(methods).collect();
-    let total: f64 = all.iter().sum();
-    let scale = budget.map_or(1.0, |budget| budget.as_secs_f64() / total);
-    let mut index = 0;
-    let mut found = Found::new();
-    for one in asked {
-        let mut runs = std::collections::BTreeMap::new();
-        for name in one.plans.keys() {
-            let method = &one.loaded.article.methods[name];
-            index += 1;
-            let run = if cancel.load(Ordering::Relaxed) {
-                Err("interrupted".to_owned())
-            } else {
-                let seconds = (method.seconds * scale).max(SECONDS_MIN);
-                let (article, count) = (&one.loaded.article.id, all.len());
-                let _ = writeln!(
-                    anstream::stderr(),
-                    "run {index} of {count}, {article} {name}: at most {seconds:.0} s of measuring once built: {}",
-                    method.command()
-                );
-                of_method(method, seconds, cancel)?
-            };
-            runs.insert(name.clone(), run);
-        }
-        found.push(runs);
-    }
-    Ok(found)
-}
-
-/// Runs one method. What it tells while it goes on goes to our stderr; its report says which run it was.
-fn of_method(
+/// Goes on with a method, or begins it. What it tells while it goes on goes to our stderr; its report says which run it was.
+pub(super) fn go_on(
     method: &Method,
-    seconds: f64,
+    begun: Option<&str>,
+    (asked, seconds): (&claims::Asked, f64),
     cancel: &AtomicBool,
 ) -> Result<Result<Run, String>, Box<dyn std::error::Error>> {
+    let words: Vec<&str> = match begun {
+        Some(id) => vec!["--resume", id],
+        None => plans::words(method).collect(),
+    };
     let mut child = Command::new(std::env::current_exe()?)
         .arg("run")
-        .args(plans::words(method))
+        .args(words)
         .args(["--budget", &format!("{seconds:.3}"), "--format", "json"])
+        .args([ASK, &serde_json::to_string(asked)?])
         .envs(&method.env)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -97,6 +68,24 @@ fn of_method(
         Err(_) => return Ok(Err(format!("the run gave no report ({status}); its error stands above"))),
     };
     Ok(Ok(Store::open(&Store::default_path())?.load(&report.run.id)?))
+}
+
+/// The newest stored run of a method that can be gone on with: of the same command, on this machine.
+pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<Option<Run>, StoreError> {
+    let listing = Listing { workload: Some(&plan.workload.name), skip: 0, most: LOOKED_AT };
+    let words: Vec<&str> = plans::words(method).collect();
+    let host = Host::detect(BTreeMap::new()).headline();
+    for listed in store.list(listing)? {
+        let typed = listed.command.iter().map(String::as_str).skip(2);
+        if !typed.take(words.len()).eq(words.iter().copied()) || listed.status == RunStatus::Running {
+            continue;
+        }
+        let run = store.load(&listed.id)?;
+        if run.header.host.headline() == host && misfit(&run, plan, method).is_none() {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
 }
 
 /// Takes each method's run from the store: the newest of these that is such a one.
@@ -184,6 +173,7 @@ mod tests {
             workload: crate::dummy::workload(),
             cells: vec![run.cells[0].planned()],
             settings: run.header.settings.clone(),
+            rounds: None,
             warnings: Vec::new(),
             command: Vec::new(),
         };

@@ -108,7 +108,7 @@ fn large_run() -> Run {
 
 /// A histogram with a long tail, as a contender sends it.
 fn latencies(contender: u64) -> String {
-    let mut counts = Histogram::<u64>::new(3).unwrap();
+    let mut counts = Histogram::<u64>::new(2).unwrap();
     for i in 1..20_000u64 {
         counts.record((contender + 2) * 1000 + i % 977 * 11 + 400_000_000 / (20_000 - i)).unwrap();
     }

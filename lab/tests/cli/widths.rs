@@ -1,0 +1,135 @@
+//! What each verb writes, on terminals of several widths and on none: no line is wider than the terminal, but for words that are too
+//! wide alone and commands to copy; no escape gets into a log.
+
+use std::process::{Command, Stdio};
+
+use crate::bench::{Bench, Seen};
+use crate::duels::{TURNS, bench_with};
+
+/// Columns of a terminal; none: pipes.
+const WIDTHS: [Option<usize>; 5] = [Some(40), Some(60), Some(80), Some(120), None];
+/// Columns of what is no terminal; a line of its stderr is as long as it is.
+const LOG_COLUMNS: usize = 100;
+/// What may stand before a word that is too wide: an indent, a mark, a quote.
+const BEFORE: usize = 12;
+
+const CLAIMS: &str = r#"
+id = "X"
+title = "One, two and a title that is a good deal longer than a narrow terminal is wide"
+about = "memory of one and two"
+conditions = ["a laptop that was not plugged in, with a browser and a video conference beside it"]
+[methods.fair]
+about = "a core each"
+run = "dummy one two --max-blocks 3 --set seconds=0.05"
+seconds = 30
+[[claims]]
+id = "same"
+statement = "one needs as much memory as two, whatever else is said of it in the article"
+metric = "peak_rss"
+a = { contender = "one" }
+b = { contender = "two" }
+published = { ratio = 1.0 }
+claim = { is = "about", within = 20.0 }
+"#;
+
+/// Everything on a terminal of its own, which is that wide.
+fn on_terminal(bench: &Bench, arguments: &[&str], columns: usize) -> String {
+    let command = bench.command(arguments);
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let quoted: Vec<String> = words.map(|w| format!("'{}'", w.to_str().unwrap())).collect();
+    let line = format!("stty cols {columns} rows 50 && exec {}", quoted.join(" "));
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).env_remove("COLUMNS").env("TERM", "xterm");
+    for (name, value) in command.get_envs() {
+        script.env(name, value.unwrap());
+    }
+    String::from_utf8(script.output().unwrap().stdout).unwrap()
+}
+
+/// The lines as they stand on the terminal: without escapes, each return a line of its own.
+fn lines(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\u{1b}' {
+            plain.push(c);
+        } else if rest.next() == Some('[') {
+            // A control sequence ends with its first letter; all but colours move the cursor.
+            let end = rest.by_ref().find(char::is_ascii_alphabetic);
+            plain.extend(end.filter(|end| *end != 'm').map(|_| '\n'));
+        }
+    }
+    plain.split(['\n', '\r']).map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Where a line is wider, the terminal goes on in the next row: what is drawn again and again is filled with blanks to such rows, and
+/// may end a word there, but not cut one.
+fn check(arguments: &[&str], columns: Option<usize>, text: &str) {
+    let width = columns.unwrap_or(LOG_COLUMNS);
+    for line in lines(text) {
+        let row: Vec<char> = line.chars().collect();
+        let is_cut = |end: usize| columns.is_none() || row[end - 1] != ' ' && row[end] != ' ';
+        let fits = !(width..row.len()).step_by(width).any(is_cut);
+        let too_wide = line.split_whitespace().any(|word| word.chars().count() + BEFORE > width);
+        // One to copy stays whole.
+        let is_command = line.starts_with("  netdyno ");
+        assert!(fits || too_wide || is_command, "{arguments:?} at {columns:?}: {line:?} in:\n{text:?}");
+    }
+}
+
+#[test]
+fn every_verb_fits_its_terminal() {
+    let bench = bench_with(TURNS);
+    bench.write("claims/x.toml", CLAIMS);
+    bench.add("three-with-a-long-name", Some("crash"));
+    let good = |seen: &Seen| assert!(seen.code == 0 || seen.code == 3, "{seen:?}");
+    let run = |arguments: &[&str]| {
+        good(&bench.netdyno(arguments));
+        bench.last()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let short = ["--set", "seconds=0.05"];
+    let one = run(&[&["run", "dummy", "--max-blocks", "1"][..], &short].concat());
+    let two = run(&[&["run", "dummy", "--max-blocks", "1"][..], &short].concat());
+    let matrix =
+        run(&[&["run", "dummy", "one", "two", "--matrix", "--blocks", "--max-blocks", "3"][..], &short]
+            .concat());
+    let file = bench.path("a.netdyno").display().to_string();
+    // What measures takes its time: on the narrowest, and on none.
+    let measuring: [&[&str]; 4] = [
+        &["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.05"],
+        &["replicate", "X", "--budget", "9s"],
+        &["doctor", "--resolve", "dummy", "--contender", "two", "--budget", "0.1s"],
+        &["doctor", "--against-itself", "1", "dummy", "one"],
+    ];
+    let reading: [&[&str]; 13] = [
+        &["show", &one],
+        &["show", &matrix],
+        &["compare", &one, &two],
+        &["compare", &one, &matrix],
+        &["export", &one, "-o", &file],
+        &["import", &file],
+        &["replay", &file],
+        &["replay", &matrix],
+        &["replicate", "--list"],
+        &["replicate", "X", "--from", &two],
+        &["history"],
+        &["list", "dummy"],
+        &["run", "dummy", "nobody", "--max-blocks", "1"],
+    ];
+    let rows = measuring.map(|row| (row, &[Some(40), None][..])).into_iter();
+    for (arguments, widths) in rows.chain(reading.map(|row| (row, &WIDTHS[..]))) {
+        for &columns in widths {
+            let text = match columns {
+                Some(columns) => on_terminal(&bench, arguments, columns),
+                None => {
+                    let seen = bench.netdyno(arguments);
+                    let both = format!("{}{}", seen.stdout, seen.stderr);
+                    assert!(!both.contains(['\u{1b}', '\r']), "{arguments:?}: an escape in a log: {both:?}");
+                    seen.stdout
+                }
+            };
+            assert!(columns.is_none() || !text.trim().is_empty(), "{arguments:?} at {columns:?}: nothing");
+            check(arguments, columns, &text);
+        }
+    }
+}
