@@ -248,3 +248,66 @@ fn put(all: &mut Vec<Option<Stream>>, stream: Stream) {
 fn lost(why: &(impl ToString + ?Sized)) -> Loss {
     Loss { why: why.to_string(), is_final: false }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use netdyno_io::Events;
+
+    use super::*;
+
+    /// The other end takes nothing until it is over: what does not fit is lost, and what is taken is whole.
+    #[test]
+    fn frames_that_find_no_room_are_lost_and_the_stream_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (poller, mut events, mut streams) =
+            (Poller::new().unwrap(), Events::default(), Streams::default());
+        let id = streams.open(&poller, None, listener.local_addr().unwrap(), None, Owner::Peer(7)).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let mut turn = |streams: &mut Streams| {
+            poller.wait(&mut events, Some(Duration::from_millis(10))).unwrap();
+            if events.iter().any(|ready| ready.key == STREAMS) {
+                streams.are_ready();
+            }
+            streams.turn(Instant::now()).unwrap();
+        };
+        let frames = |number: u16| [&[0xfd, 0xe8][..], &number.to_be_bytes().repeat(32_500)].concat();
+        streams.send(id, &frames(0)).unwrap();
+        let news = loop {
+            turn(&mut streams);
+            if let Some(news) = streams.next_news() {
+                break news;
+            }
+        };
+        assert!(
+            matches!(news, (Owner::Peer(7), of, News::Open) if of == id),
+            "nothing goes before it is open"
+        );
+        // 65 MB, more than any system takes.
+        for number in 1..=1000 {
+            streams.send(id, &frames(number)).unwrap();
+            assert!(streams.reactor.as_ref().unwrap().pending_output(id) <= STREAM_OUTPUT_BYTES);
+        }
+        let reader = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            other.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        while streams.reactor.as_ref().unwrap().pending_output(id) > 0 {
+            turn(&mut streams);
+        }
+        assert!(streams.owner(id).is_some() && streams.next_news().is_none());
+        streams.close(id);
+        // The reactor closes what is flushed.
+        while !reader.is_finished() {
+            turn(&mut streams);
+        }
+        let seen = reader.join().unwrap();
+        let numbers: Vec<u16> = seen.chunks(65_002).map(|one| u16::from_be_bytes([one[2], one[3]])).collect();
+        assert!(seen.chunks(65_002).zip(&numbers).all(|(one, &number)| one == frames(number)));
+        assert!(numbers.len() >= 4 && numbers.len() < 1000 && numbers.is_sorted() && numbers[0] == 1);
+    }
+}
