@@ -19,6 +19,16 @@ pub enum Error {
         /// What helps.
         remedy: String,
     },
+    /// The endpoint could not accept connections by TCP (`tcp_port`).
+    #[error("no TCP port at {address}: {source}; {remedy}")]
+    Listen {
+        /// The address and port: of several reactors', the one at fault.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+        /// What helps.
+        remedy: &'static str,
+    },
     /// The system: no socket, no thread.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -70,6 +80,20 @@ impl Error {
             _ => "bind another address, or find out why the system does not give this one",
         };
         Self::Bind { address, source, remedy: remedy.to_owned() }
+    }
+
+    /// An address at which nobody can connect.
+    pub(crate) fn listen(address: SocketAddr, source: io::Error) -> Self {
+        let remedy = match source.kind() {
+            io::ErrorKind::AddrInUse => {
+                "set another `tcp_port`, not the number of the UDP port, or 0 for any that is free"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need a privilege: set a higher `tcp_port`, and have the firewall lead 443 there"
+            }
+            _ => "set another `tcp_port`, or none",
+        };
+        Self::Listen { address, source, remedy }
     }
 }
 

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
 //! | backpressure both ways, on every face | queues without end |
-//! | offers and answers as text, to carry as you like; candidates from STUN and TURN servers, and behind names of multicast DNS | be such a server, or one for signalling |
+//! | UDP, and TCP where a peer gets through by that alone ([`Settings::tcp_port`]) | connect by TCP to peers |
+//! | offers and answers as text, to carry as you like; candidates from STUN servers, from TURN servers by UDP, TCP and TLS (the feature `tls`), and behind names of multicast DNS | be such a server, or one for signalling |
 //! | statistics as W3C names them; with the feature `tracing` a log of why a connection did not come up | metrics of an exporter's kind |
 //!
 //! There are three faces of one engine:
@@ -87,6 +88,7 @@ mod rehearsal;
 mod servers;
 mod settings;
 mod spread;
+mod streams;
 mod switch;
 #[cfg(feature = "tokio")]
 pub mod tokio;

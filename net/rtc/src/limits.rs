@@ -53,6 +53,9 @@ pub(crate) const WAITING_CHANNELS: usize = 1024;
 /// Servers of [`Settings::ice_servers`](crate::Settings::ice_servers).
 pub(crate) const ICE_SERVERS: usize = 8;
 
+/// What is kept of what was the matter with servers, of one connection.
+pub(crate) const SERVER_FAILURES: usize = 16;
+
 /// Addresses of a server that are asked: one of each family.
 pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
 
@@ -74,3 +77,27 @@ pub(crate) const LOCAL_ADDRESSES: usize = 16;
 /// How long a server's first answer is waited for, before it is said that there will be no more candidates. STUN servers are asked on,
 /// TURN servers are not.
 pub(crate) const GATHERING_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes that have come by a stream to a server and are no whole frame yet, beside what one read takes.
+pub(crate) const STREAM_INPUT_BYTES: usize = 512 << 10;
+
+/// Bytes that wait in this process for room in a stream to a server. What would be more is lost, as a datagram is in a full socket: the
+/// connection's congestion control has to hear of it, and what waits long is of no use to it.
+pub(crate) const STREAM_OUTPUT_BYTES: usize = 256 << 10;
+
+/// After so long a server whose connection could not be made, or was lost, is tried again; doubled each time, as long as a first answer is
+/// waited for ([`GATHERING_TIME`]): what RFC 8489 section 6.2.1 has for requests by UDP.
+pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
+
+/// Connections by TCP at a time that have been made to an endpoint ([`Settings::tcp_port`](crate::Settings::tcp_port)) and have not shown whose peer is
+/// there. The oldest gives way: who means it sends a check at once.
+pub(crate) const STRANGERS: usize = 128;
+
+/// How long such a connection is kept.
+pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes of such a connection that are taken: a check or some, which have 600 bytes at the most.
+pub(crate) const STRANGER_BYTES: usize = 4 << 10;
+
+/// Connections by TCP that a peer may have to one connection: one, and those that follow it when it is lost. The oldest gives way.
+pub(crate) const STREAMS_PER_CONNECTION: usize = 4;

@@ -11,15 +11,20 @@ use netdyno_io::Waker;
 
 use crate::error::Error;
 use crate::limits::{ADDRESSES_PER_SERVER, ICE_SERVERS};
+use crate::streams::Secure;
 
-/// The port of a URL that names none (RFC 7064 section 3.2, RFC 7065 section 3.2).
+/// The port of a URL that names none (RFC 7064 section 3.2, RFC 7065 section 3.2), and of one with TLS.
 const PORT: u16 = 3478;
+const TLS_PORT: u16 = 5349;
+
+const FORMS: &str = "write stun:host:port, turn:host:port or turns:host:port";
 
 /// A server as W3C's RTCIceServer has it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IceServer {
-    /// `stun:host:port`, `turn:host:port?transport=udp`. The port may be left out (3478), and so may the transport; IPv6 addresses stand
-    /// in brackets.
+    /// `stun:host:port`, `turn:host:port?transport=udp` or `=tcp`, `turns:host:port?transport=tcp` (TLS, with the feature `tls`). The port
+    /// may be left out (3478, with TLS 5349), and so may the transport (UDP, with TLS TCP); IPv6 addresses stand in brackets. TCP is for where
+    /// UDP is not let through: what is lost on the way holds up all that follows. On Linux only.
     pub url: String,
     /// The name that the TURN server knows us by (RFC 8489 section 9.2). Empty for STUN.
     pub username: String,
@@ -49,18 +54,29 @@ impl fmt::Debug for IceServer {
     }
 }
 
+/// How a server is spoken to.
+#[derive(Debug, Clone)]
+pub(crate) enum Transport {
+    Udp,
+    Tcp,
+    Tls(Secure),
+}
+
 /// What a URL says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Place {
     is_turn: bool,
     host: String,
     port: u16,
+    transport: Transport,
 }
 
 /// A server at one address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Server {
+    pub(crate) url: String,
     pub(crate) address: SocketAddr,
+    pub(crate) transport: Transport,
     /// Name and password, of one that relays.
     pub(crate) relays_for: Option<(String, String)>,
 }
@@ -71,8 +87,12 @@ pub(crate) struct Resolving(Receiver<Vec<Server>>);
 
 impl Resolving {
     /// Reads the URLs, and asks for their addresses, on a thread of its own if any is a name. `waker` is called when there is an answer.
-    pub(crate) fn start(servers: &[IceServer], waker: Waker) -> Result<Option<Self>, Error> {
-        let places = servers.iter().map(|server| Ok((place(server)?, server.clone())));
+    pub(crate) fn start(
+        servers: &[IceServer],
+        roots: Option<&str>,
+        waker: Waker,
+    ) -> Result<Option<Self>, Error> {
+        let places = servers.iter().map(|server| Ok((place(server, roots)?, server.clone())));
         let places: Vec<_> = places.collect::<Result<_, Error>>()?;
         if let Some(beyond) = servers.get(ICE_SERVERS) {
             let why = "there are more servers than 8: two or three will do";
@@ -110,28 +130,41 @@ fn resolve(place: &Place, server: &IceServer) -> Vec<Server> {
     found.dedup_by_key(|address| address.is_ipv4());
     found.truncate(ADDRESSES_PER_SERVER);
     let relays_for = place.is_turn.then(|| (server.username.clone(), server.credential.clone()));
-    found.into_iter().map(|address| Server { address, relays_for: relays_for.clone() }).collect()
+    let server = |address| Server {
+        url: server.url.clone(),
+        address,
+        transport: place.transport.clone(),
+        relays_for: relays_for.clone(),
+    };
+    found.into_iter().map(server).collect()
 }
 
-fn place(server: &IceServer) -> Result<Place, Error> {
+fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
     let wrong = |why| Error::IceServer { url: server.url.clone(), why };
-    let (scheme, rest) =
-        server.url.split_once(':').ok_or_else(|| wrong("write stun:host:port, or turn:host:port"))?;
-    let is_turn = match scheme.to_ascii_lowercase().as_str() {
-        "stun" => false,
-        "turn" => true,
-        "stuns" | "turns" => {
-            return Err(wrong("TLS to the server is not spoken yet: use turn: or stun:, by UDP"));
-        }
-        _ => return Err(wrong("write stun:host:port, or turn:host:port")),
+    let (scheme, rest) = server.url.split_once(':').ok_or_else(|| wrong(FORMS))?;
+    let (is_turn, is_secure) = match scheme.to_ascii_lowercase().as_str() {
+        "stun" => (false, false),
+        "turn" => (true, false),
+        "turns" => (true, true),
+        "stuns" => return Err(wrong("how TLS is seen tells nothing of UDP: use stun:")),
+        _ => return Err(wrong(FORMS)),
     };
-    let (place, query) = rest.split_once('?').unwrap_or((rest, "transport=udp"));
-    match query.split_once('=') {
-        Some(("transport", "udp")) => {}
-        Some(("transport", "tcp")) => {
-            return Err(wrong("TCP to the server is not spoken yet: use ?transport=udp"));
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    let is_stream = match query {
+        None => is_secure,
+        Some("transport=tcp") if is_turn => true,
+        Some("transport=udp") if is_secure => {
+            return Err(wrong("DTLS to the server is not spoken: use turns: with ?transport=tcp"));
         }
-        _ => return Err(wrong("all that may follow the ? is transport=udp")),
+        Some("transport=udp") => false,
+        Some("transport=tcp") => return Err(wrong("how TCP is seen tells nothing of UDP: use stun: alone")),
+        Some(_) => return Err(wrong("all that may follow the ? is transport=udp or transport=tcp")),
+    };
+    if is_stream && !cfg!(target_os = "linux") {
+        return Err(wrong("TCP to servers is for Linux only: use turn: with ?transport=udp"));
     }
     if is_turn && (server.username.is_empty() || server.credential.is_empty()) {
         return Err(wrong("a TURN server wants a username and a credential"));
@@ -144,14 +177,19 @@ fn place(server: &IceServer) -> Result<Place, Error> {
         Some((host, port)) => {
             (host, port.parse().map_err(|_| wrong("the port is a number from 1 to 65535"))?)
         }
-        None => (place, PORT),
+        None => (place, if is_secure { TLS_PORT } else { PORT }),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_v6 = host.contains(':');
     if host.is_empty() || port == 0 || (is_v6 && !place.starts_with('[')) {
         return Err(wrong("write stun:host:port, with an IPv6 address in brackets"));
     }
-    Ok(Place { is_turn, host: host.to_owned(), port })
+    let transport = match (is_stream, is_secure) {
+        (false, _) => Transport::Udp,
+        (true, false) => Transport::Tcp,
+        (true, true) => Transport::Tls(Secure::new(host, roots).map_err(wrong)?),
+    };
+    Ok(Place { is_turn, host: host.to_owned(), port, transport })
 }
 
 #[cfg(test)]
@@ -160,14 +198,26 @@ mod tests {
 
     #[test]
     fn urls_are_read_as_rfc_7064_and_7065_have_them() {
+        let root = netdyno_rtc_core::Certificate::generate().unwrap().to_pem().unwrap();
         for (url, expected) in [
-            ("stun:stun.example.org", Some((false, "stun.example.org", 3478))),
-            ("stun:192.0.2.1:19302", Some((false, "192.0.2.1", 19302))),
-            ("STUN:[2001:db8::1]", Some((false, "2001:db8::1", 3478))),
-            ("turn:[2001:db8::1]:99?transport=udp", Some((true, "2001:db8::1", 99))),
-            ("turn:example.org?transport=udp", Some((true, "example.org", 3478))),
-            ("turn:example.org?transport=tcp", None),
+            ("stun:stun.example.org", Some((false, "stun.example.org", 3478, "udp"))),
+            ("stun:192.0.2.1:19302", Some((false, "192.0.2.1", 19302, "udp"))),
+            ("STUN:[2001:db8::1]", Some((false, "2001:db8::1", 3478, "udp"))),
+            ("turn:[2001:db8::1]:99?transport=udp", Some((true, "2001:db8::1", 99, "udp"))),
+            ("turn:example.org?transport=udp", Some((true, "example.org", 3478, "udp"))),
+            ("turn:example.org?transport=tcp", Some((true, "example.org", 3478, "tcp"))),
+            ("turn:[2001:db8::1]:99?transport=tcp", Some((true, "2001:db8::1", 99, "tcp"))),
+            #[cfg(feature = "tls")]
+            ("turns:example.org", Some((true, "example.org", 5349, "tls"))),
+            #[cfg(feature = "tls")]
+            ("turns:[2001:db8::1]:443?transport=tcp", Some((true, "2001:db8::1", 443, "tls"))),
+            #[cfg(not(feature = "tls"))]
             ("turns:example.org", None),
+            ("turns:example.org?transport=udp", None),
+            ("turns:not a name", None),
+            ("stuns:example.org", None),
+            ("stun:example.org?transport=tcp", None),
+            ("turn:example.org?transport=sctp", None),
             ("turn:example.org?colour=red", None),
             ("http://example.org", None),
             ("stun:2001:db8::1", None),
@@ -176,16 +226,21 @@ mod tests {
             ("stun:", None),
             ("example.org", None),
         ] {
-            let read = place(&IceServer::turn(url, "name", "password"));
+            let read = place(&IceServer::turn(url, "name", "password"), Some(&root));
             match (read, expected) {
-                (Ok(Place { is_turn, host, port }), Some(expected)) => {
-                    assert_eq!((is_turn, host.as_str(), port), expected, "{url}");
+                (Ok(Place { is_turn, host, port, transport }), Some(expected)) => {
+                    let transport = match transport {
+                        Transport::Udp => "udp",
+                        Transport::Tcp => "tcp",
+                        Transport::Tls(_) => "tls",
+                    };
+                    assert_eq!((is_turn, host.as_str(), port, transport), expected, "{url}");
                 }
                 (Err(Error::IceServer { url: named, .. }), None) => assert_eq!(named, url),
                 (read, expected) => panic!("{url}: {read:?}, not {expected:?}"),
             }
         }
-        assert!(place(&IceServer::stun("turn:192.0.2.1")).is_err(), "without a name and a password");
+        assert!(place(&IceServer::stun("turn:192.0.2.1"), None).is_err(), "without a name and a password");
         let text = format!("{:?}", IceServer::turn("turn:192.0.2.1", "name", "secret"));
         assert!(text.contains("name") && !text.contains("secret"), "{text}");
     }
@@ -194,10 +249,10 @@ mod tests {
     fn too_many_servers_are_refused_and_unknown_names_left_out() {
         let waker = || netdyno_io::Poller::new().unwrap().waker();
         let many = vec![IceServer::stun("stun:192.0.2.1"); ICE_SERVERS + 1];
-        assert!(matches!(Resolving::start(&many, waker()), Err(Error::IceServer { .. })));
-        assert!(Resolving::start(&[], waker()).unwrap().is_none());
+        assert!(matches!(Resolving::start(&many, None, waker()), Err(Error::IceServer { .. })));
+        assert!(Resolving::start(&[], None, waker()).unwrap().is_none());
         let known = [IceServer::stun("stun:192.0.2.1"), IceServer::turn("turn:[2001:db8::1]:9", "a", "b")];
-        let found = Resolving::start(&known, waker()).unwrap().unwrap().poll().unwrap();
+        let found = Resolving::start(&known, None, waker()).unwrap().unwrap().poll().unwrap();
         let found: Vec<_> = found.into_iter().map(|it| (it.address, it.relays_for.is_some())).collect();
         assert_eq!(
             found,

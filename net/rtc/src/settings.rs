@@ -30,6 +30,9 @@ pub struct Settings {
     /// bound, for as long as it is; what it says becomes candidates of all connections, told by [`Event::Candidate`](crate::Event::Candidate)
     /// to those that have described themselves already.
     pub ice_servers: Vec<IceServer>,
+    /// Certificates in PEM of the authorities that may have signed those of TURN servers which are spoken to by TLS (`turns:`). None: whom
+    /// the system trusts.
+    pub server_roots: Option<String>,
     /// Takes no way but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy `relay`).
     pub relay_only: bool,
     /// Whether names of multicast DNS in a peer's candidates, behind which browsers hide their addresses, are asked for on the links of this machine (those of
@@ -46,9 +49,13 @@ pub struct Settings {
     pub stranger_checks_per_s: u32,
     /// So many of them may go out at once, after a time with fewer: 4,000 by default, 0 is taken as 1. A connection that has made many leaves up to half of that to others.
     pub stranger_checks_at_once: u32,
-    /// The ports that [`Port::Own`](crate::Port::Own) and TURN take, for a firewall that lets only those through. None: the kernel
+    /// The ports that [`Port::Own`](crate::Port::Own) and TURN by UDP take, for a firewall that lets only those through. None: the kernel
     /// chooses. The port of the endpoint itself is the one that it is bound to.
     pub ports: Option<RangeInclusive<u16>>,
+    /// A TCP port at which peers may connect (ICE over TCP, RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; 0:
+    /// whichever the kernel gives. It is offered beside UDP, which is preferred where it gets through; `public_addresses` hold for it too. Not the number of
+    /// the endpoint's UDP port. Of several reactors each has its own: this one and those behind it. None: no TCP, as at first. Linux only.
+    pub tcp_port: Option<u16>,
     /// Buffers of the sockets.
     pub socket: SocketOptions,
     /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
@@ -112,12 +119,14 @@ impl Settings {
             addresses: Vec::new(),
             public_addresses: Vec::new(),
             ice_servers: Vec::new(),
+            server_roots: None,
             relay_only: false,
             resolve_names: true,
             hide_addresses: false,
             stranger_checks_per_s: 1000,
             stranger_checks_at_once: 4000,
             ports: None,
+            tcp_port: None,
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
             setup_spin: Duration::from_micros(400),

@@ -21,30 +21,41 @@ pub(crate) fn start_each<T>(
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         count => count,
     };
-    // Each has its share of what is the endpoint's.
+    // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
+    if settings.one_port && count > 1 && cfg!(target_os = "linux") {
+        let row = Seat::row(count).into_iter().enumerate();
+        return row
+            .map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat)))
+            .collect();
+    }
+    let one = |offset: usize| {
+        let port = port_of(address.port(), offset, count)?;
+        start(SocketAddr::new(address.ip(), port), of_one(settings, offset, count)?, None)
+    };
+    let all: Result<_, _> = (0..count).map(one).collect();
+    all.map_err(|error| of_several(error, address.port(), count))
+}
+
+/// The settings of one: a TCP port is for one alone, and what the endpoint may send to strangers is shared out.
+fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settings> {
     let share = |of_all: u32| of_all / u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let mut settings = settings.clone();
     settings.stranger_checks_per_s = share(settings.stranger_checks_per_s);
     settings.stranger_checks_at_once = share(settings.stranger_checks_at_once);
-    // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
-    if settings.one_port && count > 1 && cfg!(target_os = "linux") {
-        let row = Seat::row(count).into_iter();
-        return row.map(|seat| start(address, settings.clone(), Some(seat))).collect();
+    settings.tcp_port = settings.tcp_port.map(|first| port_of(first, offset, count)).transpose()?;
+    Ok(settings)
+}
+
+/// The port of the one with this number; 0 stands for any.
+fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
+    if first == 0 {
+        return Ok(0);
     }
-    let one = |offset: usize| {
-        let port = match address.port() {
-            0 => Some(0),
-            first => u16::try_from(offset).ok().and_then(|offset| first.checked_add(offset)),
-        };
-        let port = port.ok_or_else(|| {
-            let why =
-                format!("{count} reactors from port {} on: there are no ports beyond 65535", address.port());
-            io::Error::new(io::ErrorKind::InvalidInput, why)
-        })?;
-        start(SocketAddr::new(address.ip(), port), settings.clone(), None)
-    };
-    let all: Result<_, _> = (0..count).map(one).collect();
-    all.map_err(|error| of_several(error, address.port(), count))
+    let port = u16::try_from(offset).ok().and_then(|offset| first.checked_add(offset));
+    port.ok_or_else(|| {
+        let why = format!("{count} reactors from port {first} on: there are no ports beyond 65535");
+        io::Error::new(io::ErrorKind::InvalidInput, why)
+    })
 }
 
 /// Whoever asks for one port may not know that several are taken.
@@ -115,6 +126,14 @@ mod tests {
         {
             let ports: Vec<u16> = started(first, count).unwrap().all().iter().map(|port| **port).collect();
             assert_eq!(ports, expected);
+        }
+        let mut settings = Settings::new().unwrap();
+        (settings.reactors, settings.tcp_port) = (3, Some(443));
+        for one_port in [false, true] {
+            settings.one_port = one_port;
+            let start = |_, settings: Settings, _: Option<Seat>| Ok(settings.tcp_port.unwrap());
+            let any = SocketAddr::from(([127, 0, 0, 1], 0));
+            assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "by TCP, always");
         }
         let error = started(65_534, 3).unwrap_err().to_string();
         assert!(error.contains("3 reactors from port 65534 on"), "{error}");

@@ -3,8 +3,8 @@
 //! | does | does not |
 //! |---|---|
 //! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
-//! | take batches of received datagrams, fill batches to send | audio and video |
-//! | host, server-reflexive and relayed candidates that it is given | gather them from STUN and TURN servers, ask name services |
+//! | take batches of received datagrams, fill batches to send; find datagrams in streams ([`framing`]) | audio and video |
+//! | host, server-reflexive, relayed and passive TCP candidates that it is given | gather them from STUN and TURN servers, ask name services |
 //!
 //! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
 //! is to do (`poll_*`, `recv`) until there is nothing more, and sleeps until [`PeerConnection::next_deadline`] or the
@@ -53,8 +53,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left out of the standards, with reasons: TCP candidates; the asking for mDNS names (whoever has sockets does it, and gives the candidate with its
-//! address); several sections of data, and a second DTLS or SCTP association on one peer
+//! Left out of the standards, with reasons: active TCP candidates (a server accepts); the asking for mDNS names (whoever has sockets does it, and
+//! gives the candidate with its address); several sections of data, and a second DTLS or SCTP association on one peer
 //! connection (no peer asks for them); `a=identity`.
 // Tests begin at some moment, and measure.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -67,6 +67,7 @@ mod config;
 pub mod dcep;
 pub mod dtls;
 mod error;
+pub mod framing;
 mod ice;
 mod limits;
 mod log;

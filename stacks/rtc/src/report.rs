@@ -238,7 +238,7 @@ impl From<&Candidate> for CandidateStats {
         Self {
             address: candidate.address.ip(),
             port: candidate.address.port(),
-            protocol: "udp",
+            protocol: candidate.transport.name(),
             candidate_type: candidate.kind,
             priority: candidate.priority,
             foundation: candidate.foundation.clone(),

@@ -1,5 +1,5 @@
 //! Asks STUN and TURN servers for candidates, for all connections of an engine: `binding.rs` how the world sees a port of ours,
-//! `relay.rs` an address at a server, which a connection has for itself.
+//! `relay.rs` an address at a server, which a connection has for itself, by UDP or in a stream (`streaming.rs`).
 //!
 //! The messages, their retransmission and their authentication are the library's (turn-client-proto, and the stun-proto within); here
 //! is when they are asked for, by which socket, and whom it concerns. What comes from a server is looked at only if it comes from the
@@ -8,6 +8,7 @@
 mod binding;
 mod relay;
 mod relaying;
+mod streaming;
 
 use std::collections::HashMap;
 use std::io;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
+use slab::Slab;
 use turn_client_proto::stun::Instant as StunTime;
 
 use super::Engine;
@@ -23,7 +25,7 @@ use super::inbound::Way;
 use super::ports::candidate_addresses;
 use super::stun::{self, Stun};
 use super::timers::Timers;
-use crate::servers::{Resolving, Server};
+use crate::servers::{Resolving, Server, Transport};
 use binding::Binding;
 use relay::Relay;
 
@@ -41,10 +43,12 @@ pub(crate) struct Gathering {
     servers: Vec<Server>,
     /// What the servers are asked by the port with this number, from each of its addresses.
     bindings: HashMap<u32, Vec<Binding>>,
-    /// Addresses at TURN servers, by the port that leads there.
-    relays: HashMap<u32, Relay>,
     /// When the port with this number has something to do.
     timers: Timers,
+    /// Addresses at TURN servers.
+    relays: Slab<Relay>,
+    /// When the relay with this number has something to do.
+    relay_timers: Timers,
     /// When to look which addresses this machine has, if they are all offered.
     looks_at: Option<Instant>,
     /// When that was last done.
@@ -60,8 +64,9 @@ impl Gathering {
             resolving,
             servers: Vec::new(),
             bindings: HashMap::new(),
-            relays: HashMap::new(),
             timers: Timers::default(),
+            relays: Slab::new(),
+            relay_timers: Timers::default(),
             looks_at: looks.then(|| epoch + LOOK_INTERVAL),
             looked_at: epoch,
             epoch,
@@ -70,7 +75,8 @@ impl Gathering {
 
     /// When there is something to do next.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.looks_at).min()
+        let others = [self.relay_timers.next(), self.looks_at];
+        self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Whether there are servers to ask.
@@ -130,11 +136,10 @@ impl Engine {
             self.have_addresses(candidate_addresses(self.local_address().ip(), &[]));
         }
         while let Some(port) = self.gathering.timers.expired(self.now) {
-            if self.gathering.relays.contains_key(&port) {
-                self.work_on_relay(port)?;
-            } else {
-                self.work_on_bindings(port)?;
-            }
+            self.work_on_bindings(port)?;
+        }
+        while let Some(relay) = self.gathering.relay_timers.expired(self.now) {
+            self.work_on_relay(relay)?;
         }
         Ok(())
     }
@@ -182,6 +187,9 @@ impl Engine {
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &address in self.addresses.iter().filter(|_| !self.settings.relay_only) {
             slot.peer.add_local_address(self.now, SocketAddr::new(address, number));
+            if let Some(number) = self.tcp_port {
+                slot.peer.add_tcp_address(self.now, SocketAddr::new(address, number), None);
+            }
         }
     }
 
@@ -230,7 +238,9 @@ impl Engine {
             let (from, to) = (base.ip(), server.address.ip());
             from.is_ipv4() == to.is_ipv4() && (to.is_loopback() || !from.is_loopback())
         };
-        let each = self.gathering.servers.iter().flat_map(|server| {
+        // What others than UDP get through, and from where it comes, tells nothing of this port.
+        let by_udp = |server: &&Server| matches!(server.transport, Transport::Udp);
+        let each = self.gathering.servers.iter().filter(by_udp).flat_map(|server| {
             bases.iter().filter(|base| reaches(base, server)).map(|&base| Binding::new(base, server.address))
         });
         let bindings: Vec<_> = each.collect();
@@ -280,7 +290,7 @@ impl Engine {
                 slot.peer.add_reflexive_address(self.now, address, base);
             }
         }
-        let relays = || slot.relays.iter().filter_map(|port| self.gathering.relays.get(port));
+        let relays = || slot.relays.iter().filter_map(|&relay| self.gathering.relays.get(relay as usize));
         for address in relays().filter_map(Relay::relayed) {
             slot.peer.add_relayed_address(self.now, address);
         }
@@ -300,6 +310,11 @@ impl Engine {
             if let Some(&base) = base.filter(|&&base| base != public) {
                 let (address, base) = (SocketAddr::new(public, number), SocketAddr::new(base, number));
                 slot.peer.add_reflexive_address(self.now, address, base);
+                if let Some(number) = self.tcp_port {
+                    let (address, base) =
+                        (SocketAddr::new(public, number), SocketAddr::new(base.ip(), number));
+                    slot.peer.add_tcp_address(self.now, address, Some(base));
+                }
             }
         }
     }

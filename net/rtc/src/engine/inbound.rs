@@ -56,18 +56,18 @@ impl Engine {
 
     /// Takes one batch from a port. Gives what it cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
-        let Some(Port { socket, stands_for, is_relay, is_of_names, .. }) = self.ports.get(port) else {
+        let Some(Port { socket, stands_for, relay, is_of_names, .. }) = self.ports.get(port) else {
             return Ok((0, false));
         };
         // Put back below; there is no way out between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
-        let (port, is_relay, is_of_names, mut cost) = (*stands_for, *is_relay, *is_of_names, 0);
+        let (port, relay, is_of_names, mut cost) = (*stands_for, *relay, *is_of_names, 0);
         for received in batch.iter() {
-            cost += match (is_relay, is_of_names) {
-                (false, false) => self.dispatch(port, received, Way::Straight),
-                (true, _) => self.receive_relayed(port, received),
-                (_, true) => {
+            cost += match (relay, is_of_names) {
+                (None, false) => self.dispatch(port, received, Way::Straight),
+                (Some(relay), _) => self.receive_relayed(relay, received),
+                (None, true) => {
                     self.receive_names(&received);
                     1
                 }

@@ -10,12 +10,14 @@ mod outbound;
 mod ports;
 mod queue;
 mod routes;
+mod runs;
 mod slot;
 mod steering;
 mod strangers;
 mod stun;
 #[cfg(test)]
 mod support;
+mod tcp;
 mod timers;
 
 use std::collections::VecDeque;
@@ -37,6 +39,7 @@ use crate::limits::TRIALS_PER_S;
 use crate::rehearsal;
 use crate::servers::Resolving;
 use crate::settings::Settings;
+use crate::streams::{STREAMS, Streams};
 use crate::switch::{Mail, Seat};
 use budget::Budget;
 use gather::Gathering;
@@ -83,6 +86,10 @@ pub(crate) struct Engine {
     gathering: Gathering,
     /// Of candidates, by multicast DNS.
     names: Names,
+    /// To TURN servers, and of peers.
+    streams: Streams,
+    /// Where peers connect by TCP, if they may. No socket for UDP has this number.
+    tcp_port: Option<u16>,
     /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
     dirty: SendQueue,
     /// Connections that may have events or messages, each once.
@@ -121,9 +128,13 @@ impl Engine {
         if settings.rehearse {
             rehearsal::once(&settings.peer);
         }
-        let resolving = Resolving::start(&settings.ice_servers, poller.waker())?;
-        let ports = Ports::bind(address, &settings, poller, seat.as_ref())
+        let resolving =
+            Resolving::start(&settings.ice_servers, settings.server_roots.as_deref(), poller.waker())?;
+        let mut ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
+        let mut streams = Streams::default();
+        let tcp_port = settings.tcp_port.map(|port| tcp::listen(&mut streams, &ports, port)).transpose()?;
+        ports.leave_out(tcp_port);
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         #[cfg(feature = "tracing")]
         if addresses.is_empty() {
@@ -143,6 +154,8 @@ impl Engine {
             names: Names::new(now),
             strangers: Budget::new(settings.stranger_checks_per_s, settings.stranger_checks_at_once, now),
             trials: Budget::new(TRIALS_PER_S, TRIALS_PER_S, now),
+            streams,
+            tcp_port,
             settings,
             addresses,
             ports,
@@ -241,11 +254,14 @@ impl Engine {
                     self.touch(index);
                 }
             }
-            if ready.readable {
+            if ready.key == STREAMS {
+                self.streams.are_ready();
+            } else if ready.readable {
                 self.queue_port(ready.key);
             }
         }
         self.receive_queued()?;
+        self.receive_streams()?;
         self.gather()?;
         self.work_on_names()?;
         while let Some(index) = self.timers.expired(self.now) {
@@ -319,20 +335,21 @@ impl Engine {
     }
 
     /// When a turn is due; a time past if at once.
-    pub(crate) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&mut self) -> Option<Instant> {
         if self.is_busy() { Some(self.now) } else { self.next_timer() }
     }
 
     /// The time until a turn is due.
-    fn rest(&self) -> Option<Duration> {
+    fn rest(&mut self) -> Option<Duration> {
         if self.is_busy() {
             return Some(Duration::ZERO);
         }
         self.next_timer().map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    fn next_timer(&self) -> Option<Instant> {
-        self.timers.next().into_iter().chain(self.gathering.next()).chain(self.names.next()).min()
+    fn next_timer(&mut self) -> Option<Instant> {
+        let others = [self.gathering.next(), self.names.next(), self.streams.next(self.now)];
+        self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Queues a connection to be polled for all that it can give.

@@ -53,6 +53,10 @@ impl Engine {
         };
         let slot = &mut self.slots[index as usize];
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
+        if self.tcp_port == Some(transmit.local.port()) {
+            self.send_by_tcp(index, transmit)?;
+            return Ok(Sent::Some);
+        }
         if slot.may_relay && !self.goes_straight(index, &transmit) {
             self.send_relayed(index, transmit)?;
             return Ok(Sent::Some);
@@ -100,6 +104,7 @@ impl Engine {
         let Some(slot) = self.slots.try_remove(index as usize) else { return };
         self.routes.remove(index, &slot.trail);
         slot.relays.iter().for_each(|&port| self.release_relay(port));
+        slot.streams.iter().for_each(|&(_, stream)| self.streams.close(stream));
         self.timers.disarm(index);
         self.ports.close_own(slot.port);
         self.forget_port(slot.port);

@@ -26,8 +26,8 @@ pub(crate) struct Port {
     pub(crate) stalled: Vec<u32>,
     /// Queued to be received from.
     pub(crate) readable: bool,
-    /// What comes here comes from a TURN server.
-    pub(crate) is_relay: bool,
+    /// What comes here comes from a TURN server, for the relay with this number.
+    pub(crate) relay: Option<u32>,
     /// Sends that had failed when it was looked at last.
     errors: u64,
     /// What comes here is of multicast DNS.
@@ -54,6 +54,8 @@ pub(crate) struct Ports {
     range: Option<(RangeInclusive<u16>, u16)>,
     /// Something could not be sent, for another reason than a full buffer.
     has_failed: bool,
+    /// One that none is to have.
+    left_out: Option<u16>,
 }
 
 impl Ports {
@@ -71,9 +73,15 @@ impl Ports {
         };
         let bound = socket.local_address();
         let range = settings.ports.clone().map(|range| (range.clone(), *range.start()));
-        let mut ports = Self { slab: Slab::new(), poller, options, bound, range, has_failed: false };
+        let mut ports =
+            Self { slab: Slab::new(), poller, options, bound, range, has_failed: false, left_out: None };
         ports.add(socket, None)?;
         Ok(ports)
+    }
+
+    /// No socket is to have this number from now on.
+    pub(crate) fn leave_out(&mut self, port: Option<u16>) {
+        self.left_out = port;
     }
 
     /// Where the socket is, or was, that connections share.
@@ -85,12 +93,19 @@ impl Ports {
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
         let bind = |port| UdpSocket::bind(SocketAddr::new(self.bound.ip(), port), &self.options);
         let Some((range, next)) = &mut self.range else {
-            let socket = bind(0)?;
+            let mut socket = bind(0)?;
+            if Some(socket.local_address().port()) == self.left_out {
+                // It is open until there is another, so that the kernel gives that.
+                socket = bind(0)?;
+            }
             return self.add(socket, None);
         };
         for _ in range.clone() {
             let port = *next;
             *next = if port == *range.end() { *range.start() } else { port + 1 };
+            if Some(port) == self.left_out {
+                continue;
+            }
             match bind(port) {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 bound => {
@@ -112,14 +127,23 @@ impl Ports {
     /// # Errors
     ///
     /// The same, and where the endpoint is bound to an address of the other family.
-    pub(crate) fn open_relay(&mut self, server: SocketAddr) -> io::Result<u32> {
-        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
-        if self.bound.is_ipv4() != server.is_ipv4() && !is_dual {
+    pub(crate) fn open_relay(&mut self, server: SocketAddr, relay: u32) -> io::Result<u32> {
+        if !self.reaches(server) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
         let index = self.open_own()?;
-        self.slab[index as usize].is_relay = true;
+        self.slab[index as usize].relay = Some(relay);
         Ok(index)
+    }
+
+    /// Whether a server's address is of a family that we are bound to.
+    pub(crate) fn reaches(&self, server: SocketAddr) -> bool {
+        let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
+        self.bound.is_ipv4() == server.is_ipv4() || is_dual
+    }
+
+    pub(crate) fn poller(&self) -> &Poller {
+        &self.poller
     }
 
     /// Opens one for what a peer sends to the shared one.
@@ -210,7 +234,7 @@ impl Ports {
             backlog: None,
             stalled: Vec::new(),
             readable: false,
-            is_relay: false,
+            relay: None,
             errors: 0,
             is_of_names: false,
             owner: None,

@@ -9,6 +9,7 @@ use netdyno_rtc_core::{Event, PeerConnection};
 
 use super::routes::Trail;
 use crate::limits::SETUP_BATCHES;
+use crate::streams::StreamId;
 
 /// Names a connection of an endpoint, for as long as the connection lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,11 +47,13 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The socket that it sends from.
     pub(crate) port: u32,
-    /// Sockets towards TURN servers.
+    /// Connections by TCP that its peer has made, with where they come from.
+    pub(crate) streams: Vec<(SocketAddr, StreamId)>,
+    /// Its relays, by number.
     pub(crate) relays: Vec<u32>,
     /// Whether there are such, or were.
     pub(crate) may_relay: bool,
-    /// The one of these sockets that it sent its latest data by.
+    /// The socket that it sent its latest data by, unless that went by a stream: its own, or one towards a TURN server.
     pub(crate) way: u32,
     /// Checks that it has sent to addresses which had not answered any.
     pub(crate) strangers_asked: u32,
@@ -89,6 +92,7 @@ impl Slot {
             peer,
             generation,
             port,
+            streams: Vec::new(),
             relays: Vec::new(),
             may_relay: false,
             way: port,

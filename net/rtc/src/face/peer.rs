@@ -80,6 +80,14 @@ impl Peer {
         self.inner.hub.look(lines).unwrap_or_default()
     }
 
+    /// Which of [`Settings::ice_servers`](crate::Settings::ice_servers) were of no use to this connection, and why: a line each, the latest last, 16
+    /// at the most. [`Event::ServerFailed`](crate::Event::ServerFailed) on the other face.
+    pub fn server_failures(&self) -> Vec<String> {
+        self.inner.entry(|entry| {
+            entry.map(|entry| entry.server_failures.iter().cloned().collect()).unwrap_or_default()
+        })
+    }
+
     /// State of the connection.
     pub fn state(&self) -> PeerState {
         self.inner.entry(|entry| entry.map_or(PeerState::Closed, |entry| entry.state))

@@ -9,7 +9,7 @@ use slab::Slab;
 use super::waiters::Waiters;
 use crate::engine::{Connection, ConnectionId, Handler};
 use crate::error::Error;
-use crate::limits::{MESSAGE_OVERHEAD_BYTES, WAITING_BYTES, WAITING_CHANNELS};
+use crate::limits::{MESSAGE_OVERHEAD_BYTES, SERVER_FAILURES, WAITING_BYTES, WAITING_CHANNELS};
 
 /// What the faces know of one data channel.
 #[derive(Debug, Default)]
@@ -67,6 +67,8 @@ pub(super) struct PeerEntry {
     pub(super) acceptors: Waiters,
     /// Candidates of ours that were found since the first description; as many as the connection takes at the most.
     pub(super) candidates: VecDeque<String>,
+    /// What was the matter with servers, the latest last.
+    pub(super) server_failures: VecDeque<String>,
     /// Wait for a change of state.
     pub(super) watchers: Waiters,
     /// Charge of the messages in all queues.
@@ -136,6 +138,7 @@ impl Peers {
             incoming: VecDeque::new(),
             acceptors: Waiters::default(),
             candidates: VecDeque::new(),
+            server_failures: VecDeque::new(),
             watchers: Waiters::default(),
             waiting_bytes: 0,
             is_reading: true,
@@ -201,6 +204,12 @@ impl Handler for Peers {
                 peer.watchers.wake(woken);
             }
             Event::Gathered => peer.watchers.wake(woken),
+            Event::ServerFailed { url, why } => {
+                if peer.server_failures.len() == SERVER_FAILURES {
+                    peer.server_failures.pop_front();
+                }
+                peer.server_failures.push_back(format!("{url}: {why}"));
+            }
             Event::Incoming(channel) if peer.incoming.len() >= WAITING_CHANNELS => {
                 connection.close_channel(channel);
             }

@@ -5,6 +5,7 @@
 mod browser;
 #[path = "../support/mod.rs"]
 mod support;
+mod tcp;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,10 +53,14 @@ impl Pair {
     }
 
     fn with(we_offer: bool, flags: &[&str], versions: DtlsVersions) -> Option<Self> {
-        let mut browser = Browser::start(flags)?;
-        browser.call("create", json!(["peer"]));
         let mut settings = Settings::new().unwrap();
         Arc::make_mut(&mut settings.peer).dtls_versions = versions;
+        Self::of(we_offer, flags, settings)
+    }
+
+    fn of(we_offer: bool, flags: &[&str], settings: Settings) -> Option<Self> {
+        let mut browser = Browser::start(flags)?;
+        browser.call("create", json!(["peer"]));
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
         let peer = PeerConnection::new(&endpoint).unwrap();
         Some(Self { browser, peer, channels: BTreeMap::new(), we_offer, _endpoint: endpoint })

@@ -34,6 +34,11 @@ pub(crate) fn servers() -> Vec<IceServer> {
     vec![IceServer::stun(stun), IceServer::turn(turn, USER, PASSWORD)]
 }
 
+/// For who gets no UDP through.
+pub(crate) fn server_by_tcp() -> IceServer {
+    IceServer::turn(format!("turn:{}:{PORT}?transport=tcp", PUBLIC[0]), USER, PASSWORD)
+}
+
 /// For a browser.
 pub(crate) fn ice_servers() -> Value {
     json!([{ "urls": urls(), "username": USER, "credential": PASSWORD }])

@@ -9,6 +9,7 @@ mod names;
 mod peers;
 mod probe;
 mod table;
+mod tcp;
 
 use std::array::from_fn;
 use std::net::Ipv4Addr;

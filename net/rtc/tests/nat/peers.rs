@@ -23,9 +23,13 @@ pub(crate) struct End {
 
 impl End {
     pub(crate) fn new(host: &Node) -> Self {
+        let mut settings = Settings::new().unwrap();
+        settings.ice_servers = coturn::servers();
+        Self::with(host, settings)
+    }
+
+    pub(crate) fn with(host: &Node, settings: Settings) -> Self {
         let (peer, endpoint) = host.enter(|| {
-            let mut settings = Settings::new().unwrap();
-            settings.ice_servers = coturn::servers();
             let endpoint = Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), settings).unwrap();
             let peer = PeerConnection::new(&endpoint).unwrap();
             assert!(peer.wait_gathered(PATIENCE), "no answer of the servers");
@@ -73,7 +77,11 @@ pub(crate) enum Way {
 
 /// Connects two; none if they do not come to it.
 pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [DataChannel; 2])> {
-    let [one, other] = [offerer, answerer].map(End::new);
+    between([offerer, answerer].map(End::new))
+}
+
+/// The same, of two that are there.
+pub(crate) fn between([one, other]: [End; 2]) -> Option<([End; 2], [DataChannel; 2])> {
     let here = one.create_channel();
     let offer = one.does(|peer| peer.create_offer().unwrap());
     let answer = other.does(|peer| peer.accept_offer(&offer).unwrap());

@@ -3,6 +3,7 @@
 
 mod coturn;
 mod measure;
+mod streams;
 
 use std::thread;
 use std::time::{Duration, Instant};

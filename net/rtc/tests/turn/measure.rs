@@ -26,14 +26,21 @@ const DATAGRAM_BYTES: usize = 1200;
 #[test]
 #[ignore = "a measurement"]
 fn throughput() {
-    let (Some(first), Some(second)) = (Coturn::start(&[]), Coturn::start(&[])) else { return };
-    let (plain, ours) = (plain(&first), ours(&second));
-    println!("datagrams alone {plain:.1} MB/s, data channels {ours:.1} MB/s: {:.0} %", 100.0 * ours / plain);
+    let Some(server) = Coturn::start(&[]) else { return };
+    let plain = plain(&server);
+    println!("datagrams alone {plain:.1} MB/s");
+    for transport in ["udp", "tcp", "tls"].into_iter().filter(|&it| it != "tls" || cfg!(feature = "tls")) {
+        // Each has one for itself.
+        let Some(server) = Coturn::start(&[]) else { return };
+        let ours = ours(&server, transport);
+        println!("data channels by {transport} {ours:.1} MB/s: {:.0} %", 100.0 * ours / plain);
+    }
 }
 
 /// Payload of messages, from one who goes by the relay to one who does not.
-fn ours(server: &Coturn) -> f64 {
-    let (one, other) = (endpoint(server.relayed("password")), endpoint(Settings::new().unwrap()));
+fn ours(server: &Coturn, transport: &str) -> f64 {
+    let settings = server.relayed_by(&server.url(transport), "password");
+    let (one, other) = (endpoint(settings), endpoint(Settings::new().unwrap()));
     let (offerer, answerer) = (gathered(&one), PeerConnection::new(&other).unwrap());
     let (here, there) = connected(&offerer, &answerer);
     let message = vec![7; 16_384];

@@ -4,30 +4,41 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use super::Ice;
-use crate::sdp::{Candidate, CandidateKind};
+use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
 
 /// Type preferences of host and server-reflexive candidates (RFC 8445 section 5.1.2.2).
 const HOST_PREFERENCE: u32 = 126;
 const REFLEXIVE_PREFERENCE: u32 = 100;
+/// The same of TCP, which stands behind UDP (RFC 6544 section 4.2): the agent's, and one below.
+const TCP_HOST_PREFERENCE: u32 = 90;
+const TCP_REFLEXIVE_PREFERENCE: u32 = 80;
 
 impl Ice {
     /// A local address becomes a host candidate, unless datagrams cannot come there. False if it is known already, or of no use.
     pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) -> bool {
-        self.add(now, CandidateKind::Host, address, None)
+        self.add(now, CandidateKind::Host, CandidateTransport::Udp, address, None)
+    }
+
+    /// Connections by TCP are accepted at `address`, or come to `base` by way of it. False as above.
+    pub(crate) fn add_tcp(&mut self, now: Instant, address: SocketAddr, base: Option<SocketAddr>) -> bool {
+        let is_host = self.lite || base.is_none();
+        let kind = if is_host { CandidateKind::Host } else { CandidateKind::ServerReflexive };
+        is_usable(address) && self.add(now, kind, CandidateTransport::TcpPassive, address, base)
     }
 
     /// Others see `base`, which is a host candidate or would be one, as `address`. A lite side has host candidates only (RFC 8445
     /// section 5.2). False as above.
     pub(crate) fn add_reflexive(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) -> bool {
         let kind = if self.lite { CandidateKind::Host } else { CandidateKind::ServerReflexive };
-        is_usable(address) && self.add(now, kind, address, Some(base))
+        is_usable(address) && self.add(now, kind, CandidateTransport::Udp, address, Some(base))
     }
 
     /// What is sent to `address` is relayed to us, and what has it as its source by us. False as above.
     pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr) -> bool {
         // RFC 8839 section 5.1 wants a related address; which one of ours the relay sees is nobody's business.
         let related = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
-        is_usable(address) && self.add(now, CandidateKind::Relayed, address, Some(related))
+        let (kind, transport) = (CandidateKind::Relayed, CandidateTransport::Udp);
+        is_usable(address) && self.add(now, kind, transport, address, Some(related))
     }
 
     /// Nothing comes to this address of ours any more, nor goes from there. What else works is asked at once, and the first that answers is used.
@@ -48,6 +59,7 @@ impl Ice {
         &mut self,
         now: Instant,
         kind: CandidateKind,
+        transport: CandidateTransport,
         address: SocketAddr,
         related: Option<SocketAddr>,
     ) -> bool {
@@ -61,14 +73,21 @@ impl Ice {
             related.filter(|_| !is_relayed).unwrap_or(address).ip()
         };
         let is_like = |local: &&Candidate| {
-            local.kind == kind && base(local.address, local.related) == base(address, related)
+            (local.kind, local.transport) == (kind, transport)
+                && base(local.address, local.related) == base(address, related)
         };
         let same = self.locals.iter().find(is_like);
         let foundation = same.map_or_else(|| (place + 1).to_string(), |local| local.foundation.clone());
-        let preference = if kind == CandidateKind::Host { HOST_PREFERENCE } else { REFLEXIVE_PREFERENCE };
+        let preference = match (transport, kind) {
+            (CandidateTransport::Udp, CandidateKind::Host) => HOST_PREFERENCE,
+            (CandidateTransport::Udp, _) => REFLEXIVE_PREFERENCE,
+            (_, CandidateKind::Host) => TCP_HOST_PREFERENCE,
+            _ => TCP_REFLEXIVE_PREFERENCE,
+        };
         // Behind the host candidates of both families, in the order of their coming.
         let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
-        let mut candidate = Candidate { foundation, priority, address, kind, related, ufrag: None };
+        let mut candidate =
+            Candidate { foundation, priority, address, kind, transport, related, ufrag: None };
         let is_seen_by_others = !is_relayed && related.is_some();
         if !is_seen_by_others {
             let Some(priority) = self.session.add_local(&candidate) else { return false };

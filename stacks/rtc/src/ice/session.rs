@@ -14,7 +14,7 @@ use rand_chacha::rand_core::Rng;
 
 use crate::error::SignalingError;
 use crate::log::in_silence;
-use crate::sdp::{Candidate, CandidateKind};
+use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
 
 /// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
 /// once, and a host has few pairs; a longer Ta would only delay the second.
@@ -110,6 +110,8 @@ pub(super) struct Session {
     known_max: usize,
     pairs_max: usize,
     locals: usize,
+    /// Those of them that are TCP's. No address is that of both.
+    tcp: Vec<SocketAddr>,
     /// Checks that may still go to addresses that have not answered.
     unanswered_left: u32,
     /// The latest check of each pair, until one is nominated.
@@ -146,6 +148,7 @@ impl Session {
             known_max: 0,
             pairs_max: 0,
             locals: 0,
+            tcp: Vec::new(),
             unanswered_left: UNANSWERED_MAX,
             checks: Vec::new(),
             is_settled: false,
@@ -208,7 +211,7 @@ impl Session {
         // is none of ice-char (RFC 8839 section 5.1).
         let read = |candidate: is::Candidate| {
             let text = candidate.to_sdp_string().replacen(":tmp_prflx ", ":prflx ", 1);
-            Candidate::parse(&text).ok().flatten()
+            Candidate::parse_any(&text).ok().flatten()
         };
         self.agent.remote_candidates().filter_map(read)
     }
@@ -228,8 +231,11 @@ impl Session {
     /// agent's: checks go out from its base (RFC 8445 section 6.1.2.4).
     pub(super) fn add_local(&mut self, candidate: &Candidate) -> Option<u32> {
         let address = candidate.address;
+        if candidate.transport == CandidateTransport::TcpPassive && !self.tcp.contains(&address) {
+            self.tcp.push(address);
+        }
         let candidate = match candidate.kind {
-            CandidateKind::Host => is::Candidate::host(address, "udp"),
+            CandidateKind::Host => is::Candidate::host(address, candidate.transport.name()),
             // It is its own base, and stands for a path of its own.
             CandidateKind::Relayed => is::Candidate::relayed(address, address, "udp"),
             CandidateKind::ServerReflexive | CandidateKind::PeerReflexive => return None,
@@ -316,8 +322,8 @@ impl Session {
             return None;
         }
         let mapped = message.mapped_address();
-        let packet =
-            StunPacket { proto: Protocol::Udp, source: path.remote, destination: path.local, message };
+        let proto = if self.tcp.contains(&path.local) { Protocol::Tcp } else { Protocol::Udp };
+        let packet = StunPacket { proto, source: path.remote, destination: path.local, message };
         let success = packet.message.is_successful_binding_response();
         let nominates = packet.message.use_candidate();
         if !self.agent.handle_packet(now, packet) {

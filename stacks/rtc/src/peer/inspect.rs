@@ -75,11 +75,15 @@ impl PeerConnection {
     /// The candidates that data goes between now.
     pub fn selected_pair(&self) -> Option<SelectedPair> {
         let path = self.ice.selected()?;
-        let of = |candidates: &[Candidate], address| {
-            candidates.iter().find(|candidate| candidate.address == address).map(CandidateStats::from)
+        let of = |candidates: &[Candidate], address, is_like: &dyn Fn(&CandidateStats) -> bool| {
+            let mut there = candidates.iter().filter(|candidate| candidate.address == address);
+            there.find_map(|candidate| Some(CandidateStats::from(candidate)).filter(is_like))
         };
-        let local = of(self.ice.local_candidates(), path.local)?;
-        Some(SelectedPair { local, remote: of(&self.ice.remote_candidates(), path.remote)? })
+        let local = of(self.ice.local_candidates(), path.local, &|_| true)?;
+        // A peer may have the same address by UDP.
+        let is_like = |remote: &CandidateStats| remote.protocol == local.protocol;
+        let remote = of(&self.ice.remote_candidates(), path.remote, &is_like)?;
+        Some(SelectedPair { local, remote })
     }
 
     /// Where data goes to now.

@@ -116,6 +116,17 @@ impl PeerConnection {
         }
     }
 
+    /// Connections by TCP are accepted at `address` (RFC 6544): becomes a passive candidate, a host's or, where others reach `base` by
+    /// it, a server-reflexive one (of a lite side a host candidate), within the same limit. What comes by a connection, framed as RFC 4571 has it
+    /// ([`framing`](crate::framing)), is to come to [`handle_datagrams`](Self::handle_datagrams) with our end of it as the local address, and a
+    /// [`Transmit`](crate::Transmit) from there is to go by the connection with that remote. No local address may be both UDP's and TCP's.
+    pub fn add_tcp_address(&mut self, now: Instant, address: SocketAddr, base: Option<SocketAddr>) {
+        self.now = now;
+        if !self.is_over() && self.ice.add_tcp(now, address, base) {
+            self.tell_candidate();
+        }
+    }
+
     /// Others see the local address `base` as `address`: a STUN server has said so, or the operator of a NAT that leads there. Becomes a
     /// server-reflexive candidate (of a lite side a host candidate), within the same limit.
     pub fn add_reflexive_address(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) {
@@ -142,6 +153,14 @@ impl PeerConnection {
         self.signaling.gathering = Some(gathering);
         if gathered && !self.is_over() {
             self.tell(Event::Gathered);
+        }
+    }
+
+    /// A server was of no use: the application is told ([`Event::ServerFailed`]).
+    pub fn report_server(&mut self, url: &str, why: &str) {
+        if !self.is_over() {
+            log!(WARN, self.session_id(), "{url}: {why}");
+            self.tell(Event::ServerFailed { url: url.to_owned(), why: why.to_owned() });
         }
     }
 

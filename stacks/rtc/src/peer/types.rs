@@ -138,6 +138,14 @@ pub enum Event {
     Candidate(String),
     /// All servers have answered, or did not in time: there will be no more candidates. Told once they were asked.
     Gathered,
+    /// A server was of no use, or is not any more (W3C RTCPeerConnectionIceErrorEvent). It takes others, or none, to connect: it is no
+    /// end of anything.
+    ServerFailed {
+        /// The server, as the settings name it.
+        url: String,
+        /// What happened, and what may help.
+        why: String,
+    },
     /// The peer opened a data channel.
     Incoming(ChannelId),
     /// The channel is open (at this end; the peer may be a round trip behind).

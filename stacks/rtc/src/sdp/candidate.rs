@@ -35,7 +35,25 @@ impl CandidateKind {
     }
 }
 
-/// A UDP candidate of component 1 with an IP address: what this stack can check.
+/// What carries datagrams to a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CandidateTransport {
+    /// UDP.
+    Udp,
+    /// Connections by TCP that are made to it (RFC 6544, `passive`): of ours only.
+    TcpPassive,
+    /// Connections by TCP that it makes (RFC 6544, `active`): a peer's, found by its checks.
+    TcpActive,
+}
+
+impl CandidateTransport {
+    /// As a line has it.
+    pub(crate) fn name(self) -> &'static str {
+        if self == Self::Udp { "udp" } else { "tcp" }
+    }
+}
+
+/// A candidate of component 1 with an IP address: what this stack can check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Groups candidates of one origin: 1 to 32 ice-chars.
@@ -46,6 +64,8 @@ pub struct Candidate {
     pub address: SocketAddr,
     /// How it was found.
     pub kind: CandidateKind,
+    /// How datagrams go there.
+    pub transport: CandidateTransport,
     /// Base of a reflexive candidate, for diagnosis only.
     pub related: Option<SocketAddr>,
     /// ICE user name fragment of the session it belongs to (RFC 8839 section 5.1, extension `ufrag`).
@@ -53,10 +73,16 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Reads a line from "candidate:" on. `None`: well-formed, but nothing for us: TCP, another component, a name
+    /// Reads a line from "candidate:" on. `None`: well-formed, but nothing for us: TCP (we make no connections; who makes them is found by
+    /// his checks), another component, a name
     /// (browsers hide addresses behind mDNS names; the core asks no name service, takes the line again with the address, and
     /// may learn that from the browser's own checks), a zone, a kind yet unknown, an address that nothing can be sent to.
     pub fn parse(text: &str) -> Result<Option<Self>, &'static str> {
+        Ok(Self::parse_any(text)?.filter(|candidate| candidate.transport == CandidateTransport::Udp))
+    }
+
+    /// The same, and TCP too.
+    pub(crate) fn parse_any(text: &str) -> Result<Option<Self>, &'static str> {
         let text = text.strip_prefix("candidate:").ok_or("a candidate begins with candidate:")?;
         let mut words = text.split_ascii_whitespace();
         let mut word = |rule| words.next().ok_or(rule);
@@ -81,21 +107,31 @@ impl Candidate {
         let kind = word("a candidate has a type")?;
         let kind = CandidateKind::NAMES.iter().find(|(name, _)| *name == kind).map(|(_, kind)| *kind);
         let (related, ufrag) = extensions(&mut words)?;
-        let usable = component == 1 && transport.eq_ignore_ascii_case("udp");
-        let (Some(kind), Some(address), true) = (kind, reachable(address, port), usable) else {
+        let transport = match transport {
+            udp if udp.eq_ignore_ascii_case("udp") => Some(CandidateTransport::Udp),
+            tcp if tcp.eq_ignore_ascii_case("tcp") => Some(CandidateTransport::TcpActive),
+            _ => None,
+        };
+        let transport = transport.filter(|_| component == 1);
+        let (Some(kind), Some(address), Some(transport)) = (kind, reachable(address, port), transport) else {
             return Ok(None);
         };
-        Ok(Some(Self { foundation: foundation.into(), priority, address, kind, related, ufrag }))
+        Ok(Some(Self { foundation: foundation.into(), priority, address, kind, transport, related, ufrag }))
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { foundation, priority, address, kind, related, ufrag } = self;
+        let Self { foundation, priority, address, kind, transport, related, ufrag } = self;
         let (ip, port, kind) = (address.ip(), address.port(), kind.name());
-        write!(f, "candidate:{foundation} 1 udp {priority} {ip} {port} typ {kind}")?;
+        write!(f, "candidate:{foundation} 1 {} {priority} {ip} {port} typ {kind}", transport.name())?;
         if let Some(related) = related {
             write!(f, " raddr {} rport {}", related.ip(), related.port())?;
+        }
+        match transport {
+            CandidateTransport::Udp => {}
+            CandidateTransport::TcpPassive => write!(f, " tcptype passive")?,
+            CandidateTransport::TcpActive => write!(f, " tcptype active")?,
         }
         match ufrag {
             Some(ufrag) => write!(f, " ufrag {ufrag}"),

@@ -6,7 +6,7 @@
 //! | one section for data, in today's form and the one of 2015 (`DTLS/SCTP 5000` with `sctpmap`) | audio and video: such sections are rejected in the answer, in order |
 //! | attributes of the transport in the section, in the section that carries the bundle, or in the session | several sections for data: all but the first are rejected |
 //! | SHA-256 fingerprints, among others | fingerprints by another hash alone |
-//! | UDP candidates with an IP address | TCP, names, zones: such lines are skipped; names are for who can ask for them (netdyno-rtc does) |
+//! | UDP candidates with an IP address; passive ones of TCP are written | TCP of the peer's, names, zones: such lines are skipped; names are for who can ask for them (netdyno-rtc does) |
 
 mod candidate;
 mod names;
@@ -16,7 +16,7 @@ mod tests;
 
 use std::fmt;
 
-pub use candidate::{Candidate, CandidateKind};
+pub use candidate::{Candidate, CandidateKind, CandidateTransport};
 pub(crate) use names::hide;
 
 use crate::dtls::Fingerprint;

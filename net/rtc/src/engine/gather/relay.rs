@@ -1,4 +1,4 @@
-//! An address at a TURN server (RFC 8656), which one connection has for itself, by a socket of its own.
+//! An address at a TURN server (RFC 8656), which one connection has for itself, by a socket or a stream of its own.
 //!
 //! The allocation, its credentials (401, 438), permissions, channels and their refreshing are the library's. Checks go by Send indications,
 //! what follows them by a channel: four bytes before each datagram, so that those of one length are of one length still, and go out by
@@ -10,11 +10,16 @@ use std::time::Duration;
 use turn_client_proto::api::{Transmit, TurnConfig, TurnEvent, TurnPollRet, TurnRecvRet};
 use turn_client_proto::prelude::*;
 use turn_client_proto::stun::Instant;
+use turn_client_proto::tcp::TurnClientTcp;
 use turn_client_proto::types::{AddressFamily, TransportType, TurnCredentials};
 use turn_client_proto::udp::TurnClientUdp;
 
+use netdyno_rtc_core::framing::Framing;
+
 use super::super::stun;
-use crate::limits::{GATHERING_TIME, PEERS_PER_RELAY};
+use crate::limits::{GATHERING_TIME, PEERS_PER_RELAY, STREAM_PAUSE};
+use crate::servers::{Server, Transport};
+use crate::streams::StreamId;
 
 const UDP: TransportType = TransportType::Udp;
 /// Rounds of asking the library what there is to do; each brings something.
@@ -22,16 +27,36 @@ const ROUNDS_MAX: usize = 32;
 /// The library may ask to be called at once again.
 const PAUSE: Duration = Duration::from_millis(1);
 
+turn_client_proto::impl_client!(pub(super) Client, (Udp, TurnClientUdp), (Tcp, TurnClientTcp));
+
+/// What leads to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The socket with this number.
+    Port(u32),
+    /// A stream that is to be opened at this time.
+    Due(Instant),
+    /// A stream that is being opened.
+    Opening(StreamId),
+    Stream(StreamId),
+}
+
 /// An allocation, or the attempt at one.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    client: TurnClientUdp,
+    client: Client,
+    pub(super) line: Line,
+    server: Server,
     /// The connection that it is for.
     pub(super) connection: u32,
     relayed: Option<SocketAddr>,
     /// When to do without, if there is none: the library would wait for four times as long after a refused password, and then not say so.
-    gives_up_at: Option<Instant>,
+    gives_up_at: Instant,
+    /// How long to wait before a stream is opened again.
+    pause: Duration,
     is_over: bool,
+    /// What the application is to hear.
+    trouble: Option<String>,
     /// The server is to be asked for a permission or a channel.
     has_asked: bool,
     peers: Vec<Peer>,
@@ -55,22 +80,18 @@ pub(super) struct Relayed {
 }
 
 impl Relay {
-    pub(super) fn new(
-        connection: u32,
-        local: SocketAddr,
-        server: SocketAddr,
-        name: &str,
-        password: &str,
-    ) -> Self {
-        let mut config = TurnConfig::new(TurnCredentials::new(name, password));
-        config.set_address_family(if server.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 });
-        let client = TurnClientUdp::allocate(local, server, config);
+    /// `local` is where the socket is; of a stream that is nowhere yet, and of no use.
+    pub(super) fn new(connection: u32, line: Line, local: SocketAddr, server: Server, now: Instant) -> Self {
         Self {
-            client,
+            client: client(line, local, &server),
+            line,
+            server,
             connection,
             relayed: None,
-            gives_up_at: None,
+            gives_up_at: now + GATHERING_TIME,
+            pause: STREAM_PAUSE,
             is_over: false,
+            trouble: None,
             has_asked: false,
             peers: Vec::new(),
         }
@@ -80,8 +101,8 @@ impl Relay {
         self.client.local_addr()
     }
 
-    pub(super) fn server(&self) -> SocketAddr {
-        self.client.remote_addr()
+    pub(super) fn server(&self) -> &Server {
+        &self.server
     }
 
     /// The address at the server.
@@ -99,18 +120,49 @@ impl Relay {
         self.is_over
     }
 
+    /// What the application is to hear: once.
+    pub(super) fn take_trouble(&mut self) -> Option<String> {
+        self.trouble.take()
+    }
+
+    /// The stream is lost, or did not come to be. It is tried again, as long as a first answer is waited for: a server that starts anew has
+    /// forgotten the address too.
+    pub(super) fn lose_stream(&mut self, now: Instant, why: String, is_final: bool) {
+        if self.relayed.is_some() {
+            self.gives_up_at = now + GATHERING_TIME;
+            self.pause = STREAM_PAUSE;
+        }
+        let again_at = now + self.pause;
+        self.is_over = is_final || again_at >= self.gives_up_at;
+        if self.is_over || self.relayed.is_some() {
+            let what_next = if self.is_over { "" } else { "; it is tried again" };
+            self.trouble = Some(format!("{why}{what_next}"));
+        }
+        self.pause *= 2;
+        (self.line, self.relayed) = (Line::Due(again_at), None);
+        (self.client, self.peers) = (client(self.line, self.local(), &self.server), Vec::new());
+    }
+
     /// Sends what is due. Gives the time of the next call, if there is to be one.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Option<Instant> {
-        let gives_up_at = *self.gives_up_at.get_or_insert(now + GATHERING_TIME);
-        self.is_over |= self.relayed.is_none() && now >= gives_up_at;
+        if self.relayed.is_none() && now >= self.gives_up_at && !self.is_over {
+            self.is_over = true;
+            self.trouble = Some(self.missing().to_owned());
+        }
         if self.is_over {
             return None;
+        }
+        match self.line {
+            // It was due, or is.
+            Line::Due(at) => return Some(at.max(now + PAUSE)),
+            Line::Opening(_) => return Some(self.gives_up_at),
+            Line::Port(_) | Line::Stream(_) => {}
         }
         for _ in 0..ROUNDS_MAX {
             let next = match self.client.poll(now) {
                 TurnPollRet::WaitUntil(next) => next,
                 TurnPollRet::Closed => {
-                    self.is_over = true;
+                    self.end("the server took the address back, or did not answer when it was to be kept");
                     return None;
                 }
                 // Not asked for: what is allocated is for UDP.
@@ -126,7 +178,7 @@ impl Relay {
                 is_busy = true;
             }
             if !is_busy {
-                let next = if self.is_settled() { next } else { next.min(gives_up_at) };
+                let next = if self.is_settled() { next } else { next.min(self.gives_up_at) };
                 return Some(next.max(now + PAUSE));
             }
         }
@@ -163,24 +215,27 @@ impl Relay {
             // Without one all goes by indications.
             self.has_asked |= self.client.bind_channel(UDP, to, now).is_ok();
         }
+        let is_stream = self.client.transport() == TransportType::Tcp;
+        let padding = |length| if is_stream { Framing::Turn.padding(length) } else { 0 };
         let (mut wrapped, mut wrapped_bytes) = (Vec::new(), 0);
         for datagram in datagrams.chunks(segment_bytes.max(1)) {
             let Ok(Some(transmit)) = self.client.send_to(UDP, to, datagram, now) else { continue };
             let (length, at) = (transmit.data.len(), wrapped.len());
             if at == 0 {
                 wrapped_bytes = length;
-                wrapped.reserve(datagrams.len().div_ceil(segment_bytes.max(1)) * length);
+                wrapped.reserve(datagrams.len().div_ceil(segment_bytes.max(1)) * (length + padding(length)));
             }
-            wrapped.resize(at + length, 0);
-            transmit.data.write_into(&mut wrapped[at..]);
+            wrapped.resize(at + length + padding(length), 0);
+            transmit.data.write_into(&mut wrapped[at..at + length]);
         }
         (!wrapped.is_empty()).then_some((wrapped, wrapped_bytes))
     }
 
-    /// Takes a datagram of the server: gives what a peer has sent, if it is that.
+    /// Takes a datagram of the server, of a stream without padding: gives what a peer has sent, if it is that.
     pub(super) fn unwrap(&mut self, now: Instant, datagram: &[u8]) -> Option<Relayed> {
-        let (server, local) = (self.server(), self.local());
-        match self.client.recv(Transmit::new(datagram, UDP, server, local), now) {
+        let transport = self.client.transport();
+        let (server, local) = (self.client.remote_addr(), self.client.local_addr());
+        match self.client.recv(Transmit::new(datagram, transport, server, local), now) {
             TurnRecvRet::PeerData(data) => {
                 let bytes = data.data();
                 // It lies within the datagram: the library does not copy it.
@@ -206,8 +261,12 @@ impl Relay {
 
     fn take_event(&mut self, now: Instant, event: TurnEvent, send: &mut impl FnMut(&[u8])) {
         match event {
-            TurnEvent::AllocationCreated(_, address) => self.relayed = Some(address),
-            TurnEvent::AllocationCreateFailed(_) => self.is_over = true,
+            TurnEvent::AllocationCreated(_, address) => {
+                (self.relayed, self.pause) = (Some(address), STREAM_PAUSE);
+            }
+            TurnEvent::AllocationCreateFailed(_) => {
+                self.end("the server gave no address: do name and password fit, and has it room?");
+            }
             TurnEvent::PermissionCreated(_, ip) => {
                 for peer in self.peers.iter_mut().filter(|peer| peer.address.ip() == ip) {
                     let Some(check) = peer.waiting.take() else { continue };
@@ -232,6 +291,24 @@ impl Relay {
         }
     }
 
+    fn end(&mut self, why: &str) {
+        self.is_over = true;
+        self.trouble = Some(why.to_owned());
+    }
+
+    /// What did not happen in time.
+    fn missing(&self) -> &'static str {
+        match self.line {
+            Line::Due(_) | Line::Opening(_) if matches!(self.server.transport, Transport::Tls(_)) => {
+                "no connection by TLS within 10 s: is there a firewall, and does that port speak TLS?"
+            }
+            Line::Due(_) | Line::Opening(_) => "no connection within 10 s: is there a firewall?",
+            Line::Port(_) | Line::Stream(_) => {
+                "no address within 10 s: is a TURN server there, and do name and password fit?"
+            }
+        }
+    }
+
     /// What is known of a peer, as long as there is room to remember it.
     fn peer(&mut self, address: SocketAddr) -> Option<&mut Peer> {
         let at = match self.peers.iter().position(|peer| peer.address == address) {
@@ -243,5 +320,17 @@ impl Relay {
             None => return None,
         };
         self.peers.get_mut(at)
+    }
+}
+
+fn client(line: Line, local: SocketAddr, server: &Server) -> Client {
+    let (name, password) = server.relays_for.as_ref().map_or(("", ""), |(name, password)| (name, password));
+    let mut config = TurnConfig::new(TurnCredentials::new(name, password));
+    let family = if server.address.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 };
+    config.set_address_family(family);
+    match line {
+        Line::Port(_) => Client::Udp(TurnClientUdp::allocate(local, server.address, config)),
+        // Over TCP nothing is sent again (RFC 8489 section 6.2.2).
+        _ => Client::Tcp(TurnClientTcp::allocate(local, server.address, config)),
     }
 }

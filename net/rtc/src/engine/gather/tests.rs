@@ -159,6 +159,15 @@ fn a_stated_address_is_offered_at_once_and_none_of_ours_where_all_is_relayed() {
     let port = side.address().port();
     let lines = candidates(&mut side, id);
     assert!(lines.len() == 2 && lines[1].contains(&format!(" 203.0.113.5 {port} typ srflx ")), "{lines:?}");
+    // So is the port for TCP, behind it.
+    settings.tcp_port = Some(0);
+    let mut side = Side::new(settings.clone());
+    let id = side.engine.add(Port::Own).unwrap();
+    let (port, lines) = (side.engine.tcp_port.unwrap(), candidates(&mut side, id));
+    let [_, host, _, seen] = &lines[..] else { panic!("{lines:?}") };
+    assert!(host.contains(&format!(" 127.0.0.1 {port} typ host tcptype passive ")), "{host}");
+    let end = format!(" 203.0.113.5 {port} typ srflx raddr 127.0.0.1 rport {port} tcptype passive ");
+    assert!(seen.contains(" tcp ") && seen.contains(&end), "{seen}, not {end}");
     settings.relay_only = true;
     let mut side = Side::new(settings);
     let id = side.engine.add(Port::Shared).unwrap();

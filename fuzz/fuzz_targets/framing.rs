@@ -1,0 +1,40 @@
+//! Streams of datagrams: what is found does not depend on where the stream is cut, nothing overlaps, and what is written is read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use netdyno_rtc_core::framing::{FRAME_BYTES_MAX, Framing};
+
+/// The datagrams of what came in parts of so many bytes; and whether it is refused.
+fn read(framing: Framing, bytes: &[u8], part_bytes: usize) -> (Vec<Vec<u8>>, bool) {
+    let (mut held, mut found) = (Vec::new(), Vec::new());
+    for part in bytes.chunks(part_bytes) {
+        held.extend_from_slice(part);
+        let mut at = 0;
+        loop {
+            match framing.first(&held[at..]) {
+                Ok(Some(frame)) => {
+                    assert!(frame.start <= frame.end && frame.end <= frame.next && frame.next > 0);
+                    found.push(held[at + frame.start..at + frame.end].to_vec());
+                    at += frame.next;
+                }
+                Ok(None) => break,
+                Err(_) => return (found, true),
+            }
+        }
+        assert_eq!(framing.whole(&held), Ok(at));
+        held.drain(..at);
+        assert!(held.len() < FRAME_BYTES_MAX);
+    }
+    (found, false)
+}
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (part_bytes, bytes) = (usize::from(input.0) + 1, input.1);
+    for framing in [Framing::Turn, Framing::Length] {
+        let (found, refused) = read(framing, bytes, part_bytes);
+        assert_eq!((&found, refused), (&read(framing, bytes, bytes.len().max(1)).0, refused));
+        let mut written = Vec::new();
+        found.iter().for_each(|datagram| framing.append(datagram, &mut written));
+        assert_eq!(read(framing, &written, part_bytes), (found, false));
+    }
+});

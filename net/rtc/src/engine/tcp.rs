@@ -1,0 +1,113 @@
+//! ICE over TCP (RFC 6544), passive: peers connect to a port of ours, where no UDP is let through.
+//!
+//! Who has connected is a stranger until a check of his has the user name fragment of a connection of ours, and its integrity is right; then
+//! the stream is that connection's. Until then little is taken of him, and not for long (`limits.rs`). We make no such connections ourselves.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use netdyno_io::Received;
+use netdyno_rtc_core::Transmit;
+use netdyno_rtc_core::framing::Framing;
+
+use super::Engine;
+use super::ports::Ports;
+use super::runs::{Run, Runs};
+use super::stun::{self, Stun};
+use crate::error::Error;
+use crate::limits::STREAMS_PER_CONNECTION;
+use crate::streams::{News, Owner, StreamId, Streams};
+
+/// Listens at this port of the address that the sockets have. Gives the port that it got.
+pub(super) fn listen(streams: &mut Streams, ports: &Ports, port: u16) -> Result<u16, Error> {
+    let bound = ports.bound();
+    let at = |ip, port| SocketAddr::new(ip, port);
+    let mut listen =
+        |address| streams.listen(ports.poller(), address).map_err(|source| Error::listen(address, source));
+    if port == bound.port() {
+        // Which of the two a datagram came by is known by the port.
+        return Err(Error::listen(at(bound.ip(), port), io::ErrorKind::AddrInUse.into()));
+    }
+    let mut taken = listen(at(bound.ip(), port))?.port();
+    if taken == bound.port() {
+        // It is kept, so that the system gives another.
+        taken = listen(at(bound.ip(), port))?.port();
+    }
+    if bound.is_ipv6() && bound.ip().is_unspecified() {
+        listen(at(IpAddr::V4(Ipv4Addr::UNSPECIFIED), taken))?;
+    }
+    Ok(taken)
+}
+
+impl Engine {
+    /// Takes what came by streams.
+    pub(super) fn receive_streams(&mut self) -> io::Result<()> {
+        self.streams.turn(self.now)?;
+        while let Some((owner, stream, news)) = self.streams.next_news() {
+            match (owner, news) {
+                (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
+                // It may have been claimed by frames before these.
+                (Owner::Stranger | Owner::Peer(_), News::Frames(mut bytes)) => {
+                    self.receive_by_tcp(stream, &mut bytes);
+                }
+                (Owner::Peer(index), News::Lost(_)) => self.lose_stream(index, stream),
+                (Owner::Stranger, News::Lost(_)) | (_, News::Open) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is in the arena by the stream that leads there, if it still does.
+    pub(super) fn send_by_tcp(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
+        let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
+        let leads = slot.streams.iter().rfind(|(remote, _)| *remote == transmit.remote);
+        let Some(&(_, stream)) = leads else { return Ok(()) };
+        let datagrams = self.arena.filled(&transmit);
+        let mut frames = Vec::with_capacity(datagrams.len() + 2 * netdyno_io::MAX_SEGMENTS);
+        for datagram in datagrams.chunks(transmit.segment_bytes.max(1)) {
+            Framing::Length.append(datagram, &mut frames);
+        }
+        self.streams.send(stream, &frames)
+    }
+
+    fn receive_by_tcp(&mut self, stream: StreamId, bytes: &mut [u8]) {
+        let Some((local, remote)) = self.streams.ends(stream) else { return };
+        let datagrams = Framing::Length.datagrams(bytes);
+        let index = if let Some(Owner::Peer(index)) = self.streams.owner(stream) {
+            index
+        } else {
+            let first = datagrams.first().map(|first| &bytes[first.clone()]);
+            let Some(index) = first.and_then(|first| self.peer_of(first)) else {
+                return self.streams.close(stream);
+            };
+            let streams = &mut self.slots[index as usize].streams;
+            if streams.len() == STREAMS_PER_CONNECTION {
+                // The line may have been cut, and nobody told us.
+                self.streams.close(streams.remove(0).1);
+            }
+            streams.push((remote, stream));
+            self.streams.claim(stream, index);
+            index
+        };
+        let mut runs = Runs::default();
+        datagrams.into_iter().for_each(|datagram| runs.push(bytes, remote, datagram));
+        for Run { remote, range, segment_bytes } in runs {
+            let datagrams = &mut bytes[range];
+            self.hand_over(index, Received { local, remote, datagrams, segment_bytes });
+        }
+    }
+
+    /// The connection that a check is for.
+    fn peer_of(&self, datagram: &[u8]) -> Option<u32> {
+        let Some(Stun::Request { ufrag }) = stun::read(datagram) else { return None };
+        let index = self.routes.by_ufrag(ufrag)?;
+        let slot = self.slots.get(index as usize)?;
+        slot.peer.accepts_stun(datagram).then_some(index)
+    }
+
+    fn lose_stream(&mut self, index: u32, stream: StreamId) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            slot.streams.retain(|(_, other)| *other != stream);
+        }
+    }
+}

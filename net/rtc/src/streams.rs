@@ -1,0 +1,65 @@
+//! Connections by TCP, with TLS where that is asked for: what stands in for a socket where datagrams go in a stream.
+//!
+//! Frames go in and come out; what is in them is for others: of those to TURN servers `engine/gather/streaming.rs`, of those that peers
+//! have made `engine/tcp.rs`. Nothing here waits: a turn takes what is there.
+
+#[cfg(any(not(target_os = "linux"), test))]
+#[cfg_attr(target_os = "linux", allow(dead_code))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "streams/without_tls.rs"]
+mod tls;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{StreamId, Streams};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{StreamId, Streams};
+pub(crate) use tls::Secure;
+
+use netdyno_rtc_core::framing::Framing;
+
+/// The key that a poller tells of streams under; no socket has it.
+pub(crate) const STREAMS: u32 = u32::MAX;
+
+/// Who is at the other end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A TURN server, for the relay with this number.
+    Relay(u32),
+    /// Somebody who has connected, and has not shown yet whose peer he is.
+    Stranger,
+    /// The peer of the connection with this index.
+    Peer(u32),
+}
+
+impl Owner {
+    fn framing(self) -> Framing {
+        match self {
+            Self::Relay(_) => Framing::Turn,
+            Self::Stranger | Self::Peer(_) => Framing::Length,
+        }
+    }
+}
+
+/// What happened to a stream.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Frames can be sent.
+    Open,
+    /// These frames have come, all of them whole.
+    Frames(Vec<u8>),
+    /// It is gone.
+    Lost(Loss),
+}
+
+/// Why a stream is gone, or could not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) why: String,
+    /// It would be the same again.
+    pub(crate) is_final: bool,
+}

@@ -1,0 +1,313 @@
+//! Streams by netdyno-io's reactor for TCP.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use netdyno_io::Poller;
+use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
+
+use super::tls::Tls;
+use super::{Loss, News, Owner, STREAMS, Secure};
+use crate::limits::{STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES};
+
+/// Names a stream, and no later one.
+pub(crate) type StreamId = Key;
+
+/// All streams of an engine. Without any it holds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    reactor: Option<TcpReactor>,
+    /// By the reactor's own numbers.
+    all: Vec<Option<Stream>>,
+    news: VecDeque<(Owner, StreamId, News)>,
+    /// Who has connected, and how long he may take to show whose peer he is; in this order. Some have shown it, or are gone.
+    strangers: VecDeque<(Instant, Key)>,
+    /// The poller has told of them.
+    is_ready: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    key: Key,
+    /// Whom its news is for.
+    owner: Owner,
+    remote: SocketAddr,
+    tls: Option<Box<Tls>>,
+    is_open: bool,
+}
+
+impl Streams {
+    /// Begins to connect, from this address of ours if one is given. What comes of it is news for `owner`.
+    pub(crate) fn open(
+        &mut self,
+        poller: &Poller,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        secure: Option<&Secure>,
+        owner: Owner,
+    ) -> Result<StreamId, Loss> {
+        let tls = secure.map(Tls::new).transpose()?.map(Box::new);
+        let reactor = self.reactor(poller).map_err(|error| lost(&error))?;
+        let key = match local {
+            Some(local) => reactor.connect_from(local, remote),
+            None => reactor.connect(remote),
+        };
+        let key = key.map_err(|error| lost(&error))?;
+        put(&mut self.all, Stream { key, owner, remote, tls, is_open: false });
+        Ok(key)
+    }
+
+    /// Accepts connections at this address from now on. Gives it, with the port that it got.
+    pub(crate) fn listen(&mut self, poller: &Poller, address: SocketAddr) -> io::Result<SocketAddr> {
+        let reactor = self.reactor(poller)?;
+        let listener = reactor.listen(address, &ListenOptions::default())?;
+        Ok(reactor.local_address(listener))
+    }
+
+    /// A stranger has shown to be the peer of this connection.
+    pub(crate) fn claim(&mut self, id: StreamId, index: u32) {
+        if let Some((_, stream)) = self.get_mut(id) {
+            stream.owner = Owner::Peer(index);
+        }
+    }
+
+    /// Who is at the other end, if it still is open.
+    pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
+        Some(self.get(id)?.owner)
+    }
+
+    /// Our address and that of the other end.
+    pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
+        Some((self.reactor.as_ref()?.connection_address(id)?, self.get(id)?.remote))
+    }
+
+    /// The poller has told of [`STREAMS`].
+    pub(crate) fn are_ready(&mut self) {
+        self.is_ready = true;
+    }
+
+    /// When a turn is due though the poller says nothing.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
+        if self.is_ready || !self.news.is_empty() {
+            return Some(now);
+        }
+        let of_reactor = self.reactor.as_mut()?.next_deadline(now);
+        self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
+    }
+
+    /// Takes what there is, if there may be something.
+    pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
+        let is_due = self.next(now).is_some_and(|next| next <= now);
+        let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
+        self.is_ready = false;
+        reactor.wait(Some(Duration::ZERO))?;
+        let mut accepted = Vec::new();
+        while let Some(event) = reactor.next_event() {
+            let (key, received) = match event {
+                Event::Accepted(key, remote) => {
+                    let (owner, tls) = (Owner::Stranger, None);
+                    let stream = Stream { key, owner, remote, tls, is_open: true };
+                    put(&mut self.all, stream);
+                    accepted.push((now + STRANGER_TIME, key));
+                    continue;
+                }
+                Event::Connected(key) | Event::Received(key) => (key, Ok(())),
+                Event::Ended(key) => (key, Err(lost("the other end has closed the connection"))),
+                Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
+                Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
+                Event::Woken => continue,
+            };
+            let Some(slot) = self.all.get_mut(key.index()) else { continue };
+            let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
+            let owner = stream.owner;
+            if let Err(loss) = received.and_then(|()| stream.advance(reactor, &mut self.news)) {
+                *slot = None;
+                // What TLS has to say of it goes first.
+                reactor.close(key, true);
+                self.news.push_back((owner, key, News::Lost(loss)));
+            }
+        }
+        let flushed = reactor.flush();
+        self.strangers.extend(accepted);
+        self.forget_strangers(now);
+        flushed
+    }
+
+    /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
+    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
+        self.news.pop_front()
+    }
+
+    /// Sends frames. What does not fit is lost, as a datagram in a full socket: all of them or none.
+    pub(crate) fn send(&mut self, id: StreamId, frames: &[u8]) -> io::Result<()> {
+        let Some((reactor, stream)) = self.get_mut(id) else { return Ok(()) };
+        if stream.is_open && reactor.pending_output(id) + frames.len() <= STREAM_OUTPUT_BYTES {
+            match &mut stream.tls {
+                None => reactor.output(id).extend_from_slice(frames),
+                Some(tls) => tls.send(frames, reactor.output(id)),
+            }
+            reactor.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends a stream, once all that was sent has gone; nothing is heard of it any more.
+    pub(crate) fn close(&mut self, id: StreamId) {
+        let Some((reactor, stream)) = self.get_mut(id) else { return };
+        if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
+            tls.end(reactor.output(id));
+        }
+        reactor.close(id, stream.is_open);
+        // It is gone one way or the other.
+        let _ = reactor.flush();
+        self.all[id.index()] = None;
+    }
+
+    /// Who has taken too long, and the first of too many, are strangers no more: who means it has something to say at once.
+    fn forget_strangers(&mut self, now: Instant) {
+        let mut strangers = std::mem::take(&mut self.strangers);
+        strangers.retain(|&(_, key)| self.owner(key) == Some(Owner::Stranger));
+        self.strangers = strangers;
+        while let Some(&(until, key)) = self.strangers.front()
+            && (until <= now || self.strangers.len() > STRANGERS)
+        {
+            self.strangers.pop_front();
+            self.close(key);
+        }
+    }
+
+    fn get(&self, id: StreamId) -> Option<&Stream> {
+        self.all.get(id.index())?.as_ref().filter(|stream| stream.key == id)
+    }
+
+    fn get_mut(&mut self, id: StreamId) -> Option<(&mut TcpReactor, &mut Stream)> {
+        let stream = self.all.get_mut(id.index())?.as_mut().filter(|stream| stream.key == id)?;
+        Some((self.reactor.as_mut()?, stream))
+    }
+
+    fn reactor(&mut self, poller: &Poller) -> io::Result<&mut TcpReactor> {
+        if self.reactor.is_none() {
+            let mut limits = Limits::default();
+            (limits.input_bytes, limits.output_bytes) = (STREAM_INPUT_BYTES, 2 * STREAM_OUTPUT_BYTES);
+            let reactor = TcpReactor::new(Backend::Epoll, limits)?;
+            poller.add_reactor(&reactor, STREAMS)?;
+            self.reactor = Some(reactor);
+        }
+        self.reactor.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Stream {
+    /// Takes what has come.
+    fn advance(
+        &mut self,
+        reactor: &mut TcpReactor,
+        news: &mut VecDeque<(Owner, StreamId, News)>,
+    ) -> Result<(), Loss> {
+        let (input, output) = reactor.buffers(self.key);
+        let arrived = input.len();
+        let is_ready = match &mut self.tls {
+            Some(tls) => tls.receive(input, output)?,
+            None => true,
+        };
+        if is_ready && !std::mem::replace(&mut self.is_open, true) {
+            news.push_back((self.owner, self.key, News::Open));
+        }
+        let clear = self.tls.as_ref().map_or(input, |tls| tls.clear());
+        let whole = self.owner.framing().whole(clear).map_err(|what| Loss {
+            why: format!("what came is {what}: is a TURN server at that port?"),
+            is_final: true,
+        })?;
+        if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
+            return Err(lost("too much has come of a stranger"));
+        }
+        if whole > 0 {
+            news.push_back((self.owner, self.key, News::Frames(clear[..whole].to_vec())));
+        }
+        match &mut self.tls {
+            Some(tls) => {
+                tls.consume(whole);
+                reactor.consume(self.key, arrived);
+            }
+            None => reactor.consume(self.key, whole),
+        }
+        Ok(())
+    }
+}
+
+fn put(all: &mut Vec<Option<Stream>>, stream: Stream) {
+    let at = stream.key.index();
+    if all.len() <= at {
+        all.resize_with(at + 1, || None);
+    }
+    all[at] = Some(stream);
+}
+
+fn lost(why: &(impl ToString + ?Sized)) -> Loss {
+    Loss { why: why.to_string(), is_final: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use netdyno_io::Events;
+
+    use super::*;
+
+    /// The other end takes nothing until it is over: what does not fit is lost, and what is taken is whole.
+    #[test]
+    fn frames_that_find_no_room_are_lost_and_the_stream_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (poller, mut events, mut streams) =
+            (Poller::new().unwrap(), Events::default(), Streams::default());
+        let id = streams.open(&poller, None, listener.local_addr().unwrap(), None, Owner::Peer(7)).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let mut turn = |streams: &mut Streams| {
+            poller.wait(&mut events, Some(Duration::from_millis(10))).unwrap();
+            if events.iter().any(|ready| ready.key == STREAMS) {
+                streams.are_ready();
+            }
+            streams.turn(Instant::now()).unwrap();
+        };
+        let frames = |number: u16| [&[0xfd, 0xe8][..], &number.to_be_bytes().repeat(32_500)].concat();
+        streams.send(id, &frames(0)).unwrap();
+        let news = loop {
+            turn(&mut streams);
+            if let Some(news) = streams.next_news() {
+                break news;
+            }
+        };
+        assert!(
+            matches!(news, (Owner::Peer(7), of, News::Open) if of == id),
+            "nothing goes before it is open"
+        );
+        // 65 MB, more than any system takes.
+        for number in 1..=1000 {
+            streams.send(id, &frames(number)).unwrap();
+            assert!(streams.reactor.as_ref().unwrap().pending_output(id) <= STREAM_OUTPUT_BYTES);
+        }
+        let reader = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            other.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        while streams.reactor.as_ref().unwrap().pending_output(id) > 0 {
+            turn(&mut streams);
+        }
+        assert!(streams.owner(id).is_some() && streams.next_news().is_none());
+        streams.close(id);
+        // The reactor closes what is flushed.
+        while !reader.is_finished() {
+            turn(&mut streams);
+        }
+        let seen = reader.join().unwrap();
+        let numbers: Vec<u16> = seen.chunks(65_002).map(|one| u16::from_be_bytes([one[2], one[3]])).collect();
+        assert!(seen.chunks(65_002).zip(&numbers).all(|(one, &number)| one == frames(number)));
+        assert!(numbers.len() >= 4 && numbers.len() < 1000 && numbers.is_sorted() && numbers[0] == 1);
+    }
+}

@@ -1,0 +1,251 @@
+//! TLS to a server: whom we believe, and one connection's records.
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
+
+use super::Loss;
+
+/// What it takes to speak TLS to a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Secure {
+    config: Arc<ClientConfig>,
+    /// What its certificate has to name.
+    name: ServerName<'static>,
+}
+
+impl Secure {
+    /// TLS 1.2 or 1.3 with the server of this name. `roots`: those who may have signed its certificate, in PEM; `None`: whom the
+    /// system trusts.
+    pub(crate) fn new(host: &str, roots: Option<&str>) -> Result<Self, &'static str> {
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|_| "no certificate can be for that host: write a name or an address")?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|_| "the cryptography at hand has no TLS 1.2 or 1.3")?;
+        let config = builder.with_root_certificates(trusted(roots)?).with_no_client_auth();
+        Ok(Self { config: Arc::new(config), name })
+    }
+}
+
+fn trusted(pem: Option<&str>) -> Result<RootCertStore, &'static str> {
+    let mut roots = RootCertStore::empty();
+    let Some(pem) = pem else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err(
+                "this system trusts no authority: install its certificates (Debian: ca-certificates), or set \
+                 `server_roots`",
+            );
+        }
+        return Ok(roots);
+    };
+    let wrong = "`server_roots` has to be certificates of authorities, in PEM";
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        roots.add(certificate.map_err(|_| wrong)?).map_err(|_| wrong)?;
+    }
+    if roots.is_empty() { Err(wrong) } else { Ok(roots) }
+}
+
+/// One connection's TLS.
+#[derive(Debug)]
+pub(super) struct Tls {
+    connection: ClientConnection,
+    /// What has come and is not consumed, in clear.
+    clear: Vec<u8>,
+}
+
+impl Tls {
+    pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
+        let mut connection = ClientConnection::new(secure.config.clone(), secure.name.clone())
+            .map_err(|error| loss(&error))?;
+        // What is written is taken at once, and nothing before the handshake is made.
+        connection.set_buffer_limit(None);
+        Ok(Self { connection, clear: Vec::new() })
+    }
+
+    /// Takes all that has arrived, and appends what TLS itself has to say. Gives whether the handshake is made.
+    pub(super) fn receive(&mut self, mut arrived: &[u8], into: &mut Vec<u8>) -> Result<bool, Loss> {
+        let mut result = Ok(());
+        while !arrived.is_empty() && result.is_ok() {
+            result = self.receive_some(&mut arrived);
+        }
+        // Also where it is an alert that tells the server why.
+        self.write_records(into);
+        result.map(|()| !self.connection.is_handshaking())
+    }
+
+    /// It takes a part each time; what is in clear is taken at once, so that its own bound is never met.
+    fn receive_some(&mut self, arrived: &mut &[u8]) -> Result<(), Loss> {
+        let read = self.connection.read_tls(arrived);
+        read.map_err(|error| Loss { why: format!("TLS: {error}"), is_final: true })?;
+        let state = self.connection.process_new_packets().map_err(|error| loss(&error))?;
+        // It takes nothing any more then.
+        let has_closed = state.peer_has_closed();
+        self.take_clear();
+        match has_closed {
+            true => Err(Loss { why: "TLS: the server has ended it".to_owned(), is_final: false }),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn clear(&self) -> &[u8] {
+        &self.clear
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        self.clear.drain(..count);
+    }
+
+    /// Appends this, encrypted; the handshake is made.
+    pub(super) fn send(&mut self, bytes: &[u8], into: &mut Vec<u8>) {
+        // Its buffer has no bound, and is emptied at once.
+        let _ = self.connection.writer().write_all(bytes);
+        self.write_records(into);
+    }
+
+    /// Appends that this is the end.
+    pub(super) fn end(&mut self, into: &mut Vec<u8>) {
+        self.connection.send_close_notify();
+        self.write_records(into);
+    }
+
+    fn take_clear(&mut self) {
+        let mut reader = self.connection.reader();
+        while let Ok(part) = reader.fill_buf()
+            && !part.is_empty()
+        {
+            let count = part.len();
+            self.clear.extend_from_slice(part);
+            reader.consume(count);
+        }
+    }
+
+    fn write_records(&mut self, into: &mut Vec<u8>) {
+        while self.connection.wants_write() {
+            // A vector takes everything.
+            if self.connection.write_tls(into).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// What a failure of TLS means, and what helps. To try again does not.
+fn loss(error: &rustls::Error) -> Loss {
+    use CertificateError as Bad;
+    let remedy = match error {
+        rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "give the certificate of the authority that signed the server's by `Settings::server_roots`"
+        }
+        rustls::Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "write the host in the URL as the server's certificate has it"
+        }
+        rustls::Error::InvalidCertificate(
+            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
+        ) => "renew the server's certificate, or set this machine's clock",
+        rustls::Error::InvalidCertificate(_) => "give the server another certificate",
+        rustls::Error::InvalidMessage(_) => {
+            "that port does not speak TLS: use turn: with ?transport=tcp there, or the server's port for TLS, 5349 as a rule"
+        }
+        _ => "look into the server's log",
+    };
+    Loss { why: format!("TLS: {error}: {remedy}"), is_final: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use rustls::{ServerConfig, ServerConnection};
+
+    use super::*;
+
+    /// A client of `turn.example.org`, and its server.
+    fn pair(name: &str) -> (Tls, ServerConnection) {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate =
+            rcgen::CertificateParams::new([name.to_owned()]).unwrap().self_signed(&key).unwrap();
+        let secure = Secure::new("turn.example.org", Some(&certificate.pem())).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let builder = builder.unwrap().with_no_client_auth();
+        let config = builder.with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        (Tls::new(&secure).unwrap(), ServerConnection::new(Arc::new(config)).unwrap())
+    }
+
+    /// What the server says to this, and to nothing.
+    fn answer(server: &mut ServerConnection, mut bytes: &[u8]) -> Vec<u8> {
+        let mut said = Vec::new();
+        while !bytes.is_empty() {
+            server.read_tls(&mut bytes).unwrap();
+            // It may be an alert.
+            let _ = server.process_new_packets();
+        }
+        while server.wants_write() {
+            server.write_tls(&mut said).unwrap();
+        }
+        said
+    }
+
+    /// Until nobody has anything to say; what comes is cut in such pieces.
+    fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, Loss> {
+        let mut said = Vec::new();
+        let mut is_open = tls.receive(&[], &mut said)?;
+        while !said.is_empty() {
+            for piece in answer(server, &std::mem::take(&mut said)).chunks(pieces) {
+                is_open = tls.receive(piece, &mut said)?;
+            }
+        }
+        Ok(is_open)
+    }
+
+    #[test]
+    fn what_is_sent_arrives_wherever_it_is_cut_until_the_server_ends_it() {
+        for pieces in [1, 7, usize::MAX] {
+            let (mut tls, mut server) = pair("turn.example.org");
+            assert_eq!(shake_hands(&mut tls, &mut server, pieces), Ok(true));
+            let mut said = Vec::new();
+            tls.send(&[7; 10_000], &mut said);
+            assert!(answer(&mut server, &said).is_empty());
+            let mut seen = Vec::new();
+            while let Ok(part) = server.reader().fill_buf()
+                && !part.is_empty()
+            {
+                let count = part.len();
+                seen.extend_from_slice(part);
+                server.reader().consume(count);
+            }
+            assert_eq!(seen, [7; 10_000]);
+            server.writer().write_all(&[9; 40_000]).unwrap();
+            answer(&mut server, &[]).chunks(pieces).for_each(|piece| {
+                assert_eq!(tls.receive(piece, &mut Vec::new()), Ok(true));
+            });
+            assert_eq!(tls.clear(), [9; 40_000]);
+            tls.consume(39_999);
+            assert_eq!(tls.clear(), [9]);
+            // What follows the end is not looked at, and holds nobody up.
+            server.send_close_notify();
+            let mut last = answer(&mut server, &[]);
+            last.extend([0; 100]);
+            let ended = last.chunks(pieces).find_map(|piece| tls.receive(piece, &mut Vec::new()).err());
+            assert!(ended.is_some_and(|loss| !loss.is_final && loss.why.contains("ended")));
+        }
+    }
+
+    #[test]
+    fn the_name_and_the_protocol_have_to_be_right() {
+        let (mut tls, mut server) = pair("other.example.org");
+        let Loss { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
+        assert!(is_final && why.contains("write the host in the URL"), "{why}");
+        let (mut tls, _) = pair("turn.example.org");
+        let Loss { why, is_final } =
+            tls.receive(b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new()).unwrap_err();
+        assert!(is_final && why.contains("does not speak TLS"), "{why}");
+        assert!(Secure::new("turn.example.org", Some("no certificate")).is_err());
+        assert!(Secure::new("", None).is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! By TCP and TLS to the server, and what servers do that are none.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netdyno_rtc::blocking::PeerConnection;
+use netdyno_rtc::{IceServer, Settings};
+
+use crate::coturn::Coturn;
+use crate::{LONG, connected, endpoint, exchange, gathered};
+
+/// What the other side of a connection does with each that is made to it.
+fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Settings with servers that are none, by these URLs.
+fn asking(urls: impl IntoIterator<Item = String>) -> Settings {
+    let mut settings = Settings::new().unwrap();
+    settings.ice_servers = urls.into_iter().map(|url| IceServer::turn(url, "name", "password")).collect();
+    settings.relay_only = true;
+    settings
+}
+
+/// Until there is something; a guard against hanging.
+fn awaited<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + LONG;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "nothing came of it in time");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn relayed_alone(peer: &PeerConnection) {
+    let lines = peer.local_candidates();
+    assert!(lines.len() == 1 && lines[0].contains(" typ relay raddr 0.0.0.0 rport 0"), "{lines:?}");
+    assert!(peer.server_failures().is_empty(), "{:?}", peer.server_failures());
+}
+
+fn pairs(kinds: &[[&str; 2]]) {
+    for [here, there] in kinds {
+        let Some(server) = Coturn::start(&[]) else { return };
+        let [one, other] =
+            [here, there].map(|kind| endpoint(server.relayed_by(&server.url(kind), "password")));
+        let (offerer, answerer) = (gathered(&one), gathered(&other));
+        relayed_alone(&offerer);
+        relayed_alone(&answerer);
+        let (here, there) = connected(&offerer, &answerer);
+        // 5 MB each way.
+        exchange(&here, &there, 2000);
+        assert!(server.logs("peer 127.0.0.1 lifetime updated"), "a channel carries it");
+        drop((here, there, offerer, answerer));
+        assert!(server.logs("lifetime=0"), "the allocations are given back");
+    }
+}
+
+#[test]
+fn two_who_take_no_other_way_find_each_other_by_tcp() {
+    pairs(&[["tcp", "tcp"], ["tcp", "udp"]]);
+}
+
+#[test]
+#[cfg(feature = "tls")]
+fn two_who_take_no_other_way_find_each_other_by_tls() {
+    pairs(&[["tls", "tls"], ["tls", "tcp"]]);
+}
+
+#[test]
+#[cfg(feature = "tls")]
+fn a_server_whose_certificate_is_not_right_is_refused() {
+    let Some(server) = Coturn::start(&[]) else { return };
+    let tls_port = server.tls_port();
+    let mut of_another = server.relayed_by(&server.url("tls"), "password");
+    of_another.server_roots = Some(crate::coturn::certified(&["127.0.0.1"]).0);
+    let mut of_the_system = of_another.clone();
+    of_the_system.server_roots = None;
+    let another_name = server.relayed_by(&format!("turns:localhost:{tls_port}"), "password");
+    for (settings, expected) in [
+        (of_another, "`Settings::server_roots`"),
+        (of_the_system, "`Settings::server_roots`"),
+        (another_name, "write the host in the URL as the server's certificate has it"),
+    ] {
+        let began = Instant::now();
+        // Where the system trusts nobody it is refused at once.
+        let bound = netdyno_rtc::blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings);
+        let Ok(one) = bound.map_err(|error| assert!(error.to_string().contains("server_roots"), "{error}"))
+        else {
+            continue;
+        };
+        let peer = gathered(&one);
+        assert!(peer.local_candidates().is_empty());
+        let failures = peer.server_failures();
+        assert!(!failures.is_empty() && failures.iter().all(|why| why.contains(expected)), "{failures:?}");
+        assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    }
+}
+
+/// All at once, since one of them is waited for until the time is over.
+#[test]
+fn what_is_no_turn_server_is_no_candidate_and_is_told() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counted = accepted.clone();
+    let silent = server(|mut stream| {
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let closing = server(move |mut stream| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        // With nothing left to read, so that it is no reset.
+        let _ = stream.read(&mut [0; 1500]);
+    });
+    let garbage = server(|mut stream| {
+        let _ = stream.write_all(&[0x99; 4000]);
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    // The length of a message of STUN, and never the message.
+    let endless = server(|mut stream| {
+        let header = [&[1, 3, 0xff, 0xfc, 0x21, 0x12, 0xa4, 0x42][..], b"transaction!"].concat();
+        let _ = stream.write_all(&header);
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut expected = vec![
+        (format!("turn:{silent}?transport=tcp"), "no address within 10 s"),
+        (format!("turn:{closing}?transport=tcp"), "the other end has closed the connection"),
+        (format!("turn:{garbage}?transport=tcp"), "neither a message of STUN nor one of a channel's"),
+        (format!("turn:{endless}?transport=tcp"), "no address within 10 s"),
+        (format!("turn:{nobody}?transport=tcp"), "refused"),
+    ];
+    if cfg!(feature = "tls") {
+        expected.push((format!("turns:{silent}"), "no connection by TLS within 10 s"));
+        expected.push((format!("turns:{garbage}"), "does not speak TLS"));
+    }
+    let began = Instant::now();
+    let mut settings = asking(expected.iter().map(|(url, _)| url.clone()));
+    settings.server_roots = Some(crate::coturn::certified(&["127.0.0.1"]).0);
+    let one = endpoint(settings);
+    let peer = gathered(&one);
+    assert!(began.elapsed() >= Duration::from_secs(9), "as long as the silent may still answer");
+    assert!(peer.local_candidates().is_empty());
+    let failures = peer.server_failures();
+    for (url, why) in &expected {
+        let told: Vec<_> = failures.iter().filter(|line| line.starts_with(&format!("{url}: "))).collect();
+        assert!(told.len() == 1 && told[0].contains(why), "{url}: {told:?}, not {why}");
+    }
+    // Half a second, and twice that, and so on, within 10 s.
+    assert_eq!(accepted.load(Ordering::Relaxed), 5);
+}
+
+/// Between the two ends and the server, so that the line can be cut; what passes comes in pieces of odd lengths.
+struct Cutter {
+    address: SocketAddr,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Cutter {
+    fn before(port: u16) -> Self {
+        let streams = Arc::new(Mutex::new(Vec::new()));
+        let kept = streams.clone();
+        let address = server(move |here| {
+            let there = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            for stream in [&here, &there] {
+                stream.set_nodelay(true).unwrap();
+                kept.lock().unwrap().push(stream.try_clone().unwrap());
+            }
+            let (from, to) = (here.try_clone().unwrap(), there.try_clone().unwrap());
+            let pump = thread::spawn(move || pass(from, to));
+            pass(there, here);
+            pump.join().unwrap();
+        });
+        Self { address, streams }
+    }
+
+    fn cut(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let mut bytes = [0; 1300];
+    for length in (1..=bytes.len()).rev().step_by(7).cycle() {
+        match from.read(&mut bytes[..length]) {
+            Ok(count) if count > 0 && to.write_all(&bytes[..count]).is_ok() => {}
+            _ => break,
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Write);
+}
+
+#[test]
+fn a_line_that_is_cut_is_told_and_made_anew() {
+    let Some(server) = Coturn::start(&[]) else { return };
+    let cutter = Cutter::before(server.port());
+    let one = endpoint(server.relayed_by(&format!("turn:{}?transport=tcp", cutter.address), "password"));
+    let other = endpoint(Settings::new().unwrap());
+    let (offerer, answerer) = (gathered(&one), PeerConnection::new(&other).unwrap());
+    relayed_alone(&offerer);
+    let (here, there) = connected(&offerer, &answerer);
+    exchange(&here, &there, 200);
+    cutter.cut();
+    let told = awaited(|| offerer.server_failures().pop());
+    assert!(told.contains("it is tried again"), "{told}");
+    // Another address, which the peer is told of, or finds by itself.
+    let line = awaited(|| offerer.next_candidate());
+    assert!(line.contains("typ relay"), "{line}");
+    let offer = offerer.restart_ice().unwrap();
+    offerer.accept_answer(&answerer.accept_offer(&offer).unwrap()).unwrap();
+    exchange(&here, &there, 200);
+    assert_eq!(offerer.server_failures().len(), 1);
+}
