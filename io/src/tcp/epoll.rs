@@ -125,6 +125,9 @@ impl Epoll {
         let Some(connection) = shared.table.get_mut(key) else { return };
         if connection.phase == Phase::Connecting {
             if flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
+                // What came together with it is not told again.
+                connection.readable |= flags.intersects(Flags::IN | Flags::RDHUP);
+                connection.hung_up |= flags.contains(Flags::RDHUP);
                 self.connected(shared, key);
             }
             return;

@@ -111,3 +111,28 @@ fn io_uring_waits_by_itself() {
         assert_eq!(told, expected);
     });
 }
+
+/// Edge-triggered, the kernel tells of both at once, and once.
+#[test]
+fn what_comes_together_with_the_connection_is_told() {
+    for ends in [false, true] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut reactor = TcpReactor::new(Backend::Epoll, Limits::default()).unwrap();
+        let key = reactor.connect(listener.local_addr().unwrap()).unwrap();
+        let mut other = listener.accept().unwrap().0;
+        std::io::Write::write_all(&mut other, b"first").unwrap();
+        if ends {
+            other.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+        let (mut received, mut ended) = (false, false);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !received || ended != ends {
+            assert!(std::time::Instant::now() < deadline, "it is never told");
+            reactor.wait(Some(std::time::Duration::from_millis(10))).unwrap();
+            while let Some(event) = reactor.next_event() {
+                received |= event == Event::Received(key) && reactor.input(key) == b"first";
+                ended |= event == Event::Ended(key);
+            }
+        }
+    }
+}
