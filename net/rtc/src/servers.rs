@@ -72,7 +72,7 @@ struct Place {
 }
 
 /// A server at one address.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,

@@ -11,9 +11,9 @@ mod relaying;
 mod streaming;
 
 use std::collections::HashMap;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
@@ -36,7 +36,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is asked, and what is known.
-#[derive(Debug)]
 pub(crate) struct Gathering {
     /// Names that are still being resolved.
     resolving: Option<Resolving>,
@@ -55,6 +54,13 @@ pub(crate) struct Gathering {
     looked_at: Instant,
     /// The library counts time from here.
     epoch: Instant,
+}
+
+impl fmt::Debug for Gathering {
+    /// Without the servers' passwords, and so without all that may have them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathering").field("relays", &self.relays.len()).finish_non_exhaustive()
+    }
 }
 
 impl Gathering {

@@ -193,7 +193,7 @@ fn an_address_of_ours_that_changes_is_left() {
     alone("an_address_of_ours_that_changes_is_left", || {
         let mut bed = Bed::new();
         let public = bed.public.clone();
-        let _coturn = Coturn::start(&bed);
+        let _coturn = coturn::start(&bed);
         let [one, other] = [(); 2].map(|()| bed.host(&public, &[]));
         for (mover, last) in [(&one, 200), (&other, 201)] {
             let (_ends, [here, there]) = peers::connect(&one, &other).unwrap();

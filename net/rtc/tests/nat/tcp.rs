@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::bed::{self, Bed, Nat, alone};
 use crate::browser::{self, Browser};
-use crate::coturn::{self, Coturn};
+use crate::coturn;
 use crate::peers::{self, End};
 use crate::{BULK_MESSAGES, probe};
 
@@ -16,7 +16,7 @@ fn by_a_turn_server() {
         let mut bed = Bed::new();
         let public = bed.public.clone();
         probe::serve(&bed);
-        let _coturn = Coturn::start(&bed);
+        let _coturn = coturn::start(&bed);
         let [here, there] = [Nat::NoUdp, Nat::Symmetric].map(|nat| bed.host(&public, &[nat]));
         assert_eq!(probe::behaviour(&here), None, "no UDP gets out");
         for we_offer in [false, true] {

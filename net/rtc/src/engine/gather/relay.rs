@@ -42,7 +42,6 @@ pub(super) enum Line {
 }
 
 /// An allocation, or the attempt at one.
-#[derive(Debug)]
 pub(crate) struct Relay {
     client: Client,
     pub(super) line: Line,

@@ -223,3 +223,20 @@ fn each_of_several_reactors_at_one_port_has_its_answer() {
         assert!(candidates(side, id).iter().any(|line| line.contains("typ srflx")));
     }
 }
+
+/// Whoever prints an endpoint, as logs do, prints no password of a server.
+#[test]
+fn no_password_is_printed() {
+    let server = Server::new();
+    let mut settings = settings();
+    settings.ice_servers = vec![IceServer::turn(format!("turn:{}", server.address()), "a name", "a secret")];
+    let mut side = Side::new(settings);
+    let id = side.engine.add(Port::Shared).unwrap();
+    until(|| {
+        side.turn();
+        side.engine.gathering.relays.len() == 1
+    });
+    assert!(is_gathering(&mut side, id));
+    let text = format!("{:?}", side.engine);
+    assert!(!text.contains("a secret"), "{text}");
+}
