@@ -1,20 +1,21 @@
 //! One ICE session: an agent with one pair of credentials, and what it must not grow beyond.
 
 mod asking;
+mod hmac;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
 use is::stun::{StunMessage, StunPacket};
-use is::{IceAgent, IceAgentEvent, IceCreds, Protocol, Sha1HmacProvider};
+use is::{IceAgent, IceAgentEvent, IceCreds, Protocol};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::error::SignalingError;
 use crate::log::in_silence;
 use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
+pub(super) use hmac::AwsLcHmac;
 
 /// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
 /// once, and a host has few pairs; a longer Ta would only delay the second.
@@ -61,19 +62,6 @@ pub(crate) struct Remote<'a> {
     pub(crate) ufrag: &'a str,
     pub(crate) password: &'a str,
     pub(crate) lite: bool,
-}
-
-/// HMAC-SHA1, which STUN is bound to.
-#[derive(Debug)]
-pub(super) struct AwsLcHmac;
-
-impl Sha1HmacProvider for AwsLcHmac {
-    fn sha1_hmac(&self, key: &[u8], payloads: &[&[u8]]) -> [u8; 20] {
-        let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key);
-        let mut context = hmac::Context::with_key(&key);
-        payloads.iter().for_each(|payload| context.update(payload));
-        context.sign().as_ref().try_into().expect("SHA-1 has 20 bytes")
-    }
 }
 
 /// What an authenticated message was.
