@@ -99,5 +99,9 @@ pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);
 /// Bytes of such a connection that are taken: a check or some, which have 600 bytes at the most.
 pub(crate) const STRANGER_BYTES: usize = 4 << 10;
 
-/// Connections by TCP that a peer may have to one connection: one, and those that follow it when it is lost. The oldest gives way.
-pub(crate) const STREAMS_PER_CONNECTION: usize = 4;
+/// Connections by TCP that a peer may have to one connection: browsers make one from each network of theirs to each address of ours. The oldest
+/// that is not in use gives way.
+pub(crate) const STREAMS_PER_CONNECTION: usize = 16;
+
+/// How long what was sent may take to leave a stream that is closed.
+pub(crate) const STREAM_FLUSH_TIME: Duration = Duration::from_secs(2);

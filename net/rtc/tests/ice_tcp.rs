@@ -37,6 +37,8 @@ struct Client {
     is_open: bool,
     /// Bytes that it writes at a time.
     pieces: usize,
+    /// The first frame that it sent: a check.
+    check: Vec<u8>,
 }
 
 impl Client {
@@ -47,7 +49,8 @@ impl Client {
         let mut core = Core::new(config, [7; 32], now).unwrap();
         core.add_local_address(now, stream.local_addr().unwrap());
         let channel = core.create_channel(now, "by tcp", ChannelOptions::default()).unwrap();
-        Self { core, arena: Arena::default(), stream, held: Vec::new(), channel, is_open: false, pieces }
+        let (arena, held, check) = (Arena::default(), Vec::new(), Vec::new());
+        Self { core, arena, stream, held, channel, is_open: false, pieces, check }
     }
 
     /// By another connection, and so from another address of its own.
@@ -82,6 +85,9 @@ impl Client {
             let mut frames = Vec::new();
             for datagram in self.arena.filled(&transmit).chunks(transmit.segment_bytes) {
                 Framing::Length.append(datagram, &mut frames);
+            }
+            if self.check.is_empty() {
+                self.check.clone_from(&frames);
             }
             frames.chunks(self.pieces).for_each(|piece| self.stream.write_all(piece).unwrap());
         }
@@ -231,6 +237,49 @@ fn strangers_are_sent_away() {
     let mut client = Client::new(address, usize::MAX);
     client.signal(&server, false);
     client.until(|client| client.is_open);
+}
+
+/// Browsers connect from each network of theirs to each address of ours. Frames with nothing in them are nothing.
+#[test]
+fn however_many_streams_a_peer_makes_the_one_in_use_stays() {
+    let endpoint = endpoint();
+    let server = PeerConnection::new(&endpoint).unwrap();
+    let address = passive(&server.local_candidates());
+    let mut client = Client::new(address, usize::MAX);
+    client.signal(&server, false);
+    client.until(|client| client.is_open);
+    let mut accepted = None;
+    client.until(|_| {
+        accepted = server.accept_channel_timeout(Duration::ZERO).unwrap();
+        accepted.is_some()
+    });
+    let channel = accepted.unwrap();
+    let mut others = Vec::new();
+    for _ in 0..40 {
+        let mut other = connected(address);
+        other.write_all(&client.check).unwrap();
+        others.push(other);
+        client.turn();
+    }
+    client.stream.write_all(&[0; 20_000]).unwrap();
+    exchange(&mut client, &channel);
+    let remote = server.selected_pair().unwrap().remote;
+    assert_eq!(remote.socket_address(), client.stream.local_addr().unwrap());
+    let mut is_gone = |at: usize| {
+        let _ = others[at].read_to_end(&mut Vec::new());
+        is_closed(&mut others[at], Duration::from_millis(50))
+    };
+    assert!(is_gone(0) && !is_gone(39), "the oldest give way");
+}
+
+/// Who may be reached by a relay alone does not listen.
+#[test]
+fn nobody_listens_where_relays_alone_are_allowed() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut settings = Settings::new().unwrap();
+    (settings.tcp_port, settings.relay_only) = (Some(free.port()), true);
+    let _endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    assert_eq!(TcpStream::connect(free).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]

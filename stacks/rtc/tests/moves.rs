@@ -182,28 +182,35 @@ fn only_what_is_authentic_and_new_is_looked_into() {
     assert!(net.sent[1] > sent);
 }
 
-/// A check from one more address of a peer that can be reached where it was: data stays.
+/// Checks from more addresses of a peer that can be reached where it was, one after the other: data stays.
 #[test]
-fn a_second_address_of_a_peer_that_has_not_moved_is_not_taken_for_a_move() {
+fn more_addresses_of_a_peer_that_has_not_moved_are_not_taken_for_a_move() {
+    const MORE: u16 = 3;
+    let more = |number: u16| SocketAddr::new([192, 0, 2, 77].into(), 5000 + number);
     for side in 0..2 {
         let (mut net, channels, _) = behind_nat(side, Duration::from_millis(10));
         let mut nat = net.filter.take().unwrap();
-        let second = elsewhere(4002);
         let data_there = Rc::new(Cell::new(0));
         let counted = Rc::clone(&data_there);
         net.filter = Some(Box::new(move |flying| {
-            if flying.remote == second {
+            let shown = |number| elsewhere(4002 + number);
+            if let Some(number) = (0..MORE).find(|&number| flying.remote == shown(number)) {
                 counted.set(counted.get() + u32::from(!is_stun(&flying.bytes)));
-                flying.remote = SocketAddr::new([192, 0, 2, 77].into(), 5000);
+                flying.remote = more(number);
                 return true;
             }
-            if flying.from == side && flying.local.ip() == std::net::IpAddr::from([192, 0, 2, 77]) {
-                flying.local = second;
+            if let Some(number) =
+                (0..MORE).find(|&number| flying.from == side && flying.local == more(number))
+            {
+                flying.local = shown(number);
                 return true;
             }
             nat(flying)
         }));
-        net.peers[side].add_local_address(net.now, SocketAddr::new([192, 0, 2, 77].into(), 5000));
+        for number in 0..MORE {
+            net.peers[side].add_local_address(net.now, more(number));
+            net.run(Duration::from_millis(50));
+        }
         for _ in 0..20 {
             net.send(1 - side, channels[1 - side], Kind::Text, b"data");
             net.run(Duration::from_millis(100));

@@ -174,7 +174,9 @@ impl Engine {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &address in gone {
-            slot.peer.remove_local_address(self.now, SocketAddr::new(address, number));
+            for number in [Some(number), self.tcp_port].into_iter().flatten() {
+                slot.peer.remove_local_address(self.now, SocketAddr::new(address, number));
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Connection, ConnectionId, Engine, Handler};
 
 /// What one turn receives, of all ports together, before the application hears of it and something is sent: buffers of up to 64 KiB of
 /// messages, as many as still lie in the caches then.
-const COST_PER_TURN: usize = 24;
+pub(super) const COST_PER_TURN: usize = 24;
 /// What a datagram costs that belongs to a set-up, in such buffers: it takes 50 to 200 us. Few a turn, so that the first of many that come
 /// at once are done before the last have begun.
 const SETUP_COST: usize = 12;

@@ -133,7 +133,9 @@ impl Engine {
         let mut ports = Ports::bind(address, &settings, poller, seat.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let mut streams = Streams::default();
-        let tcp_port = settings.tcp_port.map(|port| tcp::listen(&mut streams, &ports, port)).transpose()?;
+        // Who is to be reached by relays alone does not listen.
+        let tcp_port = settings.tcp_port.filter(|_| !settings.relay_only);
+        let tcp_port = tcp_port.map(|port| tcp::listen(&mut streams, &ports, port)).transpose()?;
         ports.leave_out(tcp_port);
         let addresses = candidate_addresses(address.ip(), &settings.addresses);
         #[cfg(feature = "tracing")]

@@ -105,7 +105,7 @@ impl Engine {
 
     /// The addresses of this machine are hidden from whom this connection talks to.
     pub(super) fn hide_addresses(&mut self, index: u32) {
-        if !self.settings.hide_addresses {
+        if !self.settings.hide_addresses || self.settings.relay_only {
             return;
         }
         // Names stand in descriptions, whether they can be answered for or not.

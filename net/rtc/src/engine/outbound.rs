@@ -53,7 +53,8 @@ impl Engine {
         };
         let slot = &mut self.slots[index as usize];
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
-        if self.tcp_port == Some(transmit.local.port()) {
+        // A TURN server may give us an address with this number, too.
+        if self.tcp_port == Some(transmit.local.port()) && self.addresses.contains(&transmit.local.ip()) {
             self.send_by_tcp(index, transmit)?;
             return Ok(Sent::Some);
         }

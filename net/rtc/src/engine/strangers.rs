@@ -11,7 +11,10 @@ impl Engine {
     #[cold]
     pub(super) fn may_ask_stranger(&mut self, index: u32) -> bool {
         let asked = &mut self.slots[index as usize].strangers_asked;
-        let left = self.strangers.burst() / 2 * (*asked).min(STRANGERS_ASKED_MAX) / STRANGERS_ASKED_MAX;
+        let half = u64::from(self.strangers.burst() / 2);
+        // No more than the half, which is a u32.
+        let left =
+            (half * u64::from((*asked).min(STRANGERS_ASKED_MAX)) / u64::from(STRANGERS_ASKED_MAX)) as u32;
         let may = self.strangers.take_leaving(self.now, left);
         *asked += u32::from(may);
         let slot = &mut self.slots[index as usize];

@@ -11,6 +11,7 @@ use netdyno_rtc_core::Transmit;
 use netdyno_rtc_core::framing::Framing;
 
 use super::Engine;
+use super::inbound::COST_PER_TURN;
 use super::ports::Ports;
 use super::runs::{Run, Runs};
 use super::stun::{self, Stun};
@@ -43,12 +44,16 @@ impl Engine {
     /// Takes what came by streams.
     pub(super) fn receive_streams(&mut self) -> io::Result<()> {
         self.streams.turn(self.now)?;
-        while let Some((owner, stream, news)) = self.streams.next_news() {
+        let mut cost = 0;
+        // What is left has its turn after the others.
+        while cost < COST_PER_TURN
+            && let Some((owner, stream, news)) = self.streams.next_news()
+        {
             match (owner, news) {
                 (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
                 // It may have been claimed by frames before these.
                 (Owner::Stranger | Owner::Peer(_), News::Frames(mut bytes)) => {
-                    self.receive_by_tcp(stream, &mut bytes);
+                    cost += self.receive_by_tcp(stream, &mut bytes);
                 }
                 (Owner::Peer(index), News::Lost(_)) => self.lose_stream(index, stream),
                 (Owner::Stranger, News::Lost(_)) | (_, News::Open) => {}
@@ -70,31 +75,38 @@ impl Engine {
         self.streams.send(stream, &frames)
     }
 
-    fn receive_by_tcp(&mut self, stream: StreamId, bytes: &mut [u8]) {
-        let Some((local, remote)) = self.streams.ends(stream) else { return };
+    /// Gives what it cost.
+    fn receive_by_tcp(&mut self, stream: StreamId, bytes: &mut [u8]) -> usize {
+        let Some((local, remote)) = self.streams.ends(stream) else { return 0 };
         let datagrams = Framing::Length.datagrams(bytes);
         let index = if let Some(Owner::Peer(index)) = self.streams.owner(stream) {
             index
         } else {
             let first = datagrams.first().map(|first| &bytes[first.clone()]);
             let Some(index) = first.and_then(|first| self.peer_of(first)) else {
-                return self.streams.close(stream);
+                self.streams.close(stream);
+                return 0;
             };
-            let streams = &mut self.slots[index as usize].streams;
-            if streams.len() == STREAMS_PER_CONNECTION {
-                // The line may have been cut, and nobody told us.
-                self.streams.close(streams.remove(0).1);
+            let slot = &mut self.slots[index as usize];
+            if slot.streams.len() == STREAMS_PER_CONNECTION {
+                // The line may have been cut, and nobody told us; but not that which is in use.
+                let in_use = slot.peer.remote_address();
+                let oldest = slot.streams.iter().position(|(remote, _)| Some(*remote) != in_use);
+                self.streams.close(slot.streams.remove(oldest.unwrap_or(0)).1);
             }
-            streams.push((remote, stream));
+            slot.streams.push((remote, stream));
             self.streams.claim(stream, index);
             index
         };
         let mut runs = Runs::default();
-        datagrams.into_iter().for_each(|datagram| runs.push(bytes, remote, datagram));
+        let with_something = datagrams.into_iter().filter(|datagram| !datagram.is_empty());
+        with_something.for_each(|datagram| runs.push(bytes, remote, datagram));
+        let mut cost = 0;
         for Run { remote, range, segment_bytes } in runs {
             let datagrams = &mut bytes[range];
-            self.hand_over(index, Received { local, remote, datagrams, segment_bytes });
+            cost += self.hand_over(index, Received { local, remote, datagrams, segment_bytes });
         }
+        cost
     }
 
     /// The connection that a check is for.
@@ -107,7 +119,9 @@ impl Engine {
 
     fn lose_stream(&mut self, index: u32, stream: StreamId) {
         if let Some(slot) = self.slots.get_mut(index as usize) {
-            slot.streams.retain(|(_, other)| *other != stream);
+            let lost = slot.streams.extract_if(.., |(_, other)| *other == stream);
+            lost.for_each(|(remote, _)| slot.peer.handle_stream_lost(self.now, remote));
+            self.touch(index);
         }
     }
 }

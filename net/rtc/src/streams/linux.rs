@@ -10,7 +10,9 @@ use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, T
 
 use super::tls::Tls;
 use super::{Loss, News, Owner, STREAMS, Secure};
-use crate::limits::{STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES};
+use crate::limits::{
+    STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
+};
 
 /// Names a stream, and no later one.
 pub(crate) type StreamId = Key;
@@ -159,7 +161,8 @@ impl Streams {
         if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
             tls.end(reactor.output(id));
         }
-        reactor.close(id, stream.is_open);
+        // Nothing was sent to a stranger, and none is to hold anything of ours.
+        reactor.close(id, stream.is_open && stream.owner != Owner::Stranger);
         // It is gone one way or the other.
         let _ = reactor.flush();
         self.all[id.index()] = None;
@@ -191,6 +194,7 @@ impl Streams {
         if self.reactor.is_none() {
             let mut limits = Limits::default();
             (limits.input_bytes, limits.output_bytes) = (STREAM_INPUT_BYTES, 2 * STREAM_OUTPUT_BYTES);
+            limits.flush_time = STREAM_FLUSH_TIME;
             let reactor = TcpReactor::new(Backend::Epoll, limits)?;
             poller.add_reactor(&reactor, STREAMS)?;
             self.reactor = Some(reactor);

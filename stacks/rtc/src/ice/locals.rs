@@ -49,10 +49,22 @@ impl Ice {
         }
         self.session.remove_local(address);
         if self.selected.is_some_and(|path| path.local == address) {
-            self.is_lost = true;
-            self.session.ask_all(now, None, &mut self.transmits);
+            self.leave(now);
         }
         self.run(now);
+    }
+
+    /// The connection by TCP from there is over. As above, if it was in use.
+    pub(crate) fn lose_stream(&mut self, now: Instant, remote: SocketAddr) {
+        if self.selected.is_some_and(|path| path.remote == remote && self.session.is_tcp(path.local)) {
+            self.leave(now);
+            self.run(now);
+        }
+    }
+
+    fn leave(&mut self, now: Instant) {
+        self.is_lost = true;
+        self.session.ask_all(now, None, &mut self.transmits);
     }
 
     fn add(

@@ -8,11 +8,14 @@
 //! - Any other check says only that it can, as one with two interfaces does. The address in use is asked at the same time, and the new one is
 //!   followed if the old one has not answered when it should have.
 //!
+//! A peer that can be reached by UDP and by TCP is not followed from the one to the other for a check that does not nominate.
+//!
 //! ICE lite makes no checks, and follows its peer's alone.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::session::Asked;
 use super::{Ice, PATH_SILENCE, Path};
 
 /// How long an answer from there is waited for.
@@ -69,12 +72,20 @@ impl Ice {
 
     /// The peer is to be asked whether it is there. False: it cannot be.
     fn expect_at(&mut self, now: Instant, to: Path, is_sure: bool) -> bool {
-        let is_in_use = self.selected.is_some_and(|path| path.remote != to.remote);
-        if self.lite || self.restarted.is_some() || !is_in_use {
+        let Some(in_use) = self.selected.filter(|path| path.remote != to.remote) else { return false };
+        if self.lite || self.restarted.is_some() {
             return false;
         }
-        if !self.session.ask(now, to, &mut self.transmits) {
+        let is_other_transport = self.session.is_tcp(to.local) != self.session.is_tcp(in_use.local);
+        let is_less_sure = self.moving.is_some_and(|moving| moving.is_sure);
+        if !is_sure && (is_other_transport || is_less_sure) {
             return false;
+        }
+        match self.session.ask(now, to, &mut self.transmits) {
+            Asked::All => {}
+            // Nobody has asked the address in use, so that its silence says nothing.
+            Asked::Lately if is_sure => {}
+            Asked::Lately | Asked::NoRoom => return false,
         }
         let round_trip = self.session.round_trip().unwrap_or(ROUND_TRIP);
         let proves_at = if is_sure { now } else { now + round_trip * 5 / 4 + GRACE };

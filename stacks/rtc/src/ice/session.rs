@@ -15,6 +15,7 @@ use rand_chacha::rand_core::Rng;
 use crate::error::SignalingError;
 use crate::log::in_silence;
 use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
+pub(super) use asking::Asked;
 pub(super) use hmac::AwsLcHmac;
 
 /// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
@@ -184,6 +185,11 @@ impl Session {
         self.agent.has_viable_remote_candidate(remote)
     }
 
+    /// Whether this address of ours is TCP's.
+    pub(super) fn is_tcp(&self, local: SocketAddr) -> bool {
+        self.tcp.contains(&local)
+    }
+
     pub(super) fn accepts(&self, message: &StunMessage<'_>) -> bool {
         // Without remote credentials the agent can check requests only.
         (message.is_binding_request() || self.remote_ufrag().is_some()) && self.agent.accepts_message(message)
@@ -310,7 +316,7 @@ impl Session {
             return None;
         }
         let mapped = message.mapped_address();
-        let proto = if self.tcp.contains(&path.local) { Protocol::Tcp } else { Protocol::Udp };
+        let proto = if self.is_tcp(path.local) { Protocol::Tcp } else { Protocol::Udp };
         let packet = StunPacket { proto, source: path.remote, destination: path.local, message };
         let success = packet.message.is_successful_binding_response();
         let nominates = packet.message.use_candidate();
@@ -411,20 +417,6 @@ impl Session {
     /// A pair is nominated, or the peer was reminded to: checks are the agent's alone from now on.
     fn settle(&mut self) {
         (self.is_settled, self.checks, self.reminder) = (true, Vec::new(), None);
-    }
-
-    /// Remembers a check.
-    fn keep_check(&mut self, datagram: &Datagram) {
-        let is_request = datagram.bytes.first_chunk() == Some(&BINDING_REQUEST);
-        if !is_request || self.is_settled {
-            return;
-        }
-        // This is the check that was to follow the peer's.
-        self.triggered = self.triggered.filter(|path| *path != datagram.path);
-        self.checks.retain(|check| check.path != datagram.path);
-        if self.checks.len() < self.pairs_max {
-            self.checks.push(datagram.clone());
-        }
     }
 
     fn knows(&self, address: SocketAddr) -> bool {

@@ -105,15 +105,28 @@ impl PeerConnection {
         }
     }
 
+    /// The connection by TCP that the peer made from `remote` is over. If it was in use, the first pair of candidates that answers takes its place at
+    /// once.
+    pub fn handle_stream_lost(&mut self, now: Instant, remote: SocketAddr) {
+        self.now = now;
+        if !self.is_over() {
+            self.ice.lose_stream(now, remote);
+            self.settle(now);
+        }
+    }
+
     /// The local address `address` is told to the peer as `name`, in all that is described from now on: one of multicast DNS, which whoever may know the
     /// address finds out (draft-ietf-mmusic-mdns-ice-candidates). Bases of reflexive candidates are told no more, once there is such a name. It answers for
     /// no names and asks for none, and [`report`](Self::report) shows addresses.
     pub fn hide_address(&mut self, address: IpAddr, name: &str) {
         let names = &mut self.signaling.names;
         names.retain(|(known, _)| *known != address);
-        if names.len() < self.config.limits.max_remote_candidates {
-            names.push((address, name.to_owned()));
+        if names.len() >= self.config.limits.max_remote_candidates {
+            // There are never more candidates than that: some stand for none any more.
+            let locals = self.ice.local_candidates();
+            names.retain(|(known, _)| locals.iter().any(|local| local.address.ip() == *known));
         }
+        names.push((address, name.to_owned()));
     }
 
     /// Connections by TCP are accepted at `address` (RFC 6544): becomes a passive candidate, a host's or, where others reach `base` by

@@ -8,6 +8,7 @@ use is::Protocol;
 
 use super::{BINDING_REQUEST, Datagram, Path, STEPS_MAX, Session};
 use crate::ice::TRANSMITS_MAX;
+use crate::sdp::CandidateTransport;
 
 /// Of a peer-reflexive candidate that no check of the peer has told the priority of (RFC 8445 section 5.1.2.1), and what the agent knows it by
 /// until the peer names it.
@@ -18,17 +19,28 @@ const STRAY_CHECKS_MAX: u8 = 3;
 /// All pairs are asked at once no sooner than after so long.
 const ASKING_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Who was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ice) enum Asked {
+    /// All.
+    All,
+    /// Nobody: all were asked a moment ago. The agent makes a check when its time comes.
+    Lately,
+    /// Nobody: there is no room for the address.
+    NoRoom,
+}
+
 impl Session {
-    /// A check goes by this path, though no check of the peer came by it, and one by each that works. False: there is no room for the address.
+    /// A check goes by this path, though no check of the peer came by it, and one by each that works.
     pub(in crate::ice) fn ask(
         &mut self,
         now: Instant,
         path: Path,
         transmits: &mut VecDeque<Datagram>,
-    ) -> bool {
+    ) -> Asked {
         if !self.knows(path.remote) {
             if self.known_mut(path.remote).is_none() {
-                return false;
+                return Asked::NoRoom;
             }
             let (priority, foundation) = REFLEXIVE;
             let kind = is::CandidateKind::PeerReflexive;
@@ -45,8 +57,7 @@ impl Session {
                 None,
             ));
         }
-        self.ask_all(now, Some(path), transmits);
-        true
+        self.ask_all(now, Some(path), transmits)
     }
 
     /// A check goes by each pair that works, and by this one.
@@ -57,10 +68,10 @@ impl Session {
         now: Instant,
         path: Option<Path>,
         transmits: &mut VecDeque<Datagram>,
-    ) {
+    ) -> Asked {
         if self.asked_at.is_some_and(|at| now.saturating_duration_since(at) < ASKING_INTERVAL) {
             self.deadline = Some(now);
-            return;
+            return Asked::Lately;
         }
         self.asked_at = Some(now);
         self.agent.set_max_stun_rto(Duration::from_millis(1));
@@ -75,6 +86,7 @@ impl Session {
                 transmits.push_back(self.datagram(to, transmit.contents.into()));
             }
         }
+        Asked::All
     }
 
     /// The agent would keep its pairs with an address that it was the first to hear of, and their priority, when the peer names it with a lower one:
@@ -91,11 +103,31 @@ impl Session {
 
     /// The address is ours no more.
     pub(in crate::ice) fn remove_local(&mut self, address: SocketAddr) {
-        if is::Candidate::host(address, "udp")
-            .is_ok_and(|candidate| self.agent.invalidate_candidate(&candidate))
+        let before = self.tcp.len();
+        self.tcp.retain(|tcp| *tcp != address);
+        let transport =
+            if self.tcp.len() < before { CandidateTransport::TcpPassive } else { CandidateTransport::Udp };
+        let is_ours = |local: &is::Candidate| local.addr() == address;
+        if self.agent.local_candidates().any(|local| is_ours(&local))
+            && is::Candidate::host(address, transport.name())
+                .is_ok_and(|candidate| self.agent.invalidate_candidate(&candidate))
         {
             self.locals -= 1;
             self.set_rto();
+        }
+    }
+
+    /// Remembers a check.
+    pub(super) fn keep_check(&mut self, datagram: &Datagram) {
+        let is_request = datagram.bytes.first_chunk() == Some(&BINDING_REQUEST);
+        if !is_request || self.is_settled {
+            return;
+        }
+        // This is the check that was to follow the peer's.
+        self.triggered = self.triggered.filter(|path| *path != datagram.path);
+        self.checks.retain(|check| check.path != datagram.path);
+        if self.checks.len() < self.pairs_max {
+            self.checks.push(datagram.clone());
         }
     }
 
