@@ -85,6 +85,8 @@ pub(crate) struct Ice {
     selected: Option<Path>,
     /// Where the peer may have gone.
     moving: Option<Move>,
+    /// Where data went before it followed the peer to where it may not have gone.
+    left: Option<Path>,
     /// Data has followed it there.
     has_moved: bool,
     /// The address that we send from is ours no more.
@@ -114,6 +116,7 @@ impl Ice {
             offered: None,
             selected: None,
             moving: None,
+            left: None,
             has_moved: false,
             is_lost: false,
             consent_at: None,
@@ -301,7 +304,7 @@ impl Ice {
             self.select(now, path);
         }
         match heard {
-            Heard::Response => self.answered(path),
+            Heard::Response => self.answered(now, path),
             Heard::Stranger { nominates } => self.heard_at(now, path, nominates),
             Heard::Request => {}
         }
@@ -365,6 +368,7 @@ impl Ice {
         }
         let room = TRANSMITS_MAX;
         if let Some(path) = self.session.run(now, &mut self.transmits, room) {
+            self.left = None;
             self.select(now, path);
         }
         if let Some(restarted) = &mut self.restarted
@@ -383,7 +387,7 @@ impl Ice {
         if let Some(old) = self.selected {
             restarted.validate(old.remote);
         }
-        (self.session, self.moving) = (*restarted, None);
+        (self.session, self.moving, self.left) = (*restarted, None, None);
         self.select(now, path);
         // It was answered just now, also where it is the old one.
         self.consent_at = Some(now);

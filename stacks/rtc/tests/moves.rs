@@ -223,6 +223,43 @@ fn more_addresses_of_a_peer_that_has_not_moved_are_not_taken_for_a_move() {
     }
 }
 
+/// The same, where the address in use answers too late: data goes to the other for a time, and back.
+#[test]
+fn an_address_that_answers_late_is_gone_back_to() {
+    let (mut net, channels, _) = behind_nat(1, Duration::from_millis(10));
+    let mut nat = net.filter.take().unwrap();
+    let (second, ours) = (elsewhere(4002), SocketAddr::new([192, 0, 2, 77].into(), 5000));
+    let data_there = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&data_there);
+    let is_busy = Rc::new(Cell::new(true));
+    let busy = Rc::clone(&is_busy);
+    net.filter = Some(Box::new(move |flying| {
+        if flying.remote == second {
+            counted.set(counted.get() + u32::from(!is_stun(&flying.bytes)));
+            flying.remote = ours;
+            return true;
+        }
+        if flying.from == 1 && flying.local == ours {
+            flying.local = second;
+            return true;
+        }
+        !(busy.get() && flying.from == 1 && is_stun(&flying.bytes)) && nat(flying)
+    }));
+    net.peers[1].add_local_address(net.now, ours);
+    net.run(Duration::from_millis(200));
+    net.send(0, channels[0], Kind::Text, b"data");
+    net.run(Duration::from_millis(100));
+    assert!(data_there.get() > 0, "what is told here is of one that was followed");
+    is_busy.set(false);
+    net.run(Duration::from_secs(8));
+    let before = data_there.get();
+    for _ in 0..20 {
+        net.send(0, channels[0], Kind::Text, b"data");
+        net.run(Duration::from_millis(100));
+    }
+    assert_eq!((data_there.get(), net.messages[1].len()), (before, 21));
+}
+
 /// An address of ours is gone, and there is another one: data goes from there as soon as a check was answered, and the other side follows.
 #[test]
 fn an_address_that_is_gone_is_left() {

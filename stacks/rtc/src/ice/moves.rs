@@ -6,9 +6,8 @@
 //!
 //! - A record of DTLS, or a check that nominates, says that the peer sends from there now: it is followed with the answer, one round trip.
 //! - Any other check says only that it can, as one with two interfaces does. The address in use is asked at the same time, and the new one is
-//!   followed if the old one has not answered when it should have.
-//!
-//! A peer that can be reached by UDP and by TCP is not followed from the one to the other for a check that does not nominate.
+//!   followed if the old one has not answered when it should have. If it answers later, as on a machine that was busy, data goes there again.
+//!   From UDP to TCP, or from straight to a relay, and back, nobody is followed for this.
 //!
 //! ICE lite makes no checks, and follows its peer's alone.
 
@@ -17,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::session::Asked;
 use super::{Ice, PATH_SILENCE, Path};
+use crate::sdp::{Candidate, CandidateKind};
 
 /// How long an answer from there is waited for.
 const MOVE_TIME: Duration = Duration::from_secs(10);
@@ -76,9 +76,9 @@ impl Ice {
         if self.lite || self.restarted.is_some() {
             return false;
         }
-        let is_other_transport = self.session.is_tcp(to.local) != self.session.is_tcp(in_use.local);
+        let is_other_way = self.way_from(to.local) != self.way_from(in_use.local);
         let is_less_sure = self.moving.is_some_and(|moving| moving.is_sure);
-        if !is_sure && (is_other_transport || is_less_sure) {
+        if !is_sure && (is_other_way || is_less_sure) {
             return false;
         }
         match self.session.ask(now, to, &mut self.transmits) {
@@ -93,8 +93,18 @@ impl Ice {
         true
     }
 
+    /// Whether what goes from this address of ours goes by TCP, and whether by a relay.
+    fn way_from(&self, local: SocketAddr) -> (bool, bool) {
+        let is_relay = |it: &Candidate| it.kind == CandidateKind::Relayed && it.address == local;
+        (self.session.is_tcp(local), self.locals.iter().any(is_relay))
+    }
+
     /// A check of ours over this path was answered.
-    pub(super) fn answered(&mut self, path: Path) {
+    pub(super) fn answered(&mut self, now: Instant, path: Path) {
+        if self.left == Some(path) && self.session.is_valid(path.remote) {
+            self.select(now, path);
+            (self.left, self.has_moved) = (None, true);
+        }
         let Some(moving) = &mut self.moving else { return };
         if moving.to.remote == path.remote {
             // What was asked at the old address may be answered from the new one, which proves nothing.
@@ -109,6 +119,7 @@ impl Ice {
         let Some(moving) = self.moving.filter(|moving| now >= moving.deadline()) else { return };
         self.moving = None;
         if moving.is_answered && self.session.is_valid(moving.to.remote) {
+            self.left = self.selected.filter(|_| !moving.is_sure);
             self.select(now, moving.to);
             self.has_moved = true;
         }
