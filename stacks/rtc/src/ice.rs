@@ -393,15 +393,6 @@ impl Ice {
         self.consent_at = Some(now);
     }
 
-    fn select(&mut self, now: Instant, path: Path) {
-        self.has_moved |= std::mem::take(&mut self.is_lost);
-        if self.selected != Some(path) {
-            self.selected = Some(path);
-            self.consent_at = Some(now);
-            self.is_down = false;
-        }
-    }
-
     /// The time for consent is over. Who has none does not send (RFC 7675 section 5.1).
     fn fail(&mut self) {
         self.failure = Some(match self.selected.take() {

@@ -125,6 +125,16 @@ impl Ice {
         }
     }
 
+    /// Data goes by this path from now on.
+    pub(super) fn select(&mut self, now: Instant, path: Path) {
+        self.has_moved |= std::mem::take(&mut self.is_lost);
+        if self.selected != Some(path) {
+            self.selected = Some(path);
+            self.consent_at = Some(now);
+            self.is_down = false;
+        }
+    }
+
     /// Whether the path in use has not answered for too long.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         self.is_lost || self.consent_at.is_none_or(|at| now.saturating_duration_since(at) >= PATH_SILENCE)
