@@ -120,7 +120,7 @@ class Servers(Case):
 
     async def test_errors_name_cause_and_remedy(self):
         for why, server in (
-            ("http://stun: write stun:host:port, or turn:host:port", RTCIceServer("http://stun")),
+            ("http://stun: write stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
             ("turn:127.0.0.1: a TURN server wants a username and a credential", RTCIceServer("turn:127.0.0.1")),
             ("there are more servers than 8", RTCIceServer(["stun:127.0.0.1"] * 9)),
         ):
