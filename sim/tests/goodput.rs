@@ -120,9 +120,7 @@ fn bbr_gets_a_part_where_cubic_was_first() {
             arrival: Arrival::ConnectsAfter(Duration::from_secs(5)),
             ..path(mbit_per_s, rtt_ms, queue)
         };
-        let both = measure(late, &[Bbr, Cubic], Duration::from_secs(60), 1).unwrap();
-        let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
-        let share = 100.0 * ours / (ours + theirs);
+        let share = beside_cubic(late).unwrap();
         let text = format!("{mbit_per_s} Mbit/s, {rtt_ms} ms, {queue}: {share:.0} %");
         println!("{text}");
         if !(share_min..=65.0).contains(&share) {
@@ -145,9 +143,7 @@ fn bbr_gets_a_part_where_it_was_silent() {
     ] {
         let arrival = Arrival::SendsAfter(Duration::from_secs(5));
         let path = Path { arrival, ..path(mbit_per_s, rtt_ms, queue) };
-        let both = measure(path, &[Bbr, Cubic], Duration::from_secs(60), 1).unwrap();
-        let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
-        let share = 100.0 * ours / (ours + theirs);
+        let share = beside_cubic(path).unwrap();
         println!("{mbit_per_s} Mbit/s, {rtt_ms} ms, {queue}: {share:.0} %");
         assert!((share_min..=65.0).contains(&share), "{path:?}: {share:.0} %");
     }
@@ -190,6 +186,13 @@ fn bbr_carries_on_over_uneven_paths() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// BBR's percent of what both carry in a minute.
+fn beside_cubic(path: Path) -> Result<f64, netdyno_sim::Failure> {
+    let both = measure(path, &[Bbr, Cubic], Duration::from_secs(60), 1)?;
+    let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);
+    Ok(100.0 * ours / (ours + theirs))
 }
 
 fn path(mbit_per_s: u64, rtt_ms: u64, queue: f64) -> Path {

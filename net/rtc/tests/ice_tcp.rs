@@ -118,6 +118,20 @@ impl Client {
     }
 }
 
+/// A peer of the endpoint that is connected by TCP, and their channel.
+fn peers(endpoint: &Endpoint, pieces: usize) -> (PeerConnection, Client, DataChannel) {
+    let server = PeerConnection::new(endpoint).unwrap();
+    let mut client = Client::new(passive(&server.local_candidates()), pieces);
+    client.signal(&server, false);
+    client.until(|client| client.is_open);
+    let mut accepted = None;
+    client.until(|_| {
+        accepted = server.accept_channel_timeout(Duration::ZERO).unwrap();
+        accepted.is_some()
+    });
+    (server, client, accepted.unwrap())
+}
+
 fn connected(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -151,19 +165,9 @@ fn exchange(client: &mut Client, channel: &DataChannel) {
 fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
     for pieces in [usize::MAX, 700, 1] {
         let endpoint = endpoint();
-        let server = PeerConnection::new(&endpoint).unwrap();
-        let address = passive(&server.local_candidates());
-        let udp = endpoint.local_address();
+        let (server, mut client, channel) = peers(&endpoint, pieces);
+        let (address, udp) = (client.stream.peer_addr().unwrap(), endpoint.local_address());
         assert!(address.ip() == udp.ip() && address.port() != udp.port());
-        let mut client = Client::new(address, pieces);
-        client.signal(&server, false);
-        client.until(|client| client.is_open);
-        let mut accepted = None;
-        client.until(|_| {
-            accepted = server.accept_channel_timeout(Duration::ZERO).unwrap();
-            accepted.is_some()
-        });
-        let channel = accepted.unwrap();
         exchange(&mut client, &channel);
         let pair = server.selected_pair().unwrap();
         assert_eq!((pair.local.protocol, pair.remote.protocol), ("tcp", "tcp"));
@@ -243,17 +247,8 @@ fn strangers_are_sent_away() {
 #[test]
 fn however_many_streams_a_peer_makes_the_one_in_use_stays() {
     let endpoint = endpoint();
-    let server = PeerConnection::new(&endpoint).unwrap();
-    let address = passive(&server.local_candidates());
-    let mut client = Client::new(address, usize::MAX);
-    client.signal(&server, false);
-    client.until(|client| client.is_open);
-    let mut accepted = None;
-    client.until(|_| {
-        accepted = server.accept_channel_timeout(Duration::ZERO).unwrap();
-        accepted.is_some()
-    });
-    let channel = accepted.unwrap();
+    let (server, mut client, channel) = peers(&endpoint, usize::MAX);
+    let address = client.stream.peer_addr().unwrap();
     let mut others = Vec::new();
     for _ in 0..40 {
         let mut other = connected(address);
