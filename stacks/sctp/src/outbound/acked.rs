@@ -1,6 +1,7 @@
 //! What a SACK says of many chunks.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::chunk::{Chunk, END, RENEGED};
 use super::packed::Front;
@@ -51,6 +52,14 @@ impl Acked {
     /// again: it has caused the SACK, perhaps because the one before was lost, and others have waited for that.
     pub(super) fn clean_sent_at(&self) -> Option<Time> {
         self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
+    }
+
+    /// Whether it tells of nothing that was sent after a timeout, or too soon for that to have been answered.
+    pub(super) fn is_of_before(&self, timeout: Time, now: Time, lowest_rtt: Duration) -> bool {
+        let is_before = |((sent_at, _), again): (Sent, bool)| {
+            sent_at < timeout || again && now.since(sent_at) < lowest_rtt
+        };
+        self.newest.is_some_and(is_before)
     }
 
     /// The peer has these chunks, which were sent together, and have so many bytes on the wire.

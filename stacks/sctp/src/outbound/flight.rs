@@ -225,10 +225,20 @@ impl Flight {
     /// A lost chunk was sent again.
     pub(super) fn resend(&mut self, seq: u64, now: Time) {
         self.lost.remove(seq);
-        let length = self.payload_length(seq);
-        self.bytes += self.wire_bytes(length);
-        self.payload_bytes += length;
+        self.launch(seq);
         self.chunks.resend(seq, now);
+    }
+
+    /// What is to be sent again, and was sent once only, is outstanding after all.
+    pub(super) fn find_lost(&mut self) {
+        let mut from = self.base;
+        while let Some(seq) = self.first_lost(from) {
+            from = seq + 1;
+            if self.chunk(seq).transmits == 1 {
+                self.lost.remove(seq);
+                self.launch(seq);
+            }
+        }
     }
 
     /// Gives up on a chunk. Gives the payload, which need not be kept any longer.
@@ -324,11 +334,8 @@ impl Flight {
                 continue;
             }
             self.settled.remove(seq);
-            let length = self.payload_length(seq);
-            let wire_bytes = self.wire_bytes(length);
-            self.gap_bytes -= wire_bytes;
-            self.bytes += wire_bytes;
-            self.payload_bytes += length;
+            self.gap_bytes -= self.chunk_bytes(seq);
+            self.launch(seq);
             self.chunks.renege(seq);
         }
     }
@@ -340,6 +347,13 @@ impl Flight {
             self.settled = SeqSet::default();
             self.lost = SeqSet::default();
         }
+    }
+
+    /// A chunk is outstanding from now on.
+    fn launch(&mut self, seq: u64) {
+        let length = self.payload_length(seq);
+        self.bytes += self.wire_bytes(length);
+        self.payload_bytes += length;
     }
 
     /// An outstanding chunk is outstanding no longer.

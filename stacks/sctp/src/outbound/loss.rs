@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::Outbound;
 use super::acked::{Acked, Sent};
 use super::congestion::CongestionControl;
+use super::outage::Outage;
 use super::reduction::Pace;
 use super::time::Time;
 use super::untold::Untold;
@@ -60,8 +61,9 @@ pub(super) struct Loss {
     recovery_end: u64,
     /// The tail loss probe that is out.
     probe: Option<Probe>,
-    /// Bytes that were found lost since the last SACK that acknowledged something.
+    /// Bytes that were found lost since the last SACK that acknowledged something, but for those of outages.
     pub(super) newly_lost: usize,
+    outage: Outage,
     /// While what was lost is repaired.
     pub(super) pace: Option<Pace>,
 }
@@ -101,6 +103,7 @@ impl Loss {
             recovery_end: 0,
             probe: None,
             newly_lost: 0,
+            outage: Outage::none(),
             pace: None,
         }
     }
@@ -243,6 +246,8 @@ impl Outbound {
             if chunk.transmits == 1 {
                 let Some(bytes) = self.judge((chunk.sent_at, seq), window, now) else { break };
                 lost += bytes;
+                let in_outage = self.loss.outage.add((chunk.sent_at, seq), self.flight.chunk_bytes(seq));
+                self.loss.newly_lost = self.loss.newly_lost.saturating_sub(in_outage);
             }
             self.loss.cursor = seq + 1;
         }
@@ -377,5 +382,19 @@ impl Outbound {
         self.loss.cursor = self.flight.next();
         self.loss.probe = None;
         self.loss.reorder_at = Time::NEVER;
+    }
+
+    /// A SACK for what was sent before a timeout: the timer was too early, as where others make the round trip many times as long within
+    /// one flight. RFC 3522 tells by time stamps, which SCTP has none of. What of it is lost all the same, others that were sent later
+    /// will show.
+    pub(super) fn judge_timeout(&mut self, now: Time, acked: &Acked) {
+        let (timeout, lowest) = (self.loss.recovery_start, self.rtt.lowest());
+        let is_early =
+            self.is_in_recovery() && lowest < Duration::MAX && acked.is_of_before(timeout, now, lowest);
+        if is_early && self.congestion.on_early_timeout() {
+            self.flight.find_lost();
+            self.loss.cursor = self.flight.base();
+            self.loss.recovery_end = self.flight.base();
+        }
     }
 }

@@ -15,6 +15,7 @@ mod flight;
 mod limited;
 mod loss;
 mod opening;
+mod outage;
 mod pacer;
 mod packed;
 mod reduction;

@@ -44,6 +44,7 @@ impl Outbound {
         self.note_limit();
         let mut acked = Acked::new(self.loss.recovery_start);
         let highest = self.acknowledge(cumulative, gaps, &mut acked)?;
+        self.judge_timeout(now, &acked);
         self.room.on_acked(self.flight.base(), self.flight.next(), self.flight.bytes());
         if self.flight.is_empty() {
             self.room.on_done(now);

@@ -37,7 +37,7 @@ pub(super) struct Ack {
     pub(super) bytes: usize,
     /// Newly acknowledged bytes.
     pub(super) delivered: usize,
-    /// Bytes lost since the SACK before.
+    /// Bytes lost since the SACK before, but for those of outages.
     pub(super) lost: usize,
     /// Bytes in flight now.
     pub(super) in_flight: usize,
@@ -76,6 +76,10 @@ pub(super) trait CongestionControl {
     fn on_loss(&mut self);
     /// The retransmission timer went off; `again` if it did before, and nothing was acknowledged since.
     fn on_timeout(&mut self, again: bool);
+    /// What was sent before the timeout is answered: it came too early. Gives whether it is as if there had been none.
+    fn on_early_timeout(&mut self) -> bool {
+        false
+    }
     /// Packets are this long from now on.
     fn set_packet_bytes(&mut self, bytes: usize);
 
@@ -139,6 +143,10 @@ impl CongestionControl for Controller {
 
     fn on_timeout(&mut self, again: bool) {
         each!(self, algorithm => algorithm.on_timeout(again));
+    }
+
+    fn on_early_timeout(&mut self) -> bool {
+        each!(self, algorithm => algorithm.on_early_timeout())
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {

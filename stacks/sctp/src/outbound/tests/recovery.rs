@@ -186,6 +186,31 @@ fn timeouts_back_off_and_begin_with_the_first() {
     assert!(rig.out.is_drained());
 }
 
+/// What is answered sooner after a timeout than any round trip was answered before it was sent again. The last was sent twice: what the
+/// answer says of it nobody knows.
+#[test]
+fn a_timeout_that_was_too_early_is_undone() {
+    // answered so many ms after the timeout -> what is sent again
+    for (after, expected) in [(19, &[9][..]), (20, &[2, 3, 4, 5, 6, 7, 8, 9])] {
+        let config = Config { congestion: Congestion::Bbr, ..newreno() };
+        let mut rig = Rig::with(&config, FIRST_TSN, peer());
+        rig.out.handle_rtt(ms(20));
+        (0..10).for_each(|_| rig.send(1, &[7; 1000]));
+        assert_eq!(rig.packets().len(), 10);
+        rig.sleep();
+        assert_eq!(sent(&mut rig), [9], "the tail is probed");
+        rig.sleep();
+        assert_eq!((sent(&mut rig), rig.out.stats().retransmission_timeouts), (vec![0], 1));
+        rig.wait(ms(after));
+        rig.sack(2, &[], BIG_WINDOW).unwrap();
+        assert_eq!(sent(&mut rig), expected, "{after} ms");
+        // What of it is lost all the same is found by what was sent later.
+        rig.wait(ms(20));
+        rig.sack(2, &[(8, 8)], BIG_WINDOW).unwrap();
+        assert_eq!(sent(&mut rig), [2, 3, 4, 5, 6, 7, 8], "{after} ms");
+    }
+}
+
 #[test]
 fn a_sack_that_is_held_back_is_no_loss() {
     let mut config = newreno();

@@ -11,6 +11,7 @@
 //! - **Samples are of SACKs, not of packets**: of the chunk among the newly acknowledged that was sent last. A SACK answers a whole
 //!   batch of packets.
 
+mod control;
 mod phases;
 mod rate;
 mod rounds;
@@ -21,27 +22,12 @@ use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS, Pacing};
 use crate::outbound::time::Time;
 use rate::Rates;
 
-/// [StartupPacingGain]: 4 ln 2.
-const STARTUP_GAIN: f64 = 2.77;
-/// [DrainPacingGain].
-const DRAIN_GAIN: f64 = 0.5;
-const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
-/// The window, in what fills the path: a queue of less than half of that leaves another flow its part ...
-const WINDOW_GAIN: f64 = 1.5;
-/// ... unless others keep a deep one: of that a part is needed to have a part of the rate. [DefaultCwndGain] is 2, whatever the queue.
-const DEEP_WINDOW_GAIN: f64 = 2.25;
 /// The queue is deep between these round trips, in the shortest ever seen: the gain rises meanwhile.
 const DEEP_FROM: f64 = 2.0;
 const DEEP_TO: f64 = 3.5;
-/// [StartupCwndGain]
-const STARTUP_WINDOW_GAIN: f64 = 2.0;
-/// Added while we probe for more.
-const UP_WINDOW_GAIN: f64 = 0.25;
 /// [ProbeRTTCwndGain].
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// [PacingMarginPercent]: a little below the model, so that a queue drains.
-const MARGIN: f64 = 0.99;
 /// [LossThresh]: lost beyond what the path loses by itself.
 const LOSS_MAX: f64 = 0.02;
 /// As if so many packets had been seen already, and none lost.
@@ -50,8 +36,6 @@ const OWN_PACKETS_BEFORE: f64 = 40.0;
 const LOSS_CHANCE: f64 = 2.0;
 /// [Beta]: what is left of a bound after loss.
 const BETA: f64 = 0.7;
-/// [Headroom]: left to others.
-const HEADROOM: f64 = 0.15;
 /// Rounds without it after which the path is full.
 const FULL_ROUNDS: u32 = 3;
 /// [ProbeRTTInterval]
@@ -68,16 +52,6 @@ const NOISE_PART: f64 = 0.5;
 const NOISE_PACKETS: f64 = 2.0;
 /// ... unless that is so short that the turns of programs take as long.
 const NEAR: Duration = Duration::from_micros(500);
-
-/// A burst is what the rate carries in this time ...
-const BURST_TIME: Duration = Duration::from_millis(1);
-/// ... or in a quarter of the shortest round trip: a path of few packets would hold nothing else. But not in less than timers can tell;
-/// a round trip that is shorter itself is one on the same machine, or nearly so, and what little may wait there is no harm ...
-const BURST_TIME_MIN: Duration = Duration::from_micros(250);
-/// ... nor where the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
-const FAST: f64 = 64e6;
-/// ... up to a megabyte.
-const BURST_BYTES_MAX: f64 = 1_048_576.0;
 
 /// Where BBR stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +116,8 @@ pub(in crate::outbound) struct Bbr {
     round_from: (u64, u64),
     /// The round has shown a queue.
     round_queued: bool,
+    /// Rounds without a queue, and without loss beyond the path's own, since the last one with them.
+    calm_rounds: u32,
     /// The shortest round trip of this round.
     round_rtt: Option<Duration>,
     others: Others,
@@ -208,6 +184,7 @@ impl Bbr {
             rounds: 0,
             round_from: (0, 0),
             round_queued: false,
+            calm_rounds: 0,
             round_rtt: None,
             others: Others::None,
             latest: (0.0, 0.0),
@@ -237,8 +214,6 @@ impl Bbr {
             random: random | 1,
         }
     }
-
-    // -- the model --
 
     fn max_rate(&self) -> f64 {
         self.most[0].max(self.most[1])
@@ -299,83 +274,6 @@ impl Bbr {
         let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
         ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0)
     }
-
-    // -- what follows --
-
-    fn with_headroom(&self) -> f64 {
-        if self.in_flight_long.is_infinite() {
-            return self.in_flight_long;
-        }
-        let left = (HEADROOM * self.in_flight_long).max(self.packet_bytes as f64);
-        (self.in_flight_long - left).max(self.least_window())
-    }
-
-    fn set_rate(&mut self) {
-        let gain = match self.phase {
-            Phase::Startup => STARTUP_GAIN,
-            Phase::Drain => DRAIN_GAIN,
-            Phase::Down => DOWN_GAIN,
-            Phase::Up => UP_GAIN,
-            Phase::Cruise | Phase::Refill | Phase::ProbeRtt => 1.0,
-        };
-        let rate = gain * self.model_rate() * MARGIN;
-        if rate > 0.0 && (self.is_full || self.rate.is_none_or(|before| rate > before)) {
-            self.rate = Some(rate);
-            let is_near = self.shortest() < BURST_TIME_MIN;
-            let time = if rate < FAST && !is_near { self.shortest() / 4 } else { BURST_TIME };
-            let bytes = rate * time.clamp(BURST_TIME_MIN, BURST_TIME).as_secs_f64();
-            self.burst_bytes = bytes.clamp(self.packet_bytes as f64, BURST_BYTES_MAX);
-        }
-    }
-
-    fn window_gain(&self, ack: &Ack) -> f64 {
-        let gain = WINDOW_GAIN + self.depth(ack) * (DEEP_WINDOW_GAIN - WINDOW_GAIN);
-        match self.phase {
-            Phase::Startup | Phase::Drain => STARTUP_WINDOW_GAIN,
-            Phase::Up => gain + UP_WINDOW_GAIN,
-            _ => gain,
-        }
-    }
-
-    /// Bytes that keep our rate where others keep a deep queue: a round trip takes what theirs makes it take. Programs that take turns on
-    /// one machine are no queue.
-    fn beside_others(&self, ack: &Ack) -> f64 {
-        if self.is_near() {
-            return 0.0;
-        }
-        let gain = match self.phase {
-            Phase::Startup => STARTUP_WINDOW_GAIN,
-            Phase::Up => UP_GAIN,
-            _ => 1.0,
-        };
-        self.depth(ack) * gain * self.model_rate() * self.won_rtt.as_secs_f64()
-    }
-
-    fn set_window(&mut self, ack: &Ack) {
-        // What others keep waiting fills the path while acknowledgements are gathered. Of few packets that extra would be the most.
-        let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
-        let most = self.target(self.window_gain(ack)).max(self.beside_others(ack))
-            + part * self.extra[0].max(self.extra[1]);
-        let grown = self.window + ack.delivered as f64;
-        // The start never takes back what it had.
-        let least = if self.is_full { 0.0 } else { self.window };
-        self.window = grown.min(most).max(least);
-        let long = match self.phase {
-            Phase::Startup | Phase::Drain => f64::INFINITY,
-            Phase::Cruise | Phase::ProbeRtt => self.with_headroom(),
-            Phase::Down | Phase::Refill | Phase::Up => self.in_flight_long,
-        };
-        let mut cap = long.min(self.in_flight_short);
-        if self.phase == Phase::ProbeRtt {
-            cap = cap.min(self.target(PROBE_RTT_GAIN));
-        }
-        self.resize(self.window.min(cap).max(self.least_window()));
-    }
-
-    fn resize(&mut self, window: f64) {
-        // The conversion saturates.
-        (self.window, self.window_bytes) = (window, window as usize);
-    }
 }
 
 impl CongestionControl for Bbr {
@@ -432,6 +330,12 @@ impl CongestionControl for Bbr {
         self.window_before = if again { 0.0 } else { self.window };
         self.after_timeout = Some(None);
         self.resize(self.packet_bytes as f64);
+    }
+
+    fn on_early_timeout(&mut self) -> bool {
+        // The SACK that follows restores the window, as after any timeout.
+        self.after_timeout = None;
+        true
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {

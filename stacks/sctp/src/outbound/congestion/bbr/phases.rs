@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rate::Sample;
-use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_RTT_GAIN, PROBE_WAIT, Phase, UP_GAIN};
+use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_WAIT, Phase, UP_GAIN};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
@@ -14,8 +14,14 @@ const PROBE_ROUNDS_MAX: f64 = 63.0;
 /// By which part the long bound is raised in the first round of a probe; by a packet at the least, as in the draft. Where a round trip holds
 /// thousands, a packet would take a dozen rounds to matter.
 const RAISE_PART: f64 = 1.0 / 256.0;
+/// And by so many packets at the most: of about as many losses a SACK can tell.
+const RAISE_PACKETS_MAX: f64 = 256.0;
 /// The same where others keep a queue: it is them who make a round trip long, and their next overflow ends the probe.
 const OTHERS_RAISE_PART: f64 = 1.0 / 16.0;
+/// A rate that loss has brought below this part of the model's holds for so many rounds without a queue, and then we probe: the path may have
+/// become faster again.
+const LOW_PART: f64 = 0.75;
+const LOW_ROUNDS: u32 = 2;
 /// Rounds after which a probe's queue must be gone, if it was one.
 const DOWN_ROUNDS_MAX: u64 = 3;
 /// By how much the time after which we probe varies.
@@ -82,7 +88,11 @@ impl Bbr {
     pub(super) fn should_probe(&self, now: Time) -> bool {
         let rounds = (self.path_bytes(self.model_rate()) / self.packet_bytes as f64).min(PROBE_ROUNDS_MAX);
         let waited = (self.rounds - self.phase_round) as f64;
-        now.since(self.phase_at) > self.probe_wait || self.phase == Phase::Cruise && waited >= rounds.max(1.0)
+        // Much was given up for a queue that is gone.
+        let is_low = self.rate_short < LOW_PART * self.max_rate() && self.calm_rounds >= LOW_ROUNDS;
+        is_low
+            || now.since(self.phase_at) > self.probe_wait
+            || self.phase == Phase::Cruise && waited >= rounds.max(1.0)
     }
 
     pub(super) fn probe_up(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
@@ -99,9 +109,14 @@ impl Bbr {
             if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
                 // It is this bound that keeps the rate down. Twice as fast each round.
                 self.full_rounds = 0;
-                let part = if self.others == Others::None { RAISE_PART } else { OTHERS_RAISE_PART };
-                let first = (self.in_flight_long * part).max(self.packet_bytes as f64);
-                let step = first * (1u64 << self.raises.min(20)) as f64;
+                let (part, packets_max) = match self.others {
+                    Others::None => (RAISE_PART, RAISE_PACKETS_MAX),
+                    Others::Some | Others::Always => (OTHERS_RAISE_PART, f64::INFINITY),
+                };
+                let packet = self.packet_bytes as f64;
+                let first = (self.in_flight_long * part).max(packet);
+                let step =
+                    (first * (1u64 << self.raises.min(20)) as f64).min(packets_max * packet).max(first);
                 self.in_flight_long += step * ack.delivered as f64 / self.window;
             }
         }
@@ -127,7 +142,7 @@ impl Bbr {
     pub(super) fn probe_rtt(&mut self, ack: &Ack, starts: bool) {
         self.rates.on_app_limited(ack.in_flight);
         match self.probe_rtt_until {
-            None if ack.in_flight as f64 <= self.target(PROBE_RTT_GAIN) => {
+            None if ack.in_flight as f64 <= self.probe_rtt_bytes(ack) => {
                 self.probe_rtt_until = Some(ack.now.after(PROBE_RTT_TIME));
                 self.phase_round = self.rounds;
             }

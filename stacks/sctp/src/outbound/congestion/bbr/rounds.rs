@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rate::Sample;
-use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_RTT_INTERVAL, Phase};
+use super::{BETA, Bbr, DEEP_FROM, FULL_ROUNDS, Others, PROBE_RTT_INTERVAL, Phase};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
@@ -25,6 +25,8 @@ const UP_GROWTH: f64 = 1.1;
 const BURST_ROUNDS: u64 = 2;
 /// Packets lost in a round that may end the start.
 const STARTUP_LOSSES: u64 = 6;
+/// Less than this part of all that was sent is lost where the queue of others overflows.
+const OTHERS_LOSS_PART: u64 = 8;
 /// [MinRTTFilterLen]
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
 /// Rounds for which a burst of acknowledgements is remembered, in two halves.
@@ -81,6 +83,7 @@ impl Bbr {
             Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
         };
         let beyond = self.is_beyond(lost, all);
+        self.calm_rounds = if beyond || self.round_queued { 0 } else { self.calm_rounds + 1 };
         let is_burst = self.rounds <= BURST_ROUNDS;
         if !ack.told_short && !is_burst {
             self.update_own_loss(ack.now, lost, all, calm);
@@ -97,7 +100,11 @@ impl Bbr {
             let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
             // When all that is answered was sent more than once there is no round trip: then the last ones count.
             let queued = self.round_queued || self.round_rtt.is_none() && self.shows_queue(ack.smoothed_rtt);
-            if beyond && many && queued && !is_burst {
+            // The queue of others overflows now and then: a start that still grows goes on, unless it loses as much as one that fills the
+            // path; nor does one that fills it make a round trip so long.
+            let is_ours = (!grows || lost > all / OTHERS_LOSS_PART)
+                && self.round_rtt.is_none_or(|least| least <= self.lowest_rtt.mul_f64(DEEP_FROM));
+            if beyond && many && queued && !is_burst && is_ours {
                 self.is_full = true;
                 self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
             }
@@ -110,7 +117,7 @@ impl Bbr {
         let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
         if grows {
             (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
-        } else if !sample.app_limited || is_filled {
+        } else if (!sample.app_limited || is_filled) && self.after_timeout.is_none() {
             self.full_rounds += 1;
         }
         self.is_full |= self.phase == Phase::Startup && self.full_rounds >= FULL_ROUNDS;

@@ -148,6 +148,30 @@ fn the_rate_is_of_two_probes() {
     assert_eq!(bbr.max_rate(), 1e6);
 }
 
+/// A word before there is anything to send says nothing of the rate: it is as if it had not been said.
+#[test]
+fn a_word_that_was_alone_does_not_hold_up_the_start() {
+    let mut bbr = Bbr::new(PACKET, 7);
+    bbr.most[0] = 32.0 / 0.1;
+    bbr.min_rtt = Some((Duration::from_millis(100), Time::START));
+    bbr.set_rate();
+    let ten_packets_a_round_trip = 100_000.0;
+    assert!(bbr.pacing().is_some_and(|pacing| pacing.rate > 2.0 * ten_packets_a_round_trip));
+}
+
+#[test]
+fn a_rate_that_was_given_up_for_a_queue_is_looked_for_when_that_is_gone() {
+    // part of the rate that is left, rounds without a queue -> probes
+    for (part, calm_rounds, expected) in
+        [(0.5, 2, true), (0.5, 1, false), (0.8, 10, false), (f64::INFINITY, 10, false)]
+    {
+        let mut bbr = Bbr::new(PACKET, 7);
+        bbr.most[0] = 1e6;
+        (bbr.phase, bbr.rate_short, bbr.calm_rounds) = (Phase::Down, part * 1e6, calm_rounds);
+        assert_eq!(bbr.should_probe(Time::START), expected, "{part} {calm_rounds}");
+    }
+}
+
 proptest! {
     /// Whatever SACKs say, there is a window of some packets, and a rate that is a number.
     #[test]
