@@ -92,8 +92,8 @@ fn a_server_whose_certificate_is_not_right_is_refused() {
     of_the_system.server_roots = None;
     let another_name = server.relayed_by(&format!("turns:localhost:{tls_port}"), "password");
     for (settings, expected) in [
-        (of_another, "`Settings::server_roots`"),
-        (of_the_system, "`Settings::server_roots`"),
+        (of_another, "`server_roots`"),
+        (of_the_system, "`server_roots`"),
         (another_name, "write the host in the URL as the server's certificate has it"),
     ] {
         let began = Instant::now();
