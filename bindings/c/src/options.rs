@@ -141,7 +141,9 @@ impl nd_settings {
         settings.tcp_port = match self.tcp_port {
             0 => None,
             ..0 => Some(0),
-            port => Some(port.try_into().map_err(|_| Failure::invalid(format!("tcp_port: {port} is no port")))?),
+            port => {
+                Some(port.try_into().map_err(|_| Failure::invalid(format!("tcp_port: {port} is no port")))?)
+            }
         };
         let roots = self.server_roots.text(self.server_roots_length)?;
         settings.server_roots = (!roots.is_empty()).then(|| roots.to_owned());

@@ -112,6 +112,7 @@ static void reported(const nd_peer *peer, const char *expected) {
     NEED(count >= 8 && channels == 1 && certificates == 2 && selected != NULL);
     NEED(selected->bytes_sent == sent_bytes && selected->requests_sent > 0 && strlen(selected->state) > 0);
     NEED(strcmp(selected->local->candidate_type, expected) == 0 && strlen(selected->remote->address) > 0);
+    NEED((selected->local->relay_protocol != NULL) == (strcmp(expected, "relay") == 0) && selected->remote->relay_protocol == NULL);
     NEED(selected->local->head.what == ND_STATS_LOCAL_CANDIDATE && selected->local->port > 0);
     nd_report_free(report);
 }

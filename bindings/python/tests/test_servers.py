@@ -105,6 +105,10 @@ class Servers(Case):
                 offerer, answerer = self.by_tls(server, server.authority.decode()), self.by_tls(server, roots)
                 channel, other = await self.connect(offerer, answerer)
                 self.assertEqual([kinds(pc) for pc in (offerer, answerer)], [["relay"], ["relay"]])
+                report = await answerer.getStats()
+                pair = report[report["T"].selectedCandidatePairId]
+                ways = [report[id].relayProtocol for id in (pair.localCandidateId, pair.remoteCandidateId)]
+                self.assertEqual(ways, ["tls", None])
                 await self.exchange(channel, other)
 
     async def test_what_is_the_matter_with_a_server_is_told(self):

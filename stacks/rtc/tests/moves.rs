@@ -282,3 +282,28 @@ fn an_address_that_is_gone_is_left() {
         assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
     }
 }
+
+/// More often than addresses are remembered: what was not heard of for longest is forgotten, by the side that follows and by the one that moves.
+#[test]
+fn a_peer_that_moves_ever_and_again_is_followed() {
+    let delay = Duration::from_millis(10);
+    for mover in 0..2 {
+        let (mut net, channels, port) = behind_nat(mover, delay);
+        for moves in 1..=200 {
+            port.set(4000 + moves);
+            net.send(mover, channels[mover], Kind::Text, b"from elsewhere");
+            net.run(delay * 4);
+            net.send(1 - mover, channels[1 - mover], Kind::Text, b"to elsewhere");
+            net.run(delay * 2);
+            for side in 0..2 {
+                assert_eq!(net.messages[side].len(), usize::from(moves), "{mover}, {side}: {moves}");
+            }
+            net.run(Duration::from_secs(3));
+            let report = net.peers[1 - mover].report();
+            assert!(report.remote_candidates.len() <= 64, "{}", report.remote_candidates.len());
+        }
+        // Not by new addresses alone.
+        net.run(Duration::from_secs(100));
+        assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
+    }
+}

@@ -59,8 +59,10 @@ fn pairs(kinds: &[[&str; 2]]) {
         let [one, other] =
             [here, there].map(|kind| endpoint(server.relayed_by(&server.url(kind), "password")));
         let (offerer, answerer) = (gathered(&one), gathered(&other));
-        relayed_alone(&offerer);
-        relayed_alone(&answerer);
+        for (peer, kind) in [(&offerer, here), (&answerer, there)] {
+            relayed_alone(peer);
+            assert_eq!(peer.report().unwrap().local_candidates[0].relay_protocol, Some(*kind));
+        }
         let (here, there) = connected(&offerer, &answerer);
         // 5 MB each way.
         exchange(&here, &there, 2000);
