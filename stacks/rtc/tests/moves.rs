@@ -22,6 +22,10 @@ fn is_stun(bytes: &[u8]) -> bool {
     bytes[0] < 4
 }
 
+fn is_answer(bytes: &[u8]) -> bool {
+    bytes[0] == 1
+}
+
 /// Two that are connected, of whom `mover` stands behind a NAT from now on, which gives it the port that the cell says, 0 for none. What goes to
 /// an address that the NAT does not have now is lost.
 fn behind_nat(mover: usize, delay: Duration) -> (Net, [ChannelId; 2], Rc<Cell<u16>>) {
@@ -318,16 +322,17 @@ fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Dura
     let delay = Duration::from_millis(10);
     let (mut net, channels, port) = behind_nat(mover, delay);
     let mut nat = net.filter.take().unwrap();
-    // When the mover first sent something from its new address, and was first sent data there.
+    // When the mover first sent a check or data from its new address, and was first sent data there.
     let seen = Rc::new(Cell::new((None, None)));
     let (sees, at) = (Rc::clone(&seen), Rc::clone(&port));
-    let mut rng = ChaCha20Rng::seed_from_u64(loss.to_bits() ^ mover as u64);
+    let seeded = || ChaCha20Rng::seed_from_u64(loss.to_bits() ^ mover as u64);
+    let (mut rng, mut pauses) = (seeded(), seeded());
     net.filter = Some(Box::new(move |flying| {
         let (mut from, mut to) = sees.get();
         let sent_at = flying.at - delay;
-        if flying.from == mover {
+        if flying.from == mover && !is_answer(&flying.bytes) {
             from = from.or(Some(sent_at));
-        } else if flying.remote == elsewhere(at.get()) && !is_stun(&flying.bytes) {
+        } else if flying.from != mover && flying.remote == elsewhere(at.get()) && !is_stun(&flying.bytes) {
             to = to.or(Some(sent_at));
         }
         sees.set((from, to));
@@ -337,7 +342,7 @@ fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Dura
     let mut times: Vec<_> = (1..=moves)
         .map(|number| {
             // What was sent before has arrived.
-            net.run(Duration::from_secs(3));
+            net.run(Duration::from_millis(3000 + u64::from(pauses.next_u32() % 6000)));
             port.set(4000 + number);
             seen.set((None, None));
             let begin = net.now;

@@ -119,6 +119,8 @@ pub(super) struct Session {
     reminder: Option<(Instant, Path)>,
     /// The longest time between two requests of a pair that works.
     interval: Duration,
+    /// The last that was measured: the agent knows that of the pair that it has nominated, as long as it has it.
+    round_trip: Option<Duration>,
     /// When all pairs were asked at once.
     asked_at: Option<Instant>,
     /// When the agent was renewed.
@@ -152,6 +154,7 @@ impl Session {
             triggered: None,
             reminder: None,
             interval: UNANSWERED_RTO_MAX,
+            round_trip: None,
             asked_at: None,
             renewed_at: None,
             started_at: None,
@@ -204,7 +207,7 @@ impl Session {
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {
-        self.agent.nominated_pair_rtt()
+        self.round_trip
     }
 
     /// Candidates of the peer, of whichever origin.
@@ -296,16 +299,6 @@ impl Session {
         Ok(())
     }
 
-    /// The address is the peer's, as far as there is room to remember it, and was heard of last.
-    pub(super) fn validate(&mut self, address: SocketAddr) {
-        if let Some(known) = self.known_mut(address) {
-            known.validated = true;
-        }
-        if let Some(at) = self.known.iter().position(|known| known.address == address) {
-            self.known[at..].rotate_left(1);
-        }
-    }
-
     /// There is consent. Draws a new interval to the next request for it, so that connections do not ask in step.
     pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
         let (least, span) = CONSENT_INTERVAL_MS;
@@ -332,6 +325,7 @@ impl Session {
         if !self.agent.handle_packet(now, packet) {
             return None;
         }
+        self.round_trip = self.agent.nominated_pair_rtt().or(self.round_trip);
         // An answer from elsewhere than what it answers went to proves nothing (RFC 8445 section 7.2.5.2.1).
         if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);

@@ -16,6 +16,16 @@ use crate::log::in_silence;
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Session {
+    /// The address is the peer's, as far as there is room to remember it, and was heard of last.
+    pub(in crate::ice) fn validate(&mut self, address: SocketAddr) {
+        if let Some(known) = self.known_mut(address) {
+            known.validated = true;
+        }
+        if let Some(at) = self.known.iter().position(|known| known.address == address) {
+            self.known[at..].rotate_left(1);
+        }
+    }
+
     /// Whether there is room for the peer to be there and, if a message came, for what that shows.
     pub(in crate::ice) fn has_room(&self, remote: SocketAddr, message: Option<&StunMessage<'_>>) -> bool {
         match message.filter(|message| !message.is_binding_request()) {
