@@ -136,20 +136,20 @@ fn bbr_gets_a_part_where_cubic_was_first() {
 /// which little arrives in a round trip of five such, and had 5 % of a minute.
 #[test]
 fn bbr_gets_a_part_where_it_was_silent() {
-    for (mbit_per_s, rtt_ms, queue, share_min) in [
-        (2, 100, 4.0, 45.0),
-        (20, 20, 4.0, 30.0),
-        (20, 100, 1.0, 35.0),
-        (20, 100, 2.0, 30.0),
-        (20, 100, 4.0, 35.0),
-        (20, 300, 2.0, 35.0),
-        (20, 300, 4.0, 35.0),
+    for (mbit_per_s, rtt_ms, queue, share_min, share_max) in [
+        (2, 100, 4.0, 45.0, 75.0),
+        (20, 20, 4.0, 30.0, 65.0),
+        (20, 100, 1.0, 35.0, 65.0),
+        (20, 100, 2.0, 30.0, 65.0),
+        (20, 100, 4.0, 35.0, 65.0),
+        (20, 300, 2.0, 35.0, 65.0),
+        (20, 300, 4.0, 35.0, 65.0),
     ] {
         let arrival = Arrival::SendsAfter(Duration::from_secs(5));
         let path = Path { arrival, ..path(mbit_per_s, rtt_ms, queue) };
         let share = beside_cubic(path).unwrap();
         println!("{mbit_per_s} Mbit/s, {rtt_ms} ms, {queue}: {share:.0} %");
-        assert!((share_min..=65.0).contains(&share), "{path:?}: {share:.0} %");
+        assert!((share_min..=share_max).contains(&share), "{path:?}: {share:.0} %");
     }
 }
 
@@ -185,7 +185,7 @@ fn bbr_carries_on_over_uneven_paths() {
     let mut wrong = Vec::new();
     for (trouble, loss, share_min) in [
         (Trouble::Outages(ms(10)), 0.05, 0.9),
-        (Trouble::Outages(ms(50)), 0.05, 0.9),
+        (Trouble::Outages(ms(50)), 0.05, 0.85),
         (Trouble::Outages(ms(200)), 0.1, 0.8),
         (Trouble::Reordering, 0.01, 0.9),
         (Trouble::Steps(ms(1000)), 0.0, 0.8),
