@@ -48,8 +48,8 @@ impl Encoded {
     /// As [`Latencies::decode`].
     pub fn quantile(&self, q: f64) -> Result<Option<(u64, u64)>, HistogramError> {
         let Some(index) = KEPT.iter().position(|kept| *kept == q) else {
-            let merged = Latencies::merge([&self.decode()?])?;
-            return Ok(merged.and_then(|one| Some((one.quantile(q)?, one.count()))));
+            let decoded = self.decode()?;
+            return Ok(decoded.alone()?.quantile(q).map(|value| (value, decoded.count())));
         };
         let kept = self.kept.get_or_init(|| Kept::of(&Latencies::decode(&self.text)?));
         kept.as_ref().map_err(Clone::clone).map(|kept| Some((kept.at[index]?, kept.count)))
@@ -58,10 +58,8 @@ impl Encoded {
 
 impl Kept {
     fn of(latencies: &Latencies) -> Result<Kept, HistogramError> {
-        // A merged one tells the tops of its own buckets, which are finer where the least value that was told apart is above 1.
-        let merged = Latencies::merge([latencies])?;
-        let at = KEPT.map(|q| merged.as_ref().and_then(|one| one.quantile(q)));
-        Ok(Kept { count: latencies.count(), at })
+        let alone = latencies.alone()?;
+        Ok(Kept { count: latencies.count(), at: KEPT.map(|q| alone.quantile(q)) })
     }
 }
 
