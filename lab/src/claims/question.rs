@@ -119,9 +119,8 @@ pub fn keep_asked(
     baseline: Option<&str>,
     in_duels: impl Fn(&PlannedCell) -> bool,
 ) {
-    let is_asked = |cell: &PlannedCell| {
-        questions.iter().any(|q| q.a.is(cell) || q.b.figure.is_none() && q.b.is(cell))
-    };
+    let is_asked =
+        |cell: &PlannedCell| questions.iter().any(|q| q.a.is(cell) || q.b.figure.is_none() && q.b.is(cell));
     let asked: Vec<PlannedCell> = cells.iter().filter(|cell| is_asked(cell)).cloned().collect();
     let has_rival = |cell: &PlannedCell| asked.iter().any(|other| other.params == cell.params);
     let named = |name: &str| Side { contender: Some(name.to_owned()), ..Side::default() };

@@ -154,11 +154,8 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cel
     let counted = duels.counted(index);
     let pool = Pool::of(&counted);
     let load = load::of_cell(workload, &record.params, &counted);
-    let metrics: BTreeMap<String, MetricValue> = workload
-        .metrics
-        .iter()
-        .map(|m| (m.name.clone(), metric_value(m, &record.params, &pool)))
-        .collect();
+    let metrics: BTreeMap<String, MetricValue> =
+        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &record.params, &pool))).collect();
     let label = record.label(&workload.roles);
     let between = workload.primary().and_then(|primary| between_groups(&label, primary, &pool));
     let shared = run.header.settings.placement == Placement::Shared;
@@ -277,10 +274,7 @@ fn curves(pool: &Pool<'_>) -> BTreeMap<String, Vec<CurvePoint>> {
     let points = |curve: Vec<(f64, u64)>| {
         curve.into_iter().map(|(quantile, value)| CurvePoint { quantile, value }).collect()
     };
-    pool.curves()
-        .into_iter()
-        .map(|((role, name), curve)| (format!("{role}.{name}"), points(curve)))
-        .collect()
+    pool.curves().into_iter().map(|((role, name), curve)| (format!("{role}.{name}"), points(curve))).collect()
 }
 
 /// Says whether a load that was asked for was held, and what held the cell back.

@@ -73,7 +73,8 @@ impl Runner {
             let parts = value.split("${{ ").map(|part| match part.split_once(" }}") {
                 None => part.to_owned(),
                 Some((expression, rest)) => {
-                    let known = |one: &str| filled.iter().find(|(name, _)| *name == one).map(|(_, value)| *value);
+                    let known =
+                        |one: &str| filled.iter().find(|(name, _)| *name == one).map(|(_, value)| *value);
                     let value = expression.split(" || ").filter_map(known).find(|value| !value.is_empty());
                     value.unwrap_or_default().to_owned() + rest
                 }
@@ -84,7 +85,10 @@ impl Runner {
         std::fs::write(&script, &step.script).unwrap();
         let own = Path::new(env!("CARGO_BIN_EXE_netdyno")).parent().unwrap().display().to_string();
         let mut command = Command::new("/bin/bash");
-        command.args(["--noprofile", "--norc", "-eo", "pipefail"]).arg(script).current_dir(self.bench.path(""));
+        command
+            .args(["--noprofile", "--norc", "-eo", "pipefail"])
+            .arg(script)
+            .current_dir(self.bench.path(""));
         command.env_clear().envs(step.env.iter().map(|(name, value)| (name, fill(value))));
         command.env("PATH", format!("{}:{own}:/usr/bin:/bin", self.path("tools").display()));
         for (name, value) in [
@@ -183,7 +187,8 @@ fn a_regression_becomes_a_comment_and_an_exit_code() {
 fn what_an_input_says_is_never_run() {
     let runner = Runner::new(repository());
     let odd = "$(touch owned) `touch owned` ; touch owned \" ' *";
-    let seen = runner.step("Compare", &[("inputs.base", "main"), ("inputs.head", odd), ("inputs.budget", "1s")]);
+    let seen =
+        runner.step("Compare", &[("inputs.base", "main"), ("inputs.head", odd), ("inputs.budget", "1s")]);
     assert!(seen.code == 0 && seen.stderr.contains("which contender?"), "{seen:?}");
     assert_eq!(runner.output("code"), "2");
     for input in ["inputs.workload", "inputs.contender", "inputs.fail-on", "inputs.budget"] {
