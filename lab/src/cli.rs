@@ -11,6 +11,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arena::Net;
@@ -369,7 +370,7 @@ pub enum Chart {
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
     /// At most this many, newest first
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most: usize,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]

@@ -21,12 +21,12 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
-        _ => return Err(format!("{text:?} is not a time such as 90s, 15m or 1h")),
+        _ => return Err(format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h")),
     };
     let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
     seconds
         .and_then(|s| Duration::try_from_secs_f64(s).ok())
-        .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
+        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
 }
 
 pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
