@@ -18,6 +18,8 @@ pub struct Profile {
     pub delay: Duration,
     /// Up to so much is added to the delay, evenly. Does not change the order.
     pub jitter: Duration,
+    /// Times when what would arrive waits.
+    pub stalls: Option<Stalls>,
     /// Probability that a datagram is lost, each by itself.
     pub loss: f64,
     /// Losses that come in bursts.
@@ -41,6 +43,23 @@ pub struct Profile {
     pub rebinds: Option<Vec<Duration>>,
     /// Bytes that the layers below add to each datagram, for the rate.
     pub overhead_bytes: usize,
+}
+
+/// Again and again nothing arrives for a while, and then all of it at once: a radio whose turn it is not, or a system with something better to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stalls {
+    /// From the begin of one to that of the next.
+    pub every: Duration,
+    /// How long each lasts.
+    pub length: Duration,
+}
+
+impl Stalls {
+    /// When what would arrive after so much time does arrive.
+    pub(crate) fn after(self, elapsed: Duration) -> Duration {
+        let into = Duration::from_nanos((elapsed.as_nanos() % self.every.as_nanos()) as u64);
+        elapsed + self.length.saturating_sub(into)
+    }
 }
 
 /// Losses in bursts (Gilbert and Elliott): a good state that loses nothing, and a bad one.
@@ -120,6 +139,7 @@ impl Default for Profile {
         Self {
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
+            stalls: None,
             loss: 0.0,
             burst: None,
             reorder: None,

@@ -12,8 +12,15 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `90`, `90s`, `15m`, `1h`, `30d`.
+/// `90`, `90s`, `15m`, `1h`, `30d`; more than nothing.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    time(text)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
+}
+
+/// From 0 on.
+fn time(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,
@@ -21,25 +28,27 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
-        _ => return Err(format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h")),
+        _ => return None,
     };
-    let seconds = digits.parse::<f64>().ok().filter(|s| *s > 0.0).map(|s| s * unit);
-    seconds
-        .and_then(|s| Duration::try_from_secs_f64(s).ok())
-        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
+    Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * unit).ok()
 }
 
 pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
     serde_json::from_str(text).map_err(|e| format!("not what `netdyno replicate` asks: {e}"))
 }
 
-/// `5%` or `0.05`.
+/// `5%` or `0.05`; more than nothing.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    share(text)
+        .filter(|share| *share > 0.0)
+        .ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
+}
+
+/// From 0 on, below 1.
+fn share(text: &str) -> Option<f64> {
     let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
-    match digits.trim().parse::<f64>() {
-        Ok(share) if share > 0.0 && share / unit < 1.0 => Ok(share / unit),
-        _ => Err(format!("{text:?} is not a share such as 5% or 0.05")),
-    }
+    let share = digits.trim().parse::<f64>().ok()? / unit;
+    (0.0..1.0).contains(&share).then_some(share)
 }
 
 /// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
@@ -110,8 +119,15 @@ pub(super) fn parse_net(text: &str) -> Result<Net, String> {
                     }
                     Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
                     Some(("queue", d)) => link.queue = Some(parse_duration(d)?),
-                    Some(("delay", d)) => link.delay = parse_duration(d)?,
-                    Some(("loss", l)) => link.loss_ppm = (parse_share(l)? * 1e6).round() as u32,
+                    Some(("delay", d)) => {
+                        link.delay =
+                            time(d).ok_or_else(|| format!("delay={d}: not a time such as 50ms or 0"))?;
+                    }
+                    Some(("loss", l)) => {
+                        let loss =
+                            share(l).ok_or_else(|| format!("loss={l}: not a share such as 5%, 0.05 or 0"))?;
+                        link.loss_ppm = (loss * 1e6).round() as u32;
+                    }
                     _ => return Err(format!("{option:?} is none of mtu=, rate=, queue=, delay= and loss=")),
                 }
             }
@@ -191,10 +207,20 @@ mod tests {
                 ..Link::default()
             }))
         );
+        assert_eq!(parse_net("veth,loss=0%,delay=0"), Ok(Net::Veth(Link::default())));
         assert!(
-            ["veth,loss=x", "veth,delay=-1s", "loopback,mtu=1", "x", "veth,mtu=x", "veth,rate=1"]
-                .iter()
-                .all(|t| parse_net(t).is_err())
+            [
+                "veth,loss=x",
+                "veth,loss=100%",
+                "veth,loss=-1%",
+                "veth,delay=-1s",
+                "loopback,mtu=1",
+                "x",
+                "veth,mtu=x",
+                "veth,rate=1"
+            ]
+            .iter()
+            .all(|t| parse_net(t).is_err())
         );
     }
 

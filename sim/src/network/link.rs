@@ -50,6 +50,7 @@ pub(super) struct Link {
     random: Random,
     /// Whether the bursts' bad state is on.
     bad: bool,
+    start: Instant,
     /// When the bottleneck will have sent everything in its queue.
     idle_at: Instant,
     /// The latest arrival so far of those that keep the order.
@@ -75,7 +76,7 @@ struct Draws {
 impl Link {
     pub(super) fn new(profile: Profile, forward: bool, random: Random, start: Instant) -> Self {
         let stats = LinkStats::default();
-        Self { profile, forward, random, bad: false, idle_at: start, last_arrival: start, stats }
+        Self { profile, forward, random, bad: false, start, idle_at: start, last_arrival: start, stats }
     }
 
     pub(super) fn profile(&self) -> &Profile {
@@ -198,6 +199,7 @@ impl Link {
     /// datagram is held back.
     fn arrival(&mut self, departure: Instant, draws: &Draws) -> Instant {
         let at = departure + self.profile.delay + self.profile.jitter.mul_f64(draws.jitter);
+        let at = self.profile.stalls.map_or(at, |stalls| self.start + stalls.after(at - self.start));
         match self.profile.reorder {
             Some(reorder) if draws.reorder < reorder.probability => {
                 self.stats.held_back += 1;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Delivery, LinkStats, Network, Side};
-use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Way};
+use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Stalls, Way};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -66,6 +66,19 @@ fn the_delay_is_exact_and_jitter_keeps_the_order() {
     let times = arrived.iter().zip(0..).map(|((at, _), number)| *at - MS * number);
     assert!(times.clone().all(|time| (delay..delay + 10 * MS).contains(&time)));
     assert!(times.clone().max().unwrap() - times.min().unwrap() > 8 * MS);
+}
+
+#[test]
+fn what_would_arrive_in_a_stall_arrives_at_its_end() {
+    let stalls = Some(Stalls { every: 50 * MS, length: 10 * MS });
+    let (arrived, ..) = run(Profile { delay: 20 * MS, stalls, ..Profile::default() }, 100, 100, MS);
+    assert_eq!(numbers(&arrived), (0..100).collect::<Vec<_>>());
+    for (number, (at, _)) in (0..).zip(&arrived) {
+        // Sent a millisecond apart, 20 of them under way: the first stall is over by then.
+        let due = number + 20;
+        let expected = if due % 50 < 10 { due / 50 * 50 + 10 } else { due };
+        assert_eq!(*at, MS * expected, "number {number}");
+    }
 }
 
 #[test]

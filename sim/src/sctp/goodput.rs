@@ -10,7 +10,7 @@ use super::describe::describe;
 use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Partition, Profile, Rate, Reorder, UDP_OVERHEAD_BYTES, Way};
+use crate::profile::{Partition, Profile, Rate, Reorder, Stalls, UDP_OVERHEAD_BYTES, Way};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
@@ -73,6 +73,10 @@ pub enum Trouble {
     Reordering,
     /// The rate is a half of the path's for so long, then the whole of it, and so on.
     Steps(Duration),
+    /// Up to so much is added to the way of each packet, there and back; the order stays.
+    Jitter(Duration),
+    /// A fifth of the time nothing arrives, for so long each time, and then all of it at once.
+    Stalls(Duration),
     /// A policer: nothing waits, and what is beyond the rate and a bucket of `queue_bytes` is lost.
     Policer,
 }
@@ -116,6 +120,11 @@ impl Path {
         let reorder = Reorder { probability: 0.01, delay: self.rtt / 2 };
         Profile {
             delay: self.rtt / 2,
+            jitter: if let Trouble::Jitter(most) = self.trouble { most } else { Duration::ZERO },
+            stalls: match self.trouble {
+                Trouble::Stalls(length) => Some(Stalls { every: 5 * length, length }),
+                _ => None,
+            },
             loss: if is_out { 0.0 } else { self.loss },
             reorder: (self.trouble == Trouble::Reordering).then_some(reorder),
             partitions: self.outages(),
