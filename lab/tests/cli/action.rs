@@ -108,8 +108,8 @@ impl Runner {
 
     fn output(&self, name: &str) -> String {
         let output = self.file("output");
-        let all = output.lines().filter_map(|line| line.split_once('='));
-        all.filter(|(known, _)| *known == name).last().map_or(String::new(), |(_, value)| value.to_owned())
+        let mut all = output.lines().filter_map(|line| line.split_once('='));
+        all.rfind(|(known, _)| *known == name).map_or(String::new(), |(_, value)| value.to_owned())
     }
 }
 
