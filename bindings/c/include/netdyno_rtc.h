@@ -119,6 +119,9 @@
 // All servers have answered, or have not in time: there will be no more candidates. Not told where there are none to ask.
 #define ND_EVENT_GATHERED 9
 
+// A server of the settings was of no use, or is not any more; the connection may do without. Its URL and why, in `data`.
+#define ND_EVENT_SERVER_FAILED 10
+
 // A data channel. May be used by several threads at a time.
 typedef struct nd_channel nd_channel;
 
@@ -155,7 +158,9 @@ typedef int32_t nd_code;
 
 // A STUN or TURN server (W3C RTCIceServer).
 typedef struct {
-  // "stun:host:port" or "turn:host:port?transport=udp"; port and transport may be left out, IPv6 addresses stand in brackets.
+  // "stun:host:port", "turn:host:port?transport=udp" or "=tcp", or "turns:host:port?transport=tcp" (TLS). The port may be left out (3478, with
+  // TLS 5349), and so may the transport (UDP, with TLS TCP); IPv6 addresses stand in brackets. TCP and TLS are for where UDP is not let
+  // through, and on Linux only.
   const char *url;
   // Its bytes.
   size_t url_length;
@@ -191,6 +196,9 @@ typedef struct {
   uint16_t first_port;
   // The last of them.
   uint16_t last_port;
+  // A TCP port at which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; negative:
+  // whichever is free; 0: none. Not the UDP port's number. Of several threads each has its own: this one and those behind it. Linux only.
+  int32_t tcp_port;
   // The IP addresses, with spaces between, at which the world sees this machine, where a NAT leads each port there to the same one here
   // (1:1, as in a cloud, or by port forwarding); or NULL.
   const char *public_addresses;
@@ -200,6 +208,11 @@ typedef struct {
   const nd_ice_server *ice_servers;
   // How many, up to 8.
   size_t ice_server_count;
+  // Certificates in PEM of the authorities that may have signed those of "turns:" servers, such as a file of them holds; NULL: whom the
+  // system trusts.
+  const char *server_roots;
+  // Its bytes.
+  size_t server_roots_length;
 } nd_settings;
 
 // How a data channel is made (W3C RTCDataChannelInit). All zeros are the defaults: ordered, reliable, opened by DCEP.
@@ -330,6 +343,8 @@ typedef struct {
   uint16_t port;
   // relatedPort.
   uint16_t related_port;
+  // relayProtocol: how we speak to the TURN server of a relayed one of ours, "udp", "tcp" or "tls"; else NULL.
+  const char *relay_protocol;
 } nd_stats_candidate;
 
 // RTCIceCandidatePairStats. Packets and bytes are those of data, without checks.
@@ -582,6 +597,14 @@ nd_code nd_peer_add_remote_candidate(const nd_peer *peer,
 // all candidates. ND_NOT_NOW: not yet; it has those known by now.
 nd_code nd_peer_wait_gathered(const nd_peer *peer,
                               int64_t timeout_ms);
+
+// Which servers of the settings were of no use to this connection, or are not any more: a line each, its URL and why, the latest last, 16 at the
+// most.
+//
+// `*failures` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+nd_code nd_peer_server_failures(const nd_peer *peer,
+                                char **failures,
+                                size_t *length);
 
 // The description that was made last, now with all candidates that are known: for those who wait for them after it was made. ND_CLOSED: there
 // is none, since none was made, or it was withdrawn, or the connection is over.

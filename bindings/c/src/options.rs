@@ -45,7 +45,9 @@ pub const ND_MAX_LIFETIME_MS: u32 = 2;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_ice_server {
-    /// "stun:host:port" or "turn:host:port?transport=udp"; port and transport may be left out, IPv6 addresses stand in brackets.
+    /// "stun:host:port", "turn:host:port?transport=udp" or "=tcp", or "turns:host:port?transport=tcp" (TLS). The port may be left out (3478, with
+    /// TLS 5349), and so may the transport (UDP, with TLS TCP); IPv6 addresses stand in brackets. TCP and TLS are for where UDP is not let
+    /// through, and on Linux only.
     url: Text,
     /// Its bytes.
     url_length: usize,
@@ -83,6 +85,9 @@ pub struct nd_settings {
     pub first_port: u16,
     /// The last of them.
     pub last_port: u16,
+    /// A TCP port at which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; negative:
+    /// whichever is free; 0: none. Not the UDP port's number. Of several threads each has its own: this one and those behind it. Linux only.
+    pub tcp_port: i32,
     /// The IP addresses, with spaces between, at which the world sees this machine, where a NAT leads each port there to the same one here
     /// (1:1, as in a cloud, or by port forwarding); or NULL.
     pub public_addresses: Text,
@@ -92,6 +97,11 @@ pub struct nd_settings {
     pub ice_servers: Servers,
     /// How many, up to 8.
     pub ice_server_count: usize,
+    /// Certificates in PEM of the authorities that may have signed those of "turns:" servers, such as a file of them holds; NULL: whom the
+    /// system trusts.
+    pub server_roots: Text,
+    /// Its bytes.
+    pub server_roots_length: usize,
 }
 
 impl nd_settings {
@@ -128,6 +138,15 @@ impl nd_settings {
             (first, last) if first > 0 && first <= last => Some(first..=last),
             (first, last) => return Err(Failure::invalid(format!("ports {first} to {last} are no range"))),
         };
+        settings.tcp_port = match self.tcp_port {
+            0 => None,
+            ..0 => Some(0),
+            port => {
+                Some(port.try_into().map_err(|_| Failure::invalid(format!("tcp_port: {port} is no port")))?)
+            }
+        };
+        let roots = self.server_roots.text(self.server_roots_length)?;
+        settings.server_roots = (!roots.is_empty()).then(|| roots.to_owned());
         for text in self.public_addresses.text(self.public_addresses_length)?.split_ascii_whitespace() {
             let address = text.parse();
             settings.public_addresses.push(

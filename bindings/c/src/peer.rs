@@ -144,6 +144,19 @@ pub extern "C" fn nd_peer_wait_gathered(peer: Option<&nd_peer>, timeout_ms: i64)
     call(|| Failure::unless(given(peer)?.0.wait_gathered(limit(timeout_ms))))
 }
 
+/// Which servers of the settings were of no use to this connection, or are not any more: a line each, its URL and why, the latest last, 16 at the
+/// most.
+///
+/// `*failures` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn nd_peer_server_failures(
+    peer: Option<&nd_peer>,
+    failures: Option<&mut MaybeUninit<*mut c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> nd_code {
+    call(|| hand_over(given(peer)?.0.server_failures().join("\n"), given(failures)?, length))
+}
+
 /// The description that was made last, now with all candidates that are known: for those who wait for them after it was made. ND_CLOSED: there
 /// is none, since none was made, or it was withdrawn, or the connection is over.
 ///

@@ -31,6 +31,8 @@ pub const ND_EVENT_FAILED: u32 = 7;
 pub const ND_EVENT_CANDIDATE: u32 = 8;
 /// All servers have answered, or have not in time: there will be no more candidates. Not told where there are none to ask.
 pub const ND_EVENT_GATHERED: u32 = 9;
+/// A server of the settings was of no use, or is not any more; the connection may do without. Its URL and why, in `data`.
+pub const ND_EVENT_SERVER_FAILED: u32 = 10;
 
 /// What happened to a connection.
 #[repr(C)]
@@ -106,6 +108,9 @@ impl Handler for Found {
             }
             Event::Candidate(line) => self.tell(connection, ND_EVENT_CANDIDATE, None, 0, line.into()),
             Event::Gathered => plain(ND_EVENT_GATHERED, None),
+            Event::ServerFailed { url, why } => {
+                self.tell(connection, ND_EVENT_SERVER_FAILED, None, 0, format!("{url}: {why}").into());
+            }
             Event::Failed(error) => {
                 self.tell(connection, ND_EVENT_FAILED, None, 0, error.to_string().into());
             }

@@ -167,6 +167,8 @@ pub struct nd_stats_candidate {
     pub port: u16,
     /// relatedPort.
     pub related_port: u16,
+    /// relayProtocol: how we speak to the TURN server of a relayed one of ours, "udp", "tcp" or "tls"; else NULL.
+    pub relay_protocol: *const c_char,
 }
 
 /// RTCCertificateStats.
@@ -318,6 +320,7 @@ fn candidates(texts: &mut Texts, what: u32, of: &[CandidateStats]) -> Vec<nd_sta
         priority: candidate.priority,
         port: candidate.port,
         related_port: candidate.related_address.map_or(0, |related| related.port()),
+        relay_protocol: texts.keep_any(candidate.relay_protocol),
     };
     of.iter().map(one).collect()
 }

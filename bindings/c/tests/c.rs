@@ -6,7 +6,6 @@ mod coturn;
 mod support;
 
 use std::fs;
-use std::net::UdpSocket;
 use std::process::Command;
 use std::thread;
 
@@ -114,13 +113,23 @@ fn a_program_in_c_offers_and_is_watched_by_sanitizers() {
 
 #[test]
 fn a_program_in_c_goes_by_a_turn_server_alone() {
-    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let started =
-        Coturn::start(address, "name:password", &["--allow-loopback-peers"], |command| command.spawn());
-    let Some(server) = started else { return };
-    let url = format!("turn:{address}");
-    everything(peer(Library::Static, sanitizers(), &["answer", &url]), true);
-    assert!(server.logs("lifetime=0"), "the allocation is given back");
+    for by in ["udp", "tls"] {
+        let Some(server) = Coturn::start(&[]) else { return };
+        let arguments = ["answer", &server.url(by), &server.authority];
+        everything(peer(Library::Static, sanitizers(), &arguments), true);
+        assert!(server.logs("lifetime=0"), "the allocation is given back");
+    }
+}
+
+#[test]
+fn a_program_in_c_learns_what_is_the_matter_with_a_server() {
+    let Some(server) = Coturn::start(&[]) else { return };
+    let (another, ..) = coturn::certified(&["127.0.0.1"]);
+    let url = server.url("tls");
+    let mut program = peer(Library::Static, sanitizers(), &["refused", &url, &another]);
+    let told = program.get();
+    assert!(told.starts_with(&url) && told.contains("`server_roots`"), "{told}");
+    program.ends();
 }
 
 /// Ten megabytes through a loop on poll(2) that sends back what comes, while nobody reads at first: it has to rest.

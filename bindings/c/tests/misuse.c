@@ -110,6 +110,9 @@ static void wrong_settings(void) {
         {SETTINGS(.size = sizeof(nd_settings) + 8), "the header is of another version"},
         {SETTINGS(.first_port = 9, .last_port = 8), "ports 9 to 8 are no range"},
         {SETTINGS(.last_port = 8), "ports 0 to 8 are no range"},
+        {SETTINGS(.tcp_port = 65536), "tcp_port: 65536 is no port"},
+        {SETTINGS(.ice_servers = SERVER("turns:127.0.0.1", "a", "b"), .ice_server_count = 1, .server_roots = "none", .server_roots_length = 4),
+         "`server_roots` has to be certificates"},
         {SETTINGS(.public_addresses = "203.0.113.7 here", .public_addresses_length = 16), "\"here\" is no IP address"},
         {SETTINGS(.ice_servers = SERVER("turn:127.0.0.1", "", ""), .ice_server_count = 1), "a username and a credential"},
         {SETTINGS(.ice_servers = SERVER("http://127.0.0.1", "", ""), .ice_server_count = 1), "http://127.0.0.1: write stun:"},
@@ -174,13 +177,19 @@ static void gathered(void) {
     nd_peer *peer;
     char *text;
     size_t length = 7;
-    OK(nd_endpoint_bind("127.0.0.1:0", 11, NULL, &endpoint));
+    OK(nd_endpoint_bind("127.0.0.1:0", 11, SETTINGS(.tcp_port = -1), &endpoint));
     OK(nd_peer_new(endpoint, ND_PORT_OWN, &peer));
     OK(nd_peer_wait_gathered(peer, 0));
+    OK(nd_peer_server_failures(peer, &text, &length));
+    NEED(length == 0 && *text == 0);
+    nd_text_free(text);
     NEED(nd_peer_local_description(peer, &text, NULL) == ND_CLOSED);
     INVALID(nd_peer_next_candidate(peer, 0, NULL, NULL));
     OK(nd_peer_next_candidate(peer, ND_FOREVER, &text, &length));
     NEED(length == 0 && *text == 0);
+    nd_text_free(text);
+    OK(nd_peer_create_offer(peer, 0, &text, NULL));
+    NEED(strstr(text, " typ host tcptype passive") != NULL);
     nd_text_free(text);
     nd_peer_free(peer);
     nd_endpoint_free(endpoint);

@@ -1,5 +1,6 @@
 /* Does what the other end of a data channel asks for, by calls that wait: "take BYTES", "give COUNT LENGTH", "fill", "stats", "text", "close".
- * `peer answer` takes an offer on stdin, `peer offer` makes one. */
+ * `peer answer` takes an offer on stdin, `peer offer` makes one. Behind that a TURN server's URL, to go by that alone, and who has signed its certificate.
+ * `peer refused URL AUTHORITY` tells what is the matter with the server. */
 #include "pipe.h"
 
 #include <inttypes.h>
@@ -111,6 +112,7 @@ static void reported(const nd_peer *peer, const char *expected) {
     NEED(count >= 8 && channels == 1 && certificates == 2 && selected != NULL);
     NEED(selected->bytes_sent == sent_bytes && selected->requests_sent > 0 && strlen(selected->state) > 0);
     NEED(strcmp(selected->local->candidate_type, expected) == 0 && strlen(selected->remote->address) > 0);
+    NEED((selected->local->relay_protocol != NULL) == (strcmp(expected, "relay") == 0) && selected->remote->relay_protocol == NULL);
     NEED(selected->local->head.what == ND_STATS_LOCAL_CANDIDATE && selected->local->port > 0);
     nd_report_free(report);
 }
@@ -179,6 +181,20 @@ static void connect_them(const nd_peer *peer, bool offers) {
     NEED(length == LABEL_BYTES && memcmp(label, "chat", LABEL_BYTES) == 0 && nd_channel_id(channel) >= 0);
 }
 
+/* Tells the test why the server was of no use. */
+static int refused(nd_endpoint *endpoint, nd_peer *peer) {
+    char *failures;
+    size_t length;
+    OK(nd_peer_wait_gathered(peer, PATIENCE_MS));
+    OK(nd_peer_server_failures(peer, &failures, &length));
+    NEED(strlen(failures) == length);
+    put(failures, length);
+    nd_text_free(failures);
+    nd_peer_free(peer);
+    nd_endpoint_free(endpoint);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     nd_endpoint *endpoint;
     nd_peer *peer;
@@ -186,18 +202,24 @@ int main(int argc, char **argv) {
     NEED(argc >= 2 && strcmp(nd_version(), ND_VERSION) == 0);
     nd_settings settings = {.size = sizeof settings};
     nd_ice_server server = {0};
-    if (argc == 3) { /* by this server alone */
+    if (argc >= 3) { /* by this server alone */
         server = (nd_ice_server){argv[2], strlen(argv[2]), "name", 4, "password", 8};
         settings.ice_servers = &server;
         settings.ice_server_count = 1;
         settings.relay_only = 1;
     }
+    if (argc == 4) {
+        settings.server_roots = argv[3];
+        settings.server_roots_length = strlen(argv[3]);
+    }
     OK(nd_endpoint_bind(address, strlen(address), &settings, &endpoint));
     OK(nd_peer_new(endpoint, ND_PORT_OWN, &peer));
+    if (strcmp(argv[1], "refused") == 0)
+        return refused(endpoint, peer);
     inbox = nd_inbox_new();
     NEED(inbox != NULL && nd_peer_state(peer) == ND_STATE_NEW);
     connect_them(peer, strcmp(argv[1], "offer") == 0);
-    while (obey(peer, argc == 3 ? "relay" : "host")) {
+    while (obey(peer, argc >= 3 ? "relay" : "host")) {
     }
     OK(nd_channel_close(channel));
     OK(nd_channel_wait_closed(channel, PATIENCE_MS));

@@ -15,7 +15,7 @@ pub(crate) const ROOM: u8 = 8;
 pub(crate) const CLOSED: u8 = 16;
 pub(crate) const STATE: u8 = 32;
 pub(crate) const INCOMING: u8 = 64;
-/// All servers have been asked for candidates.
+/// All servers have been asked for candidates, or one is of no use.
 pub(crate) const GATHERED: u8 = 128;
 
 /// Where an event loop's news wait. Each channel and connection stands in it once at most, whatever happens to it.

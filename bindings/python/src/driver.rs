@@ -130,6 +130,7 @@ impl Driver {
     /// Binds a UDP port of that address (0: the system chooses one), and starts the thread. A server is a URL, a name and a password; both
     /// empty for STUN.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "what may be set")]
     fn new(
         py: Python<'_>,
         address: &str,
@@ -138,12 +139,15 @@ impl Driver {
         relay_only: bool,
         public_addresses: Vec<String>,
         ports: Option<(u16, u16)>,
+        tcp_port: Option<u16>,
+        server_roots: Option<String>,
     ) -> PyResult<Self> {
         let address = SocketAddr::new(ip_address("address", address)?, port);
         let mut settings = Settings::new().map_err(raised)?;
         settings.ice_servers =
             ice_servers.into_iter().map(|(url, name, word)| IceServer::turn(url, name, word)).collect();
-        settings.relay_only = relay_only;
+        (settings.relay_only, settings.tcp_port) = (relay_only, tcp_port);
+        settings.server_roots = server_roots;
         let public = public_addresses.iter().map(|text| ip_address("publicAddresses", text));
         settings.public_addresses = public.collect::<PyResult<_>>()?;
         settings.ports = ports.map(|(first, last)| first..=last);

@@ -12,7 +12,7 @@ use netdyno_rtc::{
 
 use crate::bell::{CLOSED, GATHERED, INCOMING, Mailbox, OPEN, READABLE, ROOM, STATE};
 use crate::item::Item;
-use crate::limits::{DEFAULT_MESSAGE_BYTES, SLICE_BYTES, TURN_BYTES, WAITING_CHANNELS};
+use crate::limits::{DEFAULT_MESSAGE_BYTES, SERVER_FAILURES, SLICE_BYTES, TURN_BYTES, WAITING_CHANNELS};
 use crate::shared::{SharedChannel, SharedPeer, charge};
 
 /// All connections of a driver.
@@ -274,6 +274,10 @@ impl Handler for Ends {
                 link.peer.ring(STATE);
             }
             Event::Gathered => link.peer.ring(GATHERED),
+            Event::ServerFailed { url, why } if link.peer.now().server_failures.len() < SERVER_FAILURES => {
+                link.peer.now().server_failures.push_back((url, why));
+                link.peer.ring(GATHERED);
+            }
             Event::Failed(error) => link.peer.now().failure = Some(error.to_string()),
             Event::Incoming(channel) if link.peer.now().incoming.len() >= WAITING_CHANNELS => {
                 connection.close_channel(channel);

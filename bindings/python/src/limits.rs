@@ -10,6 +10,9 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
 /// Channels of one connection that the peer opened and Python has not seen. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;
 
+/// Failures of servers that Python has not seen, of one connection. Further ones are forgotten.
+pub(crate) const SERVER_FAILURES: usize = 16;
+
 /// What a channel takes to send before it says no: `send` does not wait, and a program that never looks at `bufferedAmount` would fill the memory.
 pub(crate) const BUFFERED_BYTES: u64 = 64 << 20;
 

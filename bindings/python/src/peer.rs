@@ -156,6 +156,11 @@ impl Peer {
         self.with(py, |connection| Ok(connection.is_gathering()))
     }
 
+    /// Servers that were of no use, and why: since the last call.
+    fn server_failures(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.shared.now().server_failures).into()
+    }
+
     /// The description that was made last, with all candidates known by now.
     fn local_description(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.with(py, |connection| Ok(connection.local_description()))

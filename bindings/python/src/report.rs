@@ -129,6 +129,7 @@ fn candidate<'py>(
         "address": candidate.address.to_string(),
         "port": candidate.port,
         "protocol": candidate.protocol,
+        "relayProtocol": candidate.relay_protocol,
         "candidateType": candidate.candidate_type.name(),
         "priority": candidate.priority,
         "foundation": &candidate.foundation,

@@ -33,6 +33,8 @@ pub(crate) struct Now {
     pub(crate) ice: IceState,
     pub(crate) is_over: bool,
     pub(crate) failure: Option<String>,
+    /// Servers that were of no use, and why, which Python has not seen.
+    pub(crate) server_failures: VecDeque<(String, String)>,
     /// Channels that the peer opened and Python has not seen.
     pub(crate) incoming: VecDeque<Arc<SharedChannel>>,
 }
@@ -44,6 +46,7 @@ impl SharedPeer {
             ice: IceState::New,
             is_over: false,
             failure: None,
+            server_failures: VecDeque::new(),
             incoming: VecDeque::new(),
         };
         Arc::new(Self {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import os
 import pathlib
 import socket
@@ -10,21 +12,50 @@ import tempfile
 import threading
 import unittest
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
 LIMIT_SECONDS = 30
 USERNAME, PASSWORD = "name", "password"
+
+
+def free_port(kind):
+    with socket.socket(socket.AF_INET, kind) as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def certified():
+    """An authority, and a certificate for 127.0.0.1 that it has signed, with its key; in PEM."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    name, server_name = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]) for text in ("an authority", "a server"))
+
+    def signed(whose, subject, extension):
+        builder = x509.CertificateBuilder(name, subject, whose.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1))
+        return builder.add_extension(extension, critical=False).sign(authority, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    root = signed(authority, name, x509.BasicConstraints(ca=True, path_length=None))
+    server = signed(key, server_name, x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]))
+    key_format = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return root, server, key.private_bytes(serialization.Encoding.PEM, *key_format)
 
 
 class Coturn:
     """Ends with the test; the test is skipped where there is none, or fails if all is required."""
 
     def __init__(self, test: unittest.TestCase):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port, self.tls_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_STREAM)
         folder = tempfile.TemporaryDirectory()
         test.addCleanup(folder.cleanup)
         place = pathlib.Path(folder.name)
-        command = ["turnserver", "-n", "--no-cli", "--no-tls", "--no-dtls", "--lt-cred-mech", "--realm=netdyno", "--verbose"]
+        #: Who has signed its certificate, in PEM.
+        self.authority, certificate, key = certified()
+        (place / "certificate").write_bytes(certificate)
+        (place / "key").write_bytes(key)
+        command = ["turnserver", "-n", "--no-cli", "--no-dtls", "--lt-cred-mech", "--realm=netdyno", "--verbose"]
+        command += [f"--cert={place / 'certificate'}", f"--pkey={place / 'key'}", f"--tls-listening-port={self.tls_port}"]
         command += [f"--user={USERNAME}:{PASSWORD}", "-L", "127.0.0.1", "--relay-ip=127.0.0.1", "--allow-loopback-peers"]
         command += ["--log-file=stdout", "--simple-log", f"--pidfile={place / 'pid'}", f"--db={place / 'db'}"]
         try:

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import os
+import pathlib
 import socket
+import tempfile
+from unittest import mock
 
 import aiortc
 import netdyno_rtc
-from coturn import Coturn
+from coturn import PASSWORD, USERNAME, Coturn, certified
 from netdyno_rtc import InvalidStateError, RTCConfiguration, RTCIceServer, RTCPeerConnection
 from support import Case, Heard, ours, theirs
 
@@ -83,6 +87,52 @@ class Servers(Case):
         await asyncio.wait_for(pc.setLocalDescription(), 20)
         self.assertEqual((kinds(pc), pc.iceGatheringState), ([], "complete"))
 
+    def by_tls(self, server, roots):
+        """A connection that goes to the server by TLS alone, if one of these has signed its certificate."""
+        servers = [RTCIceServer(f"turns:127.0.0.1:{server.tls_port}?transport=tcp", USERNAME, PASSWORD)]
+        return RTCPeerConnection(RTCConfiguration(iceServers=servers, iceTransportPolicy="relay", serverRoots=roots))
+
+    async def test_by_tls_with_roots_as_a_text_as_bytes_as_a_file_and_as_the_system_has_them(self):
+        server = Coturn(self)
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder, "roots.pem")
+            place.write_bytes(b"# \xfc\n" + server.authority)
+            # By this the system's authorities are others.
+            patch = mock.patch.dict(os.environ, {"SSL_CERT_FILE": str(place)})
+            patch.start()
+            self.addCleanup(patch.stop)
+            for roots in (server.authority, place, None):
+                offerer, answerer = self.by_tls(server, server.authority.decode()), self.by_tls(server, roots)
+                channel, other = await self.connect(offerer, answerer)
+                self.assertEqual([kinds(pc) for pc in (offerer, answerer)], [["relay"], ["relay"]])
+                report = await answerer.getStats()
+                pair = report[report["T"].selectedCandidatePairId]
+                ways = [report[id].relayProtocol for id in (pair.localCandidateId, pair.remoteCandidateId)]
+                self.assertEqual(ways, ["tls", None])
+                await self.exchange(channel, other)
+
+    async def test_what_is_the_matter_with_a_server_is_told(self):
+        server = Coturn(self)
+        pc = self.by_tls(server, certified()[0])
+        self.addAsyncCleanup(pc.close)
+        told = []
+        pc.on("icecandidateerror", told.append)
+        pc.createDataChannel("x")
+        await asyncio.wait_for(pc.setLocalDescription(), 20)
+        self.assertEqual((kinds(pc), pc.iceGatheringState, len(told)), ([], "complete", 1))
+        self.assertIn(str(server.tls_port), told[0].url)
+        self.assertIn("`server_roots`", told[0].errorText)
+
+    async def test_a_port_for_peers_that_come_by_tcp(self):
+        pc = ours(tcpPort=0)
+        self.addAsyncCleanup(pc.close)
+        pc.createDataChannel("x")
+        await pc.setLocalDescription()
+        udp, tcp = candidates(pc)
+        self.assertEqual((udp[2], tcp[2], tcp[-2:]), ("udp", "tcp", ["tcptype", "passive"]))
+        with socket.create_connection(("127.0.0.1", int(tcp[5])), 10):
+            pass
+
     async def test_who_closes_meanwhile_is_not_kept_waiting(self):
         with silent() as url:
             pc = ours(iceServers=[RTCIceServer(url)])
@@ -122,10 +172,11 @@ class Servers(Case):
         for why, server in (
             ("http://stun: write stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
             ("turn:127.0.0.1: a TURN server wants a username and a credential", RTCIceServer("turn:127.0.0.1")),
+            ("server_roots. has to be certificates", RTCIceServer("turns:127.0.0.1", "name", "password")),
             ("there are more servers than 8", RTCIceServer(["stun:127.0.0.1"] * 9)),
         ):
             with self.assertRaisesRegex(ValueError, why):
-                ours(iceServers=[server]).createDataChannel("x")
+                ours(iceServers=[server], serverRoots="none").createDataChannel("x")
         for why, settings in (
             ('publicAddresses: "here" is no IP address', {"publicAddresses": ["here"]}),
             ("ports: 9 to 8 is no range", {"ports": (9, 8)}),

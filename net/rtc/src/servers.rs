@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use netdyno_io::Waker;
+use netdyno_rtc_core::RelayProtocol;
 
 use crate::error::Error;
 use crate::limits::{ADDRESSES_PER_SERVER, ICE_SERVERS};
@@ -62,6 +63,17 @@ pub(crate) enum Transport {
     Tls(Secure),
 }
 
+impl Transport {
+    /// As candidates tell it.
+    pub(crate) fn relay_protocol(&self) -> RelayProtocol {
+        match self {
+            Self::Udp => RelayProtocol::Udp,
+            Self::Tcp => RelayProtocol::Tcp,
+            Self::Tls(_) => RelayProtocol::Tls,
+        }
+    }
+}
+
 /// What a URL says.
 #[derive(Debug, Clone)]
 struct Place {
@@ -81,9 +93,17 @@ pub(crate) struct Server {
     pub(crate) relays_for: Option<(String, String)>,
 }
 
-/// All servers of an endpoint, once their names are resolved.
+/// What has become of the names of all servers of an endpoint.
+#[derive(Default)]
+pub(crate) struct Resolved {
+    pub(crate) servers: Vec<Server>,
+    /// Of those whose names nobody knows, the URL, and what the name service said.
+    pub(crate) unknown: Vec<(String, String)>,
+}
+
+/// The servers of an endpoint, whose names are being resolved.
 #[derive(Debug)]
-pub(crate) struct Resolving(Receiver<Vec<Server>>);
+pub(crate) struct Resolving(Receiver<Resolved>);
 
 impl Resolving {
     /// Reads the URLs, and asks for their addresses, on a thread of its own if any is a name. `waker` is called when there is an answer.
@@ -104,8 +124,10 @@ impl Resolving {
         let (give, result) = channel();
         let are_known = places.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
         let resolve = move || {
+            let mut resolved = Resolved::default();
+            places.iter().for_each(|(place, server)| resolved.add(place, server));
             // Nobody takes it if the endpoint is gone.
-            let _ = give.send(places.iter().flat_map(|(place, server)| resolve(place, server)).collect());
+            let _ = give.send(resolved);
             waker.wake();
         };
         if are_known {
@@ -117,26 +139,33 @@ impl Resolving {
         Ok(Some(Self(result)))
     }
 
-    /// The servers, once; those whose names are not known are left out.
-    pub(crate) fn poll(&self) -> Option<Vec<Server>> {
+    /// The servers, once.
+    pub(crate) fn poll(&self) -> Option<Resolved> {
         self.0.try_recv().ok()
     }
 }
 
-/// The addresses of one, the first of each family.
-fn resolve(place: &Place, server: &IceServer) -> Vec<Server> {
-    let found = (place.host.as_str(), place.port).to_socket_addrs();
-    let mut found: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
-    found.dedup_by_key(|address| address.is_ipv4());
-    found.truncate(ADDRESSES_PER_SERVER);
-    let relays_for = place.is_turn.then(|| (server.username.clone(), server.credential.clone()));
-    let server = |address| Server {
-        url: server.url.clone(),
-        address,
-        transport: place.transport.clone(),
-        relays_for: relays_for.clone(),
-    };
-    found.into_iter().map(server).collect()
+impl Resolved {
+    /// Asks for the addresses of one, and takes the first of each family.
+    fn add(&mut self, place: &Place, server: &IceServer) {
+        let mut found: Vec<SocketAddr> = match (place.host.as_str(), place.port).to_socket_addrs() {
+            Ok(found) => found.collect(),
+            Err(error) => {
+                let why = format!("{error}: is the name right, and has this machine a name service?");
+                return self.unknown.push((server.url.clone(), why));
+            }
+        };
+        found.dedup_by_key(|address| address.is_ipv4());
+        found.truncate(ADDRESSES_PER_SERVER);
+        let relays_for = place.is_turn.then(|| (server.username.clone(), server.credential.clone()));
+        let server = |address| Server {
+            url: server.url.clone(),
+            address,
+            transport: place.transport.clone(),
+            relays_for: relays_for.clone(),
+        };
+        self.servers.extend(found.into_iter().map(server));
+    }
 }
 
 fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
@@ -229,11 +258,7 @@ mod tests {
             let read = place(&IceServer::turn(url, "name", "password"), Some(&root));
             match (read, expected) {
                 (Ok(Place { is_turn, host, port, transport }), Some(expected)) => {
-                    let transport = match transport {
-                        Transport::Udp => "udp",
-                        Transport::Tcp => "tcp",
-                        Transport::Tls(_) => "tls",
-                    };
+                    let transport = transport.relay_protocol().name();
                     assert_eq!((is_turn, host.as_str(), port, transport), expected, "{url}");
                 }
                 (Err(Error::IceServer { url: named, .. }), None) => assert_eq!(named, url),
@@ -246,14 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn too_many_servers_are_refused_and_unknown_names_left_out() {
+    fn too_many_servers_are_refused() {
         let waker = || netdyno_io::Poller::new().unwrap().waker();
         let many = vec![IceServer::stun("stun:192.0.2.1"); ICE_SERVERS + 1];
         assert!(matches!(Resolving::start(&many, None, waker()), Err(Error::IceServer { .. })));
         assert!(Resolving::start(&[], None, waker()).unwrap().is_none());
         let known = [IceServer::stun("stun:192.0.2.1"), IceServer::turn("turn:[2001:db8::1]:9", "a", "b")];
         let found = Resolving::start(&known, None, waker()).unwrap().unwrap().poll().unwrap();
-        let found: Vec<_> = found.into_iter().map(|it| (it.address, it.relays_for.is_some())).collect();
+        assert!(found.unknown.is_empty());
+        let found: Vec<_> =
+            found.servers.into_iter().map(|it| (it.address, it.relays_for.is_some())).collect();
         assert_eq!(
             found,
             [("192.0.2.1:3478".parse().unwrap(), false), ("[2001:db8::1]:9".parse().unwrap(), true)]

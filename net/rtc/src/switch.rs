@@ -121,6 +121,12 @@ impl Seat {
         owners.insert(key, self.number).filter(|&before| before != self.number)
     }
 
+    /// From now on this leads here, unless it leads to another: then false.
+    pub(crate) fn claim_if_free(&self, key: Key) -> bool {
+        let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
+        *owners.entry(key).or_insert(self.number) == self.number
+    }
+
     /// This does not lead here any more; if it leads elsewhere, it goes on doing so.
     pub(crate) fn release(&self, key: &Key) {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! ICE (RFC 8445, RFC 8838): the agent of crate `is`, with our limits, consent (RFC 7675) and restarts around it.
 //!
 //! What the agent is not left to do alone:
-//! - It keeps every address that an authenticated peer shows it; here the number is bounded.
+//! - It keeps every address that an authenticated peer shows it; here the number is bounded, and the oldest are forgotten.
 //! - It sends only on a nominated pair; here data may go out on the first pair that is valid (RFC 8445 section 12.1),
 //!   which saves the controlled side a round trip.
 //! - It stays with a nominated pair until that has failed; here another valid one takes over when it is silent, as after
@@ -200,11 +200,8 @@ impl Ice {
 
     /// New credentials, in force with the next pair of descriptions (RFC 8445 section 9).
     pub(crate) fn restart(&mut self) {
-        let mut session = Session::new(credentials(&mut self.rng), self.lite);
-        session.configure(self.pairs_max, self.remotes_max, self.tie_breaker);
-        for local in &self.locals {
-            session.add_local(local);
-        }
+        let credentials = credentials(&mut self.rng);
+        let session = self.session_with(credentials);
         if self.session.remote_ufrag().is_none() {
             self.session = session;
         } else {
@@ -294,6 +291,7 @@ impl Ice {
             }
             return self.run(now);
         }
+        self.make_room(now, path.remote, Some(&message));
         let Some(heard) = self.session.handle(now, path, message) else { return };
         // A lite side makes no checks: it has the peer's alone.
         let consents = heard == Heard::Response || self.lite;

@@ -91,6 +91,6 @@ pub use report::{
     CandidatePairState, CandidatePairStats, CandidateStats, CertificateStats, DataChannelStats, DtlsState,
     IceRole, PeerConnectionStats, Report, SelectedPair, TransportStats,
 };
-pub use sdp::CandidateKind;
+pub use sdp::{CandidateKind, RelayProtocol};
 pub use stats::{ChannelStats, Stats};
 pub use transmit::{ARENA_BYTES, Arena, MAX_SEGMENTS, Transmit};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::dtls::{Fingerprint, Role};
 use crate::ice::IceState;
 use crate::peer::{ChannelId, ChannelState};
-use crate::sdp::{Candidate, CandidateKind};
+use crate::sdp::{Candidate, CandidateKind, RelayProtocol};
 
 /// RTCStatsReport.
 ///
@@ -214,8 +214,10 @@ pub struct CandidateStats {
     pub address: IpAddr,
     /// port.
     pub port: u16,
-    /// protocol.
+    /// protocol: between the two peers.
     pub protocol: &'static str,
+    /// relayProtocol: how we speak to the TURN server, of a relayed one of ours.
+    pub relay_protocol: Option<&'static str>,
     /// candidateType.
     pub candidate_type: CandidateKind,
     /// priority (RFC 8445 section 5.1.2).
@@ -239,6 +241,7 @@ impl From<&Candidate> for CandidateStats {
             address: candidate.address.ip(),
             port: candidate.address.port(),
             protocol: candidate.transport.name(),
+            relay_protocol: candidate.relay_protocol.map(RelayProtocol::name),
             candidate_type: candidate.kind,
             priority: candidate.priority,
             foundation: candidate.foundation.clone(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::config;
-use netdyno_rtc_core::{Arena, Config, Event, PeerConnection, PeerState};
+use netdyno_rtc_core::{Arena, Config, Event, PeerConnection, PeerState, RelayProtocol};
 
 const HOST: &str = "192.0.2.1:5000";
 const SEEN: &str = "203.0.113.7:7000";
@@ -41,7 +41,7 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
     assert!(!offer.contains("end-of-candidates"), "{offer}");
 
     for _ in 0..2 {
-        peer.add_relayed_address(now, address(RELAYED));
+        peer.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
         // Neither is one more.
         peer.add_reflexive_address(now, address(HOST), address(HOST));
         peer.add_reflexive_address(now, address("0.0.0.0:1"), address(HOST));
@@ -64,6 +64,30 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
     assert_eq!(foundations.len(), 3, "{lines:?}");
 }
 
+/// RFC 8445 section 5.1.2.1: what leads to the server makes the order, not when it was found.
+#[test]
+fn a_relay_by_udp_comes_before_one_by_tcp_and_that_before_one_by_tls() {
+    let (mut peer, now) = peer(config(0));
+    let ways = [RelayProtocol::Tls, RelayProtocol::Udp, RelayProtocol::Tcp, RelayProtocol::Udp];
+    for (port, way) in (1..).zip(ways) {
+        // Of one server, so that they differ by nothing else.
+        peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port), way);
+    }
+    let mut relays = peer.report().local_candidates;
+    assert_eq!(relays.remove(0).relay_protocol, None);
+    relays.sort_by_key(|relay| std::cmp::Reverse(relay.priority));
+    let told: Vec<_> = relays.iter().map(|relay| (relay.relay_protocol.unwrap(), relay.port)).collect();
+    assert_eq!(told, [("udp", 2), ("udp", 4), ("tcp", 3), ("tls", 1)]);
+    assert!(relays.is_sorted_by(|a, b| a.priority > b.priority), "{relays:?}");
+    // RFC 8445 section 5.1.1.3: of one server, by one transport.
+    let foundations: Vec<_> = relays.iter().map(|relay| &relay.foundation).collect();
+    assert!(
+        foundations[0] == foundations[1] && foundations[1..].is_sorted_by(|a, b| a != b),
+        "{foundations:?}"
+    );
+    assert!(relays.iter().all(|relay| relay.priority >> 24 == 2), "the type's preference: {relays:?}");
+}
+
 /// Who does not trickle waits, and tells the description as it is then.
 #[test]
 fn the_description_has_what_was_found_since_it_was_made() {
@@ -79,7 +103,7 @@ fn the_description_has_what_was_found_since_it_was_made() {
     assert_eq!(offerer.local_description().as_ref(), Some(&offer));
     let answer = answerer.accept_offer(now, &offer).unwrap();
     for (peer, before) in [(&mut offerer, offer), (&mut answerer, answer)] {
-        peer.add_relayed_address(now, address(RELAYED));
+        peer.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
         peer.set_gathering(now, false);
         // The same, its version among that, but for the candidate and the end.
         let after = peer.local_description().unwrap();
@@ -99,7 +123,7 @@ fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
     lite.ice_lite = true;
     let (mut peer, now) = peer(lite);
     peer.add_reflexive_address(now, address(SEEN), address(HOST));
-    peer.add_relayed_address(now, address(RELAYED));
+    peer.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
     let lines = peer.local_candidates();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[1].contains(" 203.0.113.7 7000 typ host ufrag "), "{lines:?}");
@@ -109,7 +133,7 @@ fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
 fn candidates_of_ours_are_bounded() {
     let (mut peer, now) = peer(config(0));
     for port in 1..=200 {
-        peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port));
+        peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port), RelayProtocol::Udp);
     }
     assert_eq!(peer.local_candidates().len(), 64);
 }
@@ -126,7 +150,7 @@ fn a_relayed_address_is_a_way() {
         let offer = near.create_offer(now, restart).unwrap();
         let answer = far.accept_offer(now, &offer).unwrap();
         near.accept_answer(now, &answer).unwrap();
-        near.add_relayed_address(now, address(RELAYED));
+        near.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
         for line in near.local_candidates() {
             far.add_remote_candidate(now, &line).unwrap();
         }

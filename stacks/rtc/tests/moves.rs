@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use common::{Net, address};
 use netdyno_rtc_core::{ChannelId, ChannelOptions, Kind, PeerState};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Where the NAT of a side puts it.
 fn elsewhere(port: u16) -> SocketAddr {
@@ -18,6 +20,10 @@ fn elsewhere(port: u16) -> SocketAddr {
 
 fn is_stun(bytes: &[u8]) -> bool {
     bytes[0] < 4
+}
+
+fn is_answer(bytes: &[u8]) -> bool {
+    bytes[0] == 1
 }
 
 /// Two that are connected, of whom `mover` stands behind a NAT from now on, which gives it the port that the cell says, 0 for none. What goes to
@@ -280,5 +286,100 @@ fn an_address_that_is_gone_is_left() {
         assert!(net.now - first <= delay * 9, "{:?}", net.now - first);
         net.run(Duration::from_secs(60));
         assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
+    }
+}
+
+/// More often than addresses are remembered: what was not heard of for longest is forgotten, by the side that follows and by the one that moves.
+#[test]
+fn a_peer_that_moves_ever_and_again_is_followed() {
+    let delay = Duration::from_millis(10);
+    for mover in 0..2 {
+        let (mut net, channels, port) = behind_nat(mover, delay);
+        for moves in 1..=200 {
+            port.set(4000 + moves);
+            net.send(mover, channels[mover], Kind::Text, b"from elsewhere");
+            net.run(delay * 4);
+            net.send(1 - mover, channels[1 - mover], Kind::Text, b"to elsewhere");
+            net.run(delay * 2);
+            for side in 0..2 {
+                assert_eq!(net.messages[side].len(), usize::from(moves), "{mover}, {side}: {moves}");
+            }
+            net.run(Duration::from_secs(3));
+            let report = net.peers[1 - mover].report();
+            assert!(report.remote_candidates.len() <= 64, "{}", report.remote_candidates.len());
+        }
+        // Not by new addresses alone.
+        net.run(Duration::from_secs(100));
+        assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
+    }
+}
+
+/// How long it took to follow each of so many moves of a peer that goes on sending, or only checks, 20 ms away; in order. Datagrams are lost at
+/// this rate, and each is up to 5 ms late.
+fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Duration> {
+    const JITTER_US: u32 = 5000;
+    const PAUSE: Duration = Duration::from_millis(5);
+    let delay = Duration::from_millis(10);
+    let (mut net, channels, port) = behind_nat(mover, delay);
+    let mut nat = net.filter.take().unwrap();
+    // When the mover first sent a check or data from its new address, and was first sent data there.
+    let seen = Rc::new(Cell::new((None, None)));
+    let (sees, at) = (Rc::clone(&seen), Rc::clone(&port));
+    let seeded = || ChaCha20Rng::seed_from_u64(loss.to_bits() ^ mover as u64);
+    let (mut rng, mut pauses) = (seeded(), seeded());
+    net.filter = Some(Box::new(move |flying| {
+        let (mut from, mut to) = sees.get();
+        let sent_at = flying.at - delay;
+        if flying.from == mover && !is_answer(&flying.bytes) {
+            from = from.or(Some(sent_at));
+        } else if flying.from != mover && flying.remote == elsewhere(at.get()) && !is_stun(&flying.bytes) {
+            to = to.or(Some(sent_at));
+        }
+        sees.set((from, to));
+        flying.at += Duration::from_micros((rng.next_u32() % JITTER_US).into());
+        f64::from(rng.next_u32()) >= loss * f64::from(u32::MAX) && nat(flying)
+    }));
+    let mut times: Vec<_> = (1..=moves)
+        .map(|number| {
+            // What was sent before has arrived.
+            net.run(Duration::from_millis(3000 + u64::from(pauses.next_u32() % 6000)));
+            port.set(4000 + number);
+            seen.set((None, None));
+            let begin = net.now;
+            while seen.get().1.is_none() {
+                assert!(
+                    net.now - begin < Duration::from_secs(30),
+                    "never: {mover}, {sends}, {loss}, {number}"
+                );
+                for side in (0..2).filter(|side| sends || *side != mover) {
+                    net.send(side, channels[side], Kind::Text, b"going on");
+                }
+                net.run(PAUSE);
+            }
+            let (from, to) = seen.get();
+            to.unwrap() - from.unwrap()
+        })
+        .collect();
+    times.sort();
+    times
+}
+
+/// With loss it takes longer when the check or its answer is lost: then the check goes again.
+#[test]
+fn a_peer_is_followed_in_spite_of_loss_and_jitter() {
+    const MOVES: u16 = 200;
+    println!("| the peer sends | loss | median | 95 % | the longest |\n|---|---|---|---|---|");
+    for (mover, sends, what) in
+        [(1, true, "data"), (0, false, "a check that nominates"), (1, false, "a check")]
+    {
+        for loss in [0.0, 0.01, 0.05] {
+            let times = times_to_follow(mover, sends, loss, MOVES);
+            let ms = |at: f64| times[((times.len() - 1) as f64 * at) as usize].as_secs_f64() * 1e3;
+            let [median, most, longest] = [0.5, 0.95, 1.0].map(ms);
+            println!("| {what} | {:.0} % | {median:.0} ms | {most:.0} ms | {longest:.0} ms |", loss * 100.0);
+            // Three ways of 10 to 15 ms, the pause until data is sent, and the time that the old address has to answer.
+            let grace = if what == "a check" { 25.0 } else { 0.0 };
+            assert!(median <= 50.0 + grace, "{what}, {loss}: {median} ms");
+        }
     }
 }

@@ -6,7 +6,14 @@ Names and behaviour are those of W3C's WebRTC API as far as data channels go, an
 
 from ._native import InvalidStateError, OperationError
 from .channel import RTCDataChannel
-from .description import RTCConfiguration, RTCIceCandidate, RTCIceServer, RTCIceTransportPolicy, RTCSessionDescription
+from .description import (
+    RTCConfiguration,
+    RTCIceCandidate,
+    RTCIceServer,
+    RTCIceTransportPolicy,
+    RTCPeerConnectionIceErrorEvent,
+    RTCSessionDescription,
+)
 from .peer import RTCPeerConnection
 from .stats import (
     RTCCertificateStats,
@@ -33,6 +40,7 @@ __all__ = [
     "RTCIceServer",
     "RTCIceTransportPolicy",
     "RTCPeerConnection",
+    "RTCPeerConnectionIceErrorEvent",
     "RTCPeerConnectionStats",
     "RTCSctpTransportStats",
     "RTCSessionDescription",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Optional, Sequence, Union
@@ -38,7 +40,9 @@ class RTCIceTransportPolicy(Enum):
 
 @dataclass
 class RTCIceServer:
-    """A STUN or TURN server: ``stun:host:port``, ``turn:host:port``, or a list of such URLs. TURN wants both of the others."""
+    """A STUN or TURN server: ``stun:host:port``, ``turn:host:port?transport=udp`` or ``=tcp``, ``turns:host:port?transport=tcp`` (TLS), or a list of
+    such URLs. The port may be left out (3478, with TLS 5349), and so may the transport (UDP, with TLS TCP). TURN wants both of the others.
+    TCP and TLS are for where UDP is not let through, and on Linux only."""
 
     urls: Union[str, list[str]]
     username: Optional[str] = None
@@ -51,6 +55,15 @@ class RTCIceServer:
             raise ValueError(f"credentialType: {self.credentialType!r} is not 'password', and no other is known")
 
 
+@dataclass(frozen=True)
+class RTCPeerConnectionIceErrorEvent:
+    """A server was of no use, or is not any more."""
+
+    url: str
+    #: What happened, and what may help.
+    errorText: str
+
+
 class Settings(NamedTuple):
     """What a driver is made with."""
 
@@ -60,6 +73,8 @@ class Settings(NamedTuple):
     relay_only: bool
     public_addresses: tuple[str, ...]
     ports: Optional[tuple[int, int]]
+    tcp_port: Optional[int]
+    server_roots: Optional[str]
 
 
 @dataclass
@@ -78,6 +93,12 @@ class RTCConfiguration:
     publicAddresses: Sequence[str] = ()
     #: The first and the last of the ports that offers of ours and TURN take, for a firewall that lets only those through. None: any.
     ports: Optional[tuple[int, int]] = None
+    #: A TCP port at which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; 0: the system
+    #: chooses one. Not the number of ``port``. None: no TCP. Linux only.
+    tcpPort: Optional[int] = None
+    #: Who may have signed the certificates of ``turns:`` servers: certificates in PEM, or the path of a file of them (``pathlib.Path("roots.pem")``).
+    #: None: whom the system trusts.
+    serverRoots: Union[str, bytes, os.PathLike[str], None] = None
 
     def __post_init__(self) -> None:
         if self.iceTransportPolicy not in (*RTCIceTransportPolicy, "all", "relay"):
@@ -90,4 +111,11 @@ class RTCConfiguration:
             for url in ([server.urls] if isinstance(server.urls, str) else server.urls)
         ]
         relay_only = RTCIceTransportPolicy(self.iceTransportPolicy) is RTCIceTransportPolicy.RELAY
-        return Settings(self.address, self.port, tuple(servers), relay_only, tuple(self.publicAddresses), self.ports)
+        roots = self.serverRoots
+        if isinstance(roots, os.PathLike):
+            roots = pathlib.Path(roots).read_bytes()
+        if isinstance(roots, bytes):
+            # What is no certificate may be anything.
+            roots = roots.decode(errors="replace")
+        addresses = tuple(self.publicAddresses)
+        return Settings(self.address, self.port, tuple(servers), relay_only, addresses, self.ports, self.tcpPort, roots)

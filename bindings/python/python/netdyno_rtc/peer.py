@@ -6,7 +6,7 @@ from typing import Optional
 
 from ._native import Channel, InvalidStateError, Peer
 from .channel import RTCDataChannel
-from .description import RTCConfiguration, RTCIceCandidate, RTCSessionDescription
+from .description import RTCConfiguration, RTCIceCandidate, RTCPeerConnectionIceErrorEvent, RTCSessionDescription
 from .loop import GATHERED, INCOMING, STATE, Emitter, Hub, Waiters
 from .stats import RTCStatsReport, report_of
 
@@ -14,7 +14,8 @@ from .stats import RTCStatsReport, report_of
 class RTCPeerConnection(Emitter):
     """W3C's RTCPeerConnection, for data channels.
 
-    Events: ``datachannel``, ``connectionstatechange``, ``iceconnectionstatechange``, ``icegatheringstatechange``, ``signalingstatechange``.
+    Events: ``datachannel``, ``connectionstatechange``, ``iceconnectionstatechange``, ``icegatheringstatechange``, ``signalingstatechange``;
+    ``icecandidateerror``, with an ``RTCPeerConnectionIceErrorEvent``, for a server that is of no use.
     ``localDescription`` carries all candidates, for which ``setLocalDescription`` waits; the peer's may come one by one.
     """
 
@@ -233,6 +234,8 @@ class RTCPeerConnection(Emitter):
                 self._watchers.wake()
                 self._hub.remove_peer(self._native)
         if news & GATHERED:
+            for failure in self._native.server_failures():
+                self._tell("icecandidateerror", RTCPeerConnectionIceErrorEvent(*failure))
             self._watchers.wake()
         if news & INCOMING:
             for native in self._native.incoming():

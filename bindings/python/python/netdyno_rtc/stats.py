@@ -92,6 +92,8 @@ class RTCIceCandidateStats(RTCStats):
     address: str
     port: int
     protocol: str
+    #: How we speak to the TURN server of a relayed one of ours: ``udp``, ``tcp`` or ``tls``.
+    relayProtocol: Optional[str]
     #: ``host``, ``srflx``, ``prflx`` or ``relay``.
     candidateType: str
     priority: int

@@ -25,7 +25,7 @@ use super::inbound::Way;
 use super::ports::candidate_addresses;
 use super::stun::{self, Stun};
 use super::timers::Timers;
-use crate::servers::{Resolving, Server, Transport};
+use crate::servers::{Resolved, Resolving, Server, Transport};
 use binding::Binding;
 use relay::Relay;
 
@@ -39,7 +39,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Gathering {
     /// Names that are still being resolved.
     resolving: Option<Resolving>,
-    servers: Vec<Server>,
+    resolved: Resolved,
     /// What the servers are asked by the port with this number, from each of its addresses.
     bindings: HashMap<u32, Vec<Binding>>,
     /// When the port with this number has something to do.
@@ -68,7 +68,7 @@ impl Gathering {
     pub(super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
         Self {
             resolving,
-            servers: Vec::new(),
+            resolved: Resolved::default(),
             bindings: HashMap::new(),
             timers: Timers::default(),
             relays: Slab::new(),
@@ -87,7 +87,21 @@ impl Gathering {
 
     /// Whether there are servers to ask.
     fn is_of_use(&self) -> bool {
-        self.resolving.is_some() || !self.servers.is_empty()
+        let Resolved { servers, unknown } = &self.resolved;
+        self.resolving.is_some() || !servers.is_empty() || !unknown.is_empty()
+    }
+
+    /// Servers that have told this port nothing, and why. Of TURN servers their relays tell.
+    fn failures(&self, port: u32) -> impl Iterator<Item = (&str, String)> {
+        let Resolved { servers, unknown } = &self.resolved;
+        let asked = self.bindings.get(&port).map_or(&[][..], Vec::as_slice);
+        let silent = servers.iter().filter(|server| server.relays_for.is_none()).filter_map(move |server| {
+            // From each of our addresses: one may be of no use for it.
+            let answers = asked.iter().filter(|binding| binding.server() == server.address);
+            let why = answers.map(Binding::failure).collect::<Option<Vec<_>>>()?.pop()?;
+            Some((server.url.as_str(), format!("{}: {why}", server.address)))
+        });
+        unknown.iter().map(|(url, why)| (url.as_str(), why.clone())).chain(silent)
     }
 
     fn time(&self, now: Instant) -> StunTime {
@@ -127,8 +141,8 @@ impl Engine {
 
     /// Asks what there is to ask at this time; takes the servers' addresses once they are known.
     pub(super) fn gather(&mut self) -> io::Result<()> {
-        if let Some(servers) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
-            (self.gathering.resolving, self.gathering.servers) = (None, servers);
+        if let Some(resolved) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
+            (self.gathering.resolving, self.gathering.resolved) = (None, resolved);
             self.ask_by(0);
             let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
             for index in indices {
@@ -248,7 +262,7 @@ impl Engine {
         };
         // What others than UDP get through, and from where it comes, tells nothing of this port.
         let by_udp = |server: &&Server| matches!(server.transport, Transport::Udp);
-        let each = self.gathering.servers.iter().filter(by_udp).flat_map(|server| {
+        let each = self.gathering.resolved.servers.iter().filter(by_udp).flat_map(|server| {
             bases.iter().filter(|base| reaches(base, server)).map(|&base| Binding::new(base, server.address))
         });
         let bindings: Vec<_> = each.collect();
@@ -299,11 +313,16 @@ impl Engine {
             }
         }
         let relays = || slot.relays.iter().filter_map(|&relay| self.gathering.relays.get(relay as usize));
-        for address in relays().filter_map(Relay::relayed) {
-            slot.peer.add_relayed_address(self.now, address);
+        for relay in relays() {
+            if let Some(address) = relay.relayed() {
+                slot.peer.add_relayed_address(self.now, address, relay.server().transport.relay_protocol());
+            }
         }
         let is_settled = self.gathering.is_settled(slot.port) && relays().all(Relay::is_settled);
         if slot.peer.is_gathering() && is_settled {
+            for (url, why) in self.gathering.failures(slot.port) {
+                slot.peer.report_server(url, &why);
+            }
             slot.peer.set_gathering(self.now, false);
         }
         self.touch(index);

@@ -32,8 +32,7 @@ impl Engine {
         };
         let index = known.into_iter().take(TRIALS_PER_DATAGRAM).find(is_its)?;
         let slot = self.slots.get_mut(index as usize)?;
-        self.routes.add_unproven(index, &mut slot.trail, path);
-        Some(index)
+        self.routes.add_unproven(index, &mut slot.trail, path).then_some(index)
     }
 }
 

@@ -110,14 +110,21 @@ impl Routes {
         self.seat.as_ref()?.claim(shared_key(&path)?)
     }
 
-    /// The path leads to this connection as long as no other has a better claim, and no other such path leads here.
-    pub(crate) fn add_unproven(&mut self, index: u32, trail: &mut Trail, path: Path) {
+    /// The path leads to this connection as long as no other has a better claim, and no other such path leads here. False: another reactor has
+    /// one already.
+    pub(crate) fn add_unproven(&mut self, index: u32, trail: &mut Trail, path: Path) -> bool {
+        if let (Some(seat), Some(key)) = (&self.seat, shared_key(&path))
+            && !seat.claim_if_free(key)
+        {
+            return false;
+        }
         self.last = None;
         let before = trail.unproven.replace(path);
         if let Some(before) = before.filter(|before| !trail.paths.contains(before)) {
             self.remove_own_path(index, &before);
         }
         self.insert_path(index, path);
+        true
     }
 
     /// The path leads to another reactor.
@@ -266,6 +273,26 @@ mod tests {
         assert_eq!([1, 3, 4].map(|port| routes.by_path(path(port))), [Some(5); 3]);
         routes.remove(5, &trail);
         assert!(routes.paths.is_empty() && routes.hosts.is_empty());
+    }
+
+    /// So that what the kernel brings elsewhere is handed over, as from proven ones.
+    #[test]
+    fn others_at_the_port_know_of_an_unproven_path() {
+        let mut sides = Seat::row(2).into_iter().map(|seat| (Routes::new(Some(seat)), Trail::default()));
+        let ((mut here, mut trail), (mut there, mut other)) = (sides.next().unwrap(), sides.next().unwrap());
+        assert!(here.add_unproven(5, &mut trail, path(2)));
+        assert_eq!(there.other_reactor(path(2)), Some(0));
+        assert!(here.add_unproven(5, &mut trail, path(3)));
+        assert_eq!([2, 3].map(|port| there.other_reactor(path(port))), [None, Some(0)]);
+        // Who has proven it has the better claim, and keeps it.
+        assert!(!there.add_unproven(7, &mut other, path(3)), "no better one");
+        assert_eq!(there.add_path(7, &mut other, path(3)), Some(0));
+        assert!(!here.add_unproven(5, &mut trail, path(3)));
+        assert_eq!(here.other_reactor(path(3)), Some(1));
+        assert!(here.add_unproven(5, &mut trail, path(4)));
+        assert_eq!(here.other_reactor(path(3)), Some(1), "it was not the first's to give back");
+        here.remove(5, &trail);
+        assert_eq!(there.other_reactor(path(4)), None);
     }
 
     #[test]

@@ -11,10 +11,14 @@ use super::{Connection, ConnectionId, Engine, Handler, Port};
 use crate::settings::Settings;
 use crate::switch::Seat;
 
-pub(super) struct Ignore;
+/// What was told of whom.
+#[derive(Default)]
+pub(super) struct Told(pub(super) Vec<(ConnectionId, Event)>);
 
-impl Handler for Ignore {
-    fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
+impl Handler for Told {
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
+        self.0.push((connection.id(), event));
+    }
     fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
 }
 
@@ -22,6 +26,7 @@ pub(super) struct Side {
     pub(super) engine: Engine,
     pub(super) poller: Arc<Poller>,
     pub(super) events: Events,
+    pub(super) told: Told,
 }
 
 impl Side {
@@ -32,12 +37,12 @@ impl Side {
     pub(super) fn at(settings: Settings, seat: Option<Seat>) -> Self {
         let poller = Arc::new(Poller::new().unwrap());
         let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), seat).unwrap();
-        Self { engine, poller, events: Events::default() }
+        Self { engine, poller, events: Events::default(), told: Told::default() }
     }
 
     pub(super) fn turn(&mut self) -> Option<Duration> {
         self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
-        self.engine.turn(&self.events, &mut Ignore).unwrap()
+        self.engine.turn(&self.events, &mut self.told).unwrap()
     }
 
     pub(super) fn address(&self) -> SocketAddr {

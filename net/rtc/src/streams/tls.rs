@@ -139,7 +139,7 @@ fn loss(error: &rustls::Error) -> Loss {
     use CertificateError as Bad;
     let remedy = match error {
         rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
-            "give the certificate of the authority that signed the server's by `Settings::server_roots`"
+            "give the certificate of the authority that signed the server's by `server_roots`"
         }
         rustls::Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
             "write the host in the URL as the server's certificate has it"

@@ -16,7 +16,7 @@ const PORT: u16 = 3478;
 /// Starts it.
 pub(crate) fn start(bed: &Bed) -> Coturn {
     let user = format!("{USER}:{PASSWORD}");
-    let spawned = Coturn::start((PUBLIC[0], PORT).into(), &user, &["--fingerprint"], |command| {
+    let spawned = Coturn::start_at((PUBLIC[0], PORT).into(), &user, &["--fingerprint"], |command| {
         bed.public.enter(|| command.spawn())
     });
     spawned.expect("the bed has seen that it is there")

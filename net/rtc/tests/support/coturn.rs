@@ -1,40 +1,61 @@
-//! A coturn of a test's own, by UDP, whose log can be waited for.
+//! A coturn of a test's own, whose log can be waited for.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use std::{env, fs, io, thread};
 
+use netdyno_rtc::{IceServer, Settings};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
 /// Ends when dropped; tells what it said if that is because of a panic.
 pub struct Coturn {
     process: Child,
+    address: SocketAddr,
+    tls_port: u16,
+    /// Who has signed its certificate, in PEM.
+    pub authority: String,
     log: Arc<(Mutex<String>, Condvar)>,
     folder: PathBuf,
 }
 
 impl Coturn {
+    /// Starts one for "name" and "password" on the loopback interface, by UDP, TCP and TLS, at ports that are free.
+    pub fn start(extra: &[&str]) -> Option<Self> {
+        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let extra = [&["--allow-loopback-peers"], extra].concat();
+        Self::start_at(address, "name:password", &extra, |command| command.spawn())
+    }
+
     /// Starts one for `user` ("name:password"), which relays by the address that it listens at; `extra` goes beside the options that all have, and `spawn`
     /// starts it, in whatever network. None, and a word about it, or a failed test if `NETDYNO_REQUIRE=all`, where there is none.
-    pub fn start(
+    pub fn start_at(
         address: SocketAddr,
         user: &str,
         extra: &[&str],
         spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
     ) -> Option<Self> {
+        let tls_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder =
             env::temp_dir().join(format!("netdyno-coturn-{}-{}", std::process::id(), address.port()));
         fs::create_dir_all(&folder).unwrap();
+        let (authority, certificate, key) = certified(&[&address.ip().to_string()]);
+        fs::write(folder.join("certificate"), certificate).unwrap();
+        fs::write(folder.join("key"), key).unwrap();
         let mut command = Command::new("turnserver");
         command
-            .args(["-n", "--no-cli", "--no-tls", "--no-dtls", "--lt-cred-mech", "--realm=netdyno"])
+            .args(["-n", "--no-cli", "--no-dtls", "--lt-cred-mech", "--realm=netdyno"])
             .args(["--verbose", "--log-file=stdout", "--simple-log"])
             .arg(format!("--user={user}"))
             .arg(format!("--listening-ip={}", address.ip()))
             .arg(format!("--relay-ip={}", address.ip()))
             .arg(format!("--listening-port={}", address.port()))
+            .arg(format!("--tls-listening-port={tls_port}"))
+            .arg(format!("--cert={}", folder.join("certificate").display()))
+            .arg(format!("--pkey={}", folder.join("key").display()))
             .arg(format!("--pidfile={}", folder.join("pid").display()))
             .arg(format!("--db={}", folder.join("db").display()))
             .args(extra)
@@ -55,7 +76,7 @@ impl Coturn {
                 written.1.notify_all();
             }
         });
-        let server = Self { process, log, folder };
+        let server = Self { process, address, tls_port, authority, log, folder };
         assert!(server.logs("Total General servers"), "it did not start");
         Some(server)
     }
@@ -65,6 +86,36 @@ impl Coturn {
         let guard = self.log.0.lock().unwrap();
         let wait = self.log.1.wait_timeout_while(guard, Duration::from_secs(30), |log| !log.contains(text));
         !wait.unwrap().1.timed_out()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port
+    }
+
+    /// Its address by "udp", "tcp" or "tls".
+    pub fn url(&self, transport: &str) -> String {
+        match transport {
+            "tls" => format!("turns:{}:{}?transport=tcp", self.address.ip(), self.tls_port),
+            _ => format!("turn:{}?transport={transport}", self.address),
+        }
+    }
+
+    /// Settings of one who goes by it alone.
+    pub fn relayed(&self, password: &str) -> Settings {
+        self.relayed_by(&self.url("udp"), password)
+    }
+
+    /// The same, by this way.
+    pub fn relayed_by(&self, url: &str, password: &str) -> Settings {
+        let mut settings = Settings::new().unwrap();
+        settings.ice_servers = vec![IceServer::turn(url, "name", password)];
+        settings.server_roots = Some(self.authority.clone());
+        settings.relay_only = true;
+        settings
     }
 }
 
@@ -77,4 +128,15 @@ impl Drop for Coturn {
             println!("coturn said:\n{}", self.log.0.lock().map(|log| log.clone()).unwrap_or_default());
         }
     }
+}
+
+/// An authority, and a certificate for these hosts that it has signed, with its key; in PEM.
+pub fn certified(hosts: &[&str]) -> (String, String, String) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(hosts).unwrap().signed_by(&key, &authority).unwrap();
+    (authority.pem(), certificate.pem(), key.serialize_pem())
 }

@@ -1,6 +1,7 @@
 //! By way of a TURN server: coturn, where it is installed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "../support/coturn.rs"]
 mod coturn;
 mod measure;
 mod streams;

@@ -59,8 +59,10 @@ fn pairs(kinds: &[[&str; 2]]) {
         let [one, other] =
             [here, there].map(|kind| endpoint(server.relayed_by(&server.url(kind), "password")));
         let (offerer, answerer) = (gathered(&one), gathered(&other));
-        relayed_alone(&offerer);
-        relayed_alone(&answerer);
+        for (peer, kind) in [(&offerer, here), (&answerer, there)] {
+            relayed_alone(peer);
+            assert_eq!(peer.report().unwrap().local_candidates[0].relay_protocol, Some(*kind));
+        }
         let (here, there) = connected(&offerer, &answerer);
         // 5 MB each way.
         exchange(&here, &there, 2000);
@@ -92,8 +94,8 @@ fn a_server_whose_certificate_is_not_right_is_refused() {
     of_the_system.server_roots = None;
     let another_name = server.relayed_by(&format!("turns:localhost:{tls_port}"), "password");
     for (settings, expected) in [
-        (of_another, "`Settings::server_roots`"),
-        (of_the_system, "`Settings::server_roots`"),
+        (of_another, "`server_roots`"),
+        (of_the_system, "`server_roots`"),
         (another_name, "write the host in the URL as the server's certificate has it"),
     ] {
         let began = Instant::now();

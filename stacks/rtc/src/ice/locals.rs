@@ -3,8 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use is::IceCreds;
+
 use super::Ice;
-use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
+use super::session::Session;
+use crate::sdp::{Candidate, CandidateKind, CandidateTransport, RelayProtocol};
 
 /// Type preferences of host and server-reflexive candidates (RFC 8445 section 5.1.2.2).
 const HOST_PREFERENCE: u32 = 126;
@@ -16,29 +19,29 @@ const TCP_REFLEXIVE_PREFERENCE: u32 = 80;
 impl Ice {
     /// A local address becomes a host candidate, unless datagrams cannot come there. False if it is known already, or of no use.
     pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) -> bool {
-        self.add(now, CandidateKind::Host, CandidateTransport::Udp, address, None)
+        self.add(now, CandidateKind::Host, CandidateTransport::Udp, address, None, None)
     }
 
     /// Connections by TCP are accepted at `address`, or come to `base` by way of it. False as above.
     pub(crate) fn add_tcp(&mut self, now: Instant, address: SocketAddr, base: Option<SocketAddr>) -> bool {
         let is_host = self.lite || base.is_none();
         let kind = if is_host { CandidateKind::Host } else { CandidateKind::ServerReflexive };
-        is_usable(address) && self.add(now, kind, CandidateTransport::TcpPassive, address, base)
+        is_usable(address) && self.add(now, kind, CandidateTransport::TcpPassive, address, base, None)
     }
 
     /// Others see `base`, which is a host candidate or would be one, as `address`. A lite side has host candidates only (RFC 8445
     /// section 5.2). False as above.
     pub(crate) fn add_reflexive(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) -> bool {
         let kind = if self.lite { CandidateKind::Host } else { CandidateKind::ServerReflexive };
-        is_usable(address) && self.add(now, kind, CandidateTransport::Udp, address, Some(base))
+        is_usable(address) && self.add(now, kind, CandidateTransport::Udp, address, Some(base), None)
     }
 
     /// What is sent to `address` is relayed to us, and what has it as its source by us. False as above.
-    pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr) -> bool {
+    pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr, protocol: RelayProtocol) -> bool {
         // RFC 8839 section 5.1 wants a related address; which one of ours the relay sees is nobody's business.
         let related = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
         let (kind, transport) = (CandidateKind::Relayed, CandidateTransport::Udp);
-        is_usable(address) && self.add(now, kind, transport, address, Some(related))
+        is_usable(address) && self.add(now, kind, transport, address, Some(related), Some(protocol))
     }
 
     /// Nothing comes to this address of ours any more, nor goes from there. What else works is asked at once, and the first that answers is used.
@@ -62,6 +65,16 @@ impl Ice {
         }
     }
 
+    /// One with our addresses, and nothing of the peer.
+    pub(super) fn session_with(&self, credentials: IceCreds) -> Session {
+        let mut session = Session::new(credentials, self.lite);
+        session.configure(self.pairs_max, self.remotes_max, self.tie_breaker);
+        for local in &self.locals {
+            session.add_local(local);
+        }
+        session
+    }
+
     fn leave(&mut self, now: Instant) {
         self.is_lost = true;
         self.session.ask_all(now, None, &mut self.transmits);
@@ -74,18 +87,19 @@ impl Ice {
         transport: CandidateTransport,
         address: SocketAddr,
         related: Option<SocketAddr>,
+        relay_protocol: Option<RelayProtocol>,
     ) -> bool {
         if self.locals.iter().any(|local| local.address == address) || self.locals.len() >= self.remotes_max {
             return false;
         }
         let place = self.locals.len() as u32;
-        // Candidates of one kind and base, and of one server, have one foundation (RFC 8445 section 5.1.1.3).
+        // Candidates of one kind and base, and of one server and the way to it, have one foundation (RFC 8445 section 5.1.1.3).
         let is_relayed = kind == CandidateKind::Relayed;
         let base = |address: SocketAddr, related: Option<SocketAddr>| {
             related.filter(|_| !is_relayed).unwrap_or(address).ip()
         };
         let is_like = |local: &&Candidate| {
-            (local.kind, local.transport) == (kind, transport)
+            (local.kind, local.transport, local.relay_protocol) == (kind, transport, relay_protocol)
                 && base(local.address, local.related) == base(address, related)
         };
         let same = self.locals.iter().find(is_like);
@@ -98,8 +112,16 @@ impl Ice {
         };
         // Behind the host candidates of both families, in the order of their coming.
         let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
-        let mut candidate =
-            Candidate { foundation, priority, address, kind, transport, related, ufrag: None };
+        let mut candidate = Candidate {
+            foundation,
+            priority,
+            address,
+            kind,
+            transport,
+            related,
+            relay_protocol,
+            ufrag: None,
+        };
         let is_seen_by_others = !is_relayed && related.is_some();
         if !is_seen_by_others {
             let Some(priority) = self.session.add_local(&candidate) else { return false };

@@ -14,6 +14,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use is::stun::StunMessage;
+
 use super::session::Asked;
 use super::{Ice, PATH_SILENCE, Path};
 use crate::sdp::{Candidate, CandidateKind};
@@ -81,6 +83,7 @@ impl Ice {
         if !is_sure && (is_other_way || is_less_sure) {
             return false;
         }
+        self.make_room(now, to.remote, None);
         match self.session.ask(now, to, &mut self.transmits) {
             Asked::All => {}
             // Nobody has asked the address in use, so that its silence says nothing.
@@ -91,6 +94,20 @@ impl Ice {
         let proves_at = if is_sure { now } else { now + round_trip * 5 / 4 + GRACE };
         self.moving = Some(Move { to, since: now, is_sure, is_answered: false, proves_at });
         true
+    }
+
+    /// Has the session forget addresses of the peer if it has no room for one more, and a message that shows one is the peer's.
+    pub(super) fn make_room(&mut self, now: Instant, remote: SocketAddr, message: Option<&StunMessage<'_>>) {
+        if self.session.has_room(remote, message)
+            || !self.session.is_renewable(now)
+            || !message.is_none_or(|message| self.session.accepts(message))
+        {
+            return;
+        }
+        let paths = [self.selected, self.left, self.moving.map(|moving| moving.to)];
+        let in_use: Vec<_> = paths.into_iter().flatten().map(|path| path.remote).collect();
+        let fresh = self.session_with(self.session.credentials().clone());
+        self.session.renew(now, fresh, &in_use);
     }
 
     /// Whether what goes from this address of ours goes by TCP, and whether by a relay.

@@ -2,6 +2,7 @@
 
 mod asking;
 mod hmac;
+mod renewal;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -36,6 +37,9 @@ const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
 /// Checks to addresses that have never answered, of one session: 64 candidates of an offer are no reason to send a stranger
 /// seven to each.
 const UNANSWERED_MAX: u32 = 256;
+/// By so much the local preference (RFC 8445 section 5.1.2.1) of a relay that is spoken to by TCP stands behind that of one by UDP, and by TLS behind
+/// that: what is lost on the way there holds up all that follows. More than all candidates of a kind take, which the agent counts down by two.
+const BEHIND_PREFERENCE: u32 = 4096;
 /// The first bytes of a request for binding (RFC 8489 section 5).
 const BINDING_REQUEST: [u8; 2] = [0, 1];
 /// Steps of the agent in one go: it takes queued checks one by one.
@@ -93,6 +97,7 @@ struct Known {
 #[derive(Debug)]
 pub(super) struct Session {
     agent: IceAgent,
+    /// That which was not heard of for longest first.
     known: Vec<Known>,
     /// Addresses that the peer says to see us at.
     mapped: Vec<SocketAddr>,
@@ -114,8 +119,12 @@ pub(super) struct Session {
     reminder: Option<(Instant, Path)>,
     /// The longest time between two requests of a pair that works.
     interval: Duration,
+    /// The last that was measured: the agent knows that of the pair that it has nominated, as long as it has it.
+    round_trip: Option<Duration>,
     /// When all pairs were asked at once.
     asked_at: Option<Instant>,
+    /// When the agent was renewed.
+    renewed_at: Option<Instant>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
 }
@@ -145,7 +154,9 @@ impl Session {
             triggered: None,
             reminder: None,
             interval: UNANSWERED_RTO_MAX,
+            round_trip: None,
             asked_at: None,
+            renewed_at: None,
             started_at: None,
             deadline: None,
         }
@@ -196,7 +207,7 @@ impl Session {
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {
-        self.agent.nominated_pair_rtt()
+        self.round_trip
     }
 
     /// Candidates of the peer, of whichever origin.
@@ -228,6 +239,11 @@ impl Session {
         if candidate.transport == CandidateTransport::TcpPassive && !self.tcp.contains(&address) {
             self.tcp.push(address);
         }
+        let behind = candidate.relay_protocol.map_or(0, |protocol| protocol as u32 * BEHIND_PREFERENCE);
+        let preference = move |candidate: &is::Candidate, like: usize| {
+            is::default_local_preference(candidate, like).saturating_sub(behind)
+        };
+        self.agent.set_local_preference(preference);
         let candidate = match candidate.kind {
             CandidateKind::Host => is::Candidate::host(address, candidate.transport.name()),
             // It is its own base, and stands for a path of its own.
@@ -283,13 +299,6 @@ impl Session {
         Ok(())
     }
 
-    /// The address is the peer's, as far as there is room to remember it.
-    pub(super) fn validate(&mut self, address: SocketAddr) {
-        if let Some(known) = self.known_mut(address) {
-            known.validated = true;
-        }
-    }
-
     /// There is consent. Draws a new interval to the next request for it, so that connections do not ask in step.
     pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
         let (least, span) = CONSENT_INTERVAL_MS;
@@ -305,14 +314,7 @@ impl Session {
         let request = message.is_binding_request();
         let has_credentials = self.remote_ufrag().is_some();
         let is_stranger = request && !self.knows(path.remote);
-        let has_room = match request {
-            true => self.knows(path.remote) || self.known.len() < self.known_max,
-            // The agent remembers each address that it is told to be seen at.
-            false => message
-                .mapped_address()
-                .is_none_or(|address| self.mapped.contains(&address) || self.mapped.len() < self.known_max),
-        };
-        if !has_room || !(request || has_credentials) {
+        if !self.has_room(path.remote, Some(&message)) || !(request || has_credentials) {
             return None;
         }
         let mapped = message.mapped_address();
@@ -323,6 +325,7 @@ impl Session {
         if !self.agent.handle_packet(now, packet) {
             return None;
         }
+        self.round_trip = self.agent.nominated_pair_rtt().or(self.round_trip);
         // An answer from elsewhere than what it answers went to proves nothing (RFC 8445 section 7.2.5.2.1).
         if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);

@@ -9,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use super::session::AwsLcHmac;
 use super::*;
 use crate::dtls::Certificate;
+use crate::sdp::RelayProtocol;
 
 const DELAY: Duration = Duration::from_millis(10);
 
@@ -151,7 +152,7 @@ fn a_relay_that_is_heard_of_before_it_is_named_is_a_relay() {
         let mut net = Net::new([&config, &config]);
         let (seen, host) = (address("203.0.113.9:4000"), address("192.0.2.2:2000"));
         assert!(net.sides[1].add_reflexive(net.now, seen, host));
-        assert!(net.sides[1].add_relayed(net.now, address("198.51.100.1:5000")));
+        assert!(net.sides[1].add_relayed(net.now, address("198.51.100.1:5000"), RelayProtocol::Udp));
         let describe = |net: &mut Net, to: usize, candidates: &[Candidate]| {
             let credentials = net.sides[1 - to].credentials().clone();
             let remote = Remote { ufrag: &credentials.ufrag, password: &credentials.pass, lite: false };

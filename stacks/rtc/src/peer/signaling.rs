@@ -8,7 +8,7 @@ use crate::dtls::{Fingerprint, Role};
 use crate::error::SignalingError;
 use crate::ice::Remote;
 use crate::log::{self, log};
-use crate::sdp::{Candidate, DataSection, Description, Form, Section, Setup, hide};
+use crate::sdp::{Candidate, DataSection, Description, Form, RelayProtocol, Section, Setup, hide};
 
 /// The state of offer and answer (RFC 8829 section 3.2): what RFC 8829 calls `stable`, or `have-local-offer`.
 #[derive(Debug)]
@@ -149,11 +149,11 @@ impl PeerConnection {
         }
     }
 
-    /// A TURN server has given us `address`. What the peer sends there is to come to [`handle_datagrams`](Self::handle_datagrams) with it as
+    /// A TURN server that we speak to by `protocol` has given us `address`: UDP is preferred to TCP, and that to TLS. What the peer sends there is to come to [`handle_datagrams`](Self::handle_datagrams) with it as
     /// the local address, and a [`Transmit`](crate::Transmit) from there is to go by way of that server.
-    pub fn add_relayed_address(&mut self, now: Instant, address: SocketAddr) {
+    pub fn add_relayed_address(&mut self, now: Instant, address: SocketAddr, protocol: RelayProtocol) {
         self.now = now;
-        if !self.is_over() && self.ice.add_relayed(now, address) {
+        if !self.is_over() && self.ice.add_relayed(now, address, protocol) {
             self.tell_candidate();
         }
     }

@@ -53,6 +53,28 @@ impl CandidateTransport {
     }
 }
 
+/// How a relay is spoken to (W3C RTCIceServerTransportProtocol), the best first; between it and the peer it is UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayProtocol {
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+    /// TLS over TCP.
+    Tls,
+}
+
+impl RelayProtocol {
+    /// As W3C names it: "udp", "tcp" or "tls".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+        }
+    }
+}
+
 /// A candidate of component 1 with an IP address: what this stack can check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -68,6 +90,8 @@ pub struct Candidate {
     pub transport: CandidateTransport,
     /// Base of a reflexive candidate, for diagnosis only.
     pub related: Option<SocketAddr>,
+    /// How we speak to the relay, of a relayed one of ours. No line tells it.
+    pub relay_protocol: Option<RelayProtocol>,
     /// ICE user name fragment of the session it belongs to (RFC 8839 section 5.1, extension `ufrag`).
     pub ufrag: Option<String>,
 }
@@ -116,13 +140,14 @@ impl Candidate {
         let (Some(kind), Some(address), Some(transport)) = (kind, reachable(address, port), transport) else {
             return Ok(None);
         };
-        Ok(Some(Self { foundation: foundation.into(), priority, address, kind, transport, related, ufrag }))
+        let (foundation, relay_protocol) = (foundation.into(), None);
+        Ok(Some(Self { foundation, priority, address, kind, transport, related, relay_protocol, ufrag }))
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { foundation, priority, address, kind, transport, related, ufrag } = self;
+        let Self { foundation, priority, address, kind, transport, related, ufrag, .. } = self;
         let (ip, port, kind) = (address.ip(), address.port(), kind.name());
         write!(f, "candidate:{foundation} 1 {} {priority} {ip} {port} typ {kind}", transport.name())?;
         if let Some(related) = related {

@@ -16,7 +16,7 @@ mod tests;
 
 use std::fmt;
 
-pub use candidate::{Candidate, CandidateKind, CandidateTransport};
+pub use candidate::{Candidate, CandidateKind, CandidateTransport, RelayProtocol};
 pub(crate) use names::hide;
 
 use crate::dtls::Fingerprint;

@@ -10,7 +10,7 @@ use crate::limits::GATHERING_TIME;
 use turn_client_proto::stun::Instant;
 use turn_client_proto::stun::agent::{StunAgent, StunAgentPollRet};
 use turn_client_proto::stun::types::TransportType;
-use turn_client_proto::stun::types::attribute::XorMappedAddress;
+use turn_client_proto::stun::types::attribute::{ErrorCode, XorMappedAddress};
 use turn_client_proto::stun::types::message::{BINDING, Message, MessageWriteVec};
 use turn_client_proto::stun::types::prelude::*;
 
@@ -35,6 +35,8 @@ pub(super) struct Binding {
     /// When an answer is waited for no longer, though it may still come.
     settles_at: Option<Instant>,
     is_settled: bool,
+    /// What it answered in place of an address.
+    refusal: Option<String>,
 }
 
 impl Binding {
@@ -49,6 +51,7 @@ impl Binding {
             mapped: None,
             settles_at: None,
             is_settled: false,
+            refusal: None,
         }
     }
 
@@ -68,6 +71,12 @@ impl Binding {
     /// Whether it has answered once, or did not in time.
     pub(super) fn is_settled(&self) -> bool {
         self.is_settled
+    }
+
+    /// Why the server has been of no use, once it is settled.
+    pub(super) fn failure(&self) -> Option<&str> {
+        let missing = "no answer within 10 s: is a STUN server there, and is UDP let through?";
+        (self.is_settled && self.mapped.is_none()).then(|| self.refusal.as_deref().unwrap_or(missing))
     }
 
     /// Sends what is due. Gives the time of the next call.
@@ -112,11 +121,42 @@ impl Binding {
         let mapped =
             message.attribute::<XorMappedAddress>().map(|mapped| mapped.addr(message.transaction_id()));
         let is_success = !message.has_class(turn_client_proto::stun::types::message::MessageClass::Error);
-        if let Some(mapped) =
-            mapped.ok().filter(|mapped| is_success && mapped.is_ipv4() == self.base.is_ipv4())
-        {
-            self.mapped = Some(mapped);
+        match mapped.ok().filter(|mapped| is_success && mapped.is_ipv4() == self.base.is_ipv4()) {
+            Some(mapped) => self.mapped = Some(mapped),
+            None => self.refusal = Some(refusal(&message)),
         }
         true
+    }
+}
+
+/// What an answer without an address means.
+fn refusal(message: &Message<'_>) -> String {
+    match message.attribute::<ErrorCode>() {
+        Ok(error) => {
+            format!("the server answered with error {}: does it want to be asked by turn:?", error.code())
+        }
+        Err(_) => "the server answered without an address of ours: is it a STUN server?".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_answer_is_waited_for_ten_seconds() {
+        let server = "192.0.2.1:3478".parse().unwrap();
+        let mut binding = Binding::new("192.0.2.9:5000".parse().unwrap(), server);
+        let (mut now, mut asked) = (Instant::from_nanos(7), 0);
+        let began = now;
+        while now < began + GATHERING_TIME {
+            assert_eq!((binding.is_settled(), binding.failure()), (false, None));
+            now = binding.work(now, |_| asked += 1);
+        }
+        binding.work(now, |_| asked += 1);
+        assert_eq!(now, began + GATHERING_TIME);
+        assert!(binding.is_settled() && binding.failure().is_some_and(|why| why.contains("within 10 s")));
+        // After 0, 0.5, 1.5, 3.5 and 7.5 s (RFC 8489 section 6.2.1).
+        assert_eq!(asked, 5);
     }
 }

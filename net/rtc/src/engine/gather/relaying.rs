@@ -21,7 +21,7 @@ impl Engine {
         if !slot.relays.is_empty() || self.settings.peer.ice_lite {
             return;
         }
-        for server in self.gathering.servers.clone() {
+        for server in self.gathering.resolved.servers.clone() {
             if server.relays_for.is_some() {
                 self.open_relay(index, server);
             }

@@ -1,7 +1,8 @@
 use std::net::SocketAddr;
 
 use netdyno_io::{ReceiveBatch, SocketOptions, UdpSocket};
-use turn_client_proto::stun::types::attribute::XorMappedAddress;
+use netdyno_rtc_core::Event;
+use turn_client_proto::stun::types::attribute::{ErrorCode, XorMappedAddress};
 use turn_client_proto::stun::types::message::{Message, MessageWriteVec};
 use turn_client_proto::stun::types::prelude::*;
 
@@ -44,11 +45,25 @@ impl Server {
 
     /// Answers what was asked last, from `socket`, as if it had come from `seen`.
     fn answer(&self, from: &UdpSocket, seen: SocketAddr) {
+        self.say(from, |request| {
+            let mut answer = Message::builder_success(request, MessageWriteVec::new());
+            answer.add_attribute(&XorMappedAddress::new(seen, request.transaction_id())).unwrap();
+            answer.finish()
+        });
+    }
+
+    /// Answers what was asked last with an error.
+    fn refuse(&self, code: u16) {
+        self.say(&self.socket, |request| {
+            let mut answer = Message::builder_error(request, MessageWriteVec::new());
+            answer.add_attribute(&ErrorCode::new(code, "no").unwrap()).unwrap();
+            answer.finish()
+        });
+    }
+
+    fn say(&self, from: &UdpSocket, answer: impl FnOnce(&Message<'_>) -> Vec<u8>) {
         let (request, asker) = self.asked.last().unwrap();
-        let request = Message::from_bytes(request).unwrap();
-        let mut answer = Message::builder_success(&request, MessageWriteVec::new());
-        answer.add_attribute(&XorMappedAddress::new(seen, request.transaction_id())).unwrap();
-        let bytes = answer.finish();
+        let bytes = answer(&Message::from_bytes(request).unwrap());
         assert_eq!(from.send(from.local_address(), *asker, &bytes, bytes.len()), bytes.len());
     }
 }
@@ -134,6 +149,42 @@ fn an_answer_that_is_not_the_server_s_changes_nothing() {
         !is_gathering(&mut side, id)
     });
     assert_eq!(candidates(&mut side, id).len(), 1, "no NAT, no candidate");
+}
+
+#[test]
+fn a_server_of_no_use_is_told_to_each_connection() {
+    let (mut server, mut useful) = (Server::new(), Server::new());
+    let mut settings = asking(&[&server, &useful]);
+    // No label of a name is that long: nobody is asked.
+    let nobody = format!("turn:{}.example.org", "a".repeat(64));
+    settings.ice_servers.push(IceServer::turn(&nobody, "name", "password"));
+    let url = settings.ice_servers[0].url.clone();
+    let mut side = Side::new(settings);
+    for _ in 0..2 {
+        let id = side.engine.add(Port::Shared).unwrap();
+        until(|| {
+            side.turn();
+            if server.take() > 0 {
+                server.refuse(420);
+            }
+            if useful.take() > 0 {
+                useful.answer(&useful.socket, "192.0.2.99:4321".parse().unwrap());
+            }
+            !is_gathering(&mut side, id)
+        });
+        // Of a second connection nobody is asked anew.
+        side.turn();
+        let told = std::mem::take(&mut side.told.0);
+        let told: Vec<_> = told.iter().filter(|(to, _)| *to == id).map(|(_, event)| event).collect();
+        let [Event::ServerFailed { url: unknown, why }, refused, Event::Gathered] = told[..] else {
+            panic!("{told:?}")
+        };
+        assert!(*unknown == nobody && why.contains("is the name right"), "{told:?}");
+        let Event::ServerFailed { url: refused, why } = refused else { panic!("{told:?}") };
+        assert!(*refused == url && why.starts_with(&server.address().to_string()), "{told:?}");
+        assert!(why.contains("error 420"), "{told:?}");
+        assert_eq!(candidates(&mut side, id).len(), 2);
+    }
 }
 
 #[test]
