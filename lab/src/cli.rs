@@ -11,6 +11,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arena::Net;
@@ -43,10 +44,10 @@ the same conditions, proves that each did the work, and says which is faster, by
   netdyno doctor                              what this machine lacks, and the remedy
   netdyno show last --format json             the newest run, for a program
 
-Exit codes: 0 good, 1 unlike itself (doctor) or what was printed (replay), 2 usage or environment, 3 a cell failed, 4 nothing could run,
+Exit codes: 0 good, 1 unlike itself (doctor) or what was printed (replay), 2 usage or environment, 3 a cell failed, 4 nothing could run, \
 5 a regression (--fail-on), 130 interrupted.
-Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (as --contenders, parted by `:`),
-NETDYNO_CACHE (builds), NETDYNO_STORE (results),
+Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (as --contenders, parted by `:`), \
+NETDYNO_CACHE (builds), NETDYNO_STORE (results), \
 NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
 pub struct Cli {
     /// A folder with contenders of one's own, in <WORKLOAD>/<NAME>, and workloads of one's own, in <WORKLOAD>.toml; may be said again
@@ -156,7 +157,7 @@ pub enum ReportFormat {
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
   netdyno run datachannel --net veth,rate=100mbit,delay=50ms,loss=1% --no-ceiling
-  netdyno run rtt --against c-blocking        each contender as ping and as pong, with the same peer
+  netdyno run rtt --against c-blocking        each as ping and as pong, with the same peer
   netdyno run mjpeg --role sender             the senders, all with one receiver
   netdyno run --resume                        go on with the newest unfinished run
 
@@ -295,7 +296,7 @@ pub struct NewArgs {
 #[command(after_help = "Examples:
   netdyno show last
   netdyno show 20260131 --format markdown
-  netdyno show last --format html > report.html      a page with pictures, logs and samples, in one file")]
+  netdyno show last --format html > report.html      a page with pictures, logs and samples")]
 pub struct ShowArgs {
     /// A run's id, the start of one, or `last`
     #[arg(default_value = "last")]
@@ -308,15 +309,15 @@ pub struct ShowArgs {
 /// `plot`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno plot last                           each contender's ratio to the baseline, with its interval
+  netdyno plot last                           each one's ratio to the baseline, with its interval
   netdyno plot last --y cpu_per_message -o cpu.svg
-  netdyno plot last --chart cost -o cost.png  CPU time, memory and what went over the wire, for a paper
-  netdyno plot last --chart matrix            every contender of one role with every one of the other
+  netdyno plot last --chart cost -o cost.png  CPU time, memory, bytes on the wire, for a paper
+  netdyno plot last --chart matrix            all of one role with all of the other
   netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
   netdyno plot last --x tasks c-epoll tokio
   netdyno plot last --curve ping.latency --where rate=1000
 
-With --x, lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load
+With --x, lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load \
 that was asked for.")]
 pub struct PlotArgs {
     /// A run's id, the start of one, or `last`
@@ -369,7 +370,7 @@ pub enum Chart {
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
     /// At most this many, newest first
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most: usize,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
@@ -381,8 +382,28 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
+    /// Of help that is read by way of a pipe; on a terminal it is as wide as that.
+    const HELP_COLUMNS: usize = 100;
+
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// Prose is wrapped to the terminal, so that a line that ends by itself in a paragraph would be ragged; examples stay whole.
+    #[test]
+    fn what_stands_below_the_help_is_as_wide_as_the_terminal() {
+        let command = Cli::command();
+        for verb in std::iter::once(&command).chain(command.get_subcommands()) {
+            let below = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let mut in_prose = false;
+            for line in below.lines() {
+                let is_prose = !line.is_empty() && !line.starts_with("  ");
+                let begins = ["Example", "Environment: "].iter().any(|word| line.starts_with(word));
+                assert!(!(in_prose && is_prose) || begins, "{}: {line}", verb.get_name());
+                assert!(is_prose || line.chars().count() < HELP_COLUMNS, "{}: {line}", verb.get_name());
+                in_prose = is_prose;
+            }
+        }
     }
 }

@@ -2,16 +2,15 @@
 //!
 //! All that is printed of a run is computed here and in [`crate::verdicts`], from the store's rows alone.
 
-mod curves;
+mod pool;
 
 use std::collections::BTreeMap;
 
-pub use curves::{Curve, curves};
+pub use pool::{Curve, Pool};
 
 use crate::manifest::{Metric, Moment, Params, Source};
-use crate::stats::histogram::{HistogramError, Latencies};
 use crate::stats::quantile;
-use crate::store::{Outcome, Sample, SampleKind, TrialRecord};
+use crate::store::{Sample, SampleKind, TrialRecord};
 use crate::window::{METER_BEGIN, METER_CONNECTED, METER_VERIFIED, Window, at, series};
 
 /// Meter field: CPUs the role may use.
@@ -45,18 +44,6 @@ impl Figure {
     }
 }
 
-/// Quantiles above this are not told of a trial in turns: a request that is under way when its turn ends has the pause
-/// in its latency.
-const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
-/// Such requests are this share, at the most, of those beyond a quantile that is told.
-const INTERRUPTED_MOST: f64 = 0.5;
-const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
-
-/// How far a quantile's neighbours are, as a share of all values ...
-const NEIGHBOUR: f64 = 0.05;
-/// ... and the ratio from which the quantile lies between two groups. One group's are 1.02 to 1.1 apart.
-const GROUPS_APART: f64 = 1.3;
-
 /// A metric of one trial, of a cell with these parameters.
 #[must_use]
 pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure {
@@ -84,7 +71,7 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
             wire_per(samples, &window, field, &Per { role, counter, increments: *increments })
         }
         Source::HistogramQuantile { role, histogram, quantile } => {
-            histogram_quantile(&[trial], role, histogram, *quantile)
+            pool::of_trial_quantile(trial, role, histogram, *quantile)
         }
     }
 }
@@ -95,36 +82,6 @@ pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
     let Source::Rate { role, counter, increments } = &metric.from else { return None };
     let window = Window::undisturbed(&trial.samples, trial.turns.as_ref()?)?;
     rate(&window, role, counter, *increments).value
-}
-
-/// A metric of a cell over its good trials: quantiles are taken of the pooled values, counts are added up, everything
-/// else is the median of the trials' figures. Percentiles are never averaged.
-#[must_use]
-pub fn of_cell(metric: &Metric, params: &Params, trials: &[&TrialRecord]) -> Figure {
-    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
-    if good.is_empty() {
-        return Figure::none("no good trial");
-    }
-    let each = || good.iter().map(|t| of_trial(metric, params, t)).collect::<Vec<_>>();
-    match &metric.from {
-        Source::SetupQuantile { role, quantile } => setup_quantile(&good, role, *quantile),
-        Source::HistogramQuantile { role, histogram, quantile } => {
-            histogram_quantile(&good, role, histogram, *quantile)
-        }
-        Source::Count { .. } => sum_of(&each()),
-        _ => median_of(&each()),
-    }
-}
-
-/// A quantile's neighbours, a twentieth of all values below and above it, where they are so far apart that it lies between two
-/// groups of values: it says little of either, and leaps from one to the other where their shares change a little.
-#[must_use]
-pub fn between_groups(metric: &Metric, trials: &[&TrialRecord]) -> Option<(u64, u64)> {
-    let Source::HistogramQuantile { role, histogram, quantile } = &metric.from else { return None };
-    let good: Vec<&TrialRecord> = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
-    let merged = pooled(&good, role, histogram).ok()??;
-    let (below, above) = (merged.quantile(quantile - NEIGHBOUR)?, merged.quantile(quantile + NEIGHBOUR)?);
-    (above as f64 >= GROUPS_APART * below as f64).then_some((below, above))
 }
 
 /// CPU time of a role over the window, as a share of the CPUs it may use: 1 is saturated.
@@ -338,44 +295,6 @@ fn wire_per(samples: &[Sample], window: &Window<'_>, field: &str, per: &Per<'_>)
         Ok((n, ns, source)) => Figure::some(n / ns / per_ns, source),
         Err(why) => Figure::none(why),
     }
-}
-
-fn histogram_quantile(trials: &[&TrialRecord], role: &str, name: &str, q: f64) -> Figure {
-    let merged = match pooled(trials, role, name) {
-        Ok(merged) => merged,
-        Err(e) => return Figure::none(format!("histogram {name} of the {role}: {e}")),
-    };
-    match merged.and_then(|m| Some((m.quantile(q)?, m.count()))) {
-        Some((_, count)) if !is_free_of_pauses(trials, role, q, count) => Figure::none(PAUSE_IN_IT),
-        Some((v, count)) => Figure::some(v as f64, format!("{count} values, by the {role}")),
-        None => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
-    }
-}
-
-/// Whether a quantile of so many values says what it would without freezes.
-fn is_free_of_pauses(trials: &[&TrialRecord], role: &str, q: f64, count: u64) -> bool {
-    let in_turns = trials.iter().any(|t| t.turns.is_some());
-    !(in_turns && q > QUANTILE_IN_TURNS_MOST)
-        && interrupted(trials, role) <= INTERRUPTED_MOST * (1.0 - q) * count as f64
-}
-
-/// Requests that a freeze may have met under way since the measured phase began: as many a freeze as the workload says, or one a
-/// connection.
-fn interrupted(trials: &[&TrialRecord], role: &str) -> f64 {
-    let of = |trial: &&TrialRecord| {
-        let freezes = trial.turns.as_ref().map_or(0, |turns| 1 + turns.count + u32::from(turns.stretch));
-        let connections = || series(&trial.samples, SampleKind::Setup, role, "setup_ns").len() as u64;
-        let under_way = trial.turns.as_ref().and_then(|turns| turns.under_way).unwrap_or_else(connections);
-        f64::from(freezes) * under_way as f64
-    };
-    trials.iter().map(of).sum()
-}
-
-fn pooled(trials: &[&TrialRecord], role: &str, name: &str) -> Result<Option<Latencies>, HistogramError> {
-    let all = trials.iter().flat_map(|t| &t.histograms).filter(|(r, n, _)| r == role && n == name);
-    let decoded: Vec<Latencies> =
-        all.map(|(_, _, data)| Latencies::decode(data)).collect::<Result<_, _>>()?;
-    Latencies::merge(&decoded)
 }
 
 fn sum_of(figures: &[Figure]) -> Figure {

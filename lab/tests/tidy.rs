@@ -160,6 +160,14 @@ fn every_path_that_a_document_names_exists() {
 }
 
 #[test]
+fn pictures_follow_the_reader_into_the_dark() {
+    let bright = |path: &PathBuf| !read(path).replace(' ', "").contains("(prefers-color-scheme:dark)");
+    let wrong: Vec<String> =
+        with_extension("docs", "svg").iter().filter(|p| bright(p)).map(|p| shown(p)).collect();
+    check("pictures that stay bright", &wrong);
+}
+
+#[test]
 fn what_counts_as_a_path() {
     for (text, path) in [
         ("lab/src/cli.rs", Some("lab/src/cli.rs")),

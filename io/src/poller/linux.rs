@@ -101,6 +101,11 @@ impl Poller {
         Ok(())
     }
 
+    /// Sleeps for so long, or until somebody wakes us.
+    pub(super) fn rest(&self, time: Duration) -> io::Result<()> {
+        wait_for(&mut [PollFd::new(&self.wakeup, PollFlags::IN)], Some(time)).map(drop)
+    }
+
     /// Forgets wake-ups. Failing to do so would only mean waking once more.
     fn drain(&self) {
         let _ = rustix::io::read(&*self.wakeup, &mut [0; 8]);

@@ -96,6 +96,8 @@ pub struct Poller {
     spin: Duration,
     /// Microseconds that the next wait spins at the least.
     expected_us: AtomicU32,
+    /// Microseconds that the next wait sleeps at the least.
+    rest_us: AtomicU32,
 }
 
 impl Poller {
@@ -108,7 +110,7 @@ impl Poller {
     /// to wake a thread (some 5 to 50 us), and costs a core.
     pub fn with_spin(spin: Duration) -> io::Result<Self> {
         let (system, state) = (system::Poller::new()?, Arc::new(AtomicU8::new(AWAKE)));
-        Ok(Self { system, state, spin, expected_us: AtomicU32::new(0) })
+        Ok(Self { system, state, spin, expected_us: AtomicU32::new(0), rest_us: AtomicU32::new(0) })
     }
 
     /// Tells of `socket` under `key` from now on, when there is something to receive.
@@ -144,6 +146,12 @@ impl Poller {
     /// others run meanwhile. Zero takes it back.
     pub fn expect_within(&self, time: Duration) {
         self.expected_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// What comes may be left where it is for so long: the next wait that may sleep does so at the least, unless somebody wakes it. Who
+    /// sends is not held up by waking us for each datagram then, and several are found at once. Zero takes it back.
+    pub fn rest_for(&self, time: Duration) {
+        self.rest_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     /// A way for other threads to end a wait.
@@ -186,8 +194,19 @@ impl Poller {
         if !spin.is_zero() && self.spin(spin, sockets, events, timeout)? {
             return Ok(());
         }
+        let rest = Duration::from_micros(self.rest_us.swap(0, Ordering::Relaxed).into());
+        let rest = timeout.map_or(rest, |timeout| rest.min(timeout));
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
-        self.system.wait(sockets, events, if woken { Some(Duration::ZERO) } else { timeout })
+        if woken || !rest.is_zero() {
+            if !woken {
+                self.system.rest(rest)?;
+            }
+            self.system.wait(sockets, events, Some(Duration::ZERO))?;
+            if woken || !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
+                return Ok(());
+            }
+        }
+        self.system.wait(sockets, events, timeout.map(|timeout| timeout - rest))
     }
 
     /// Asks without sleeping; true if something was found, or the time is over.

@@ -101,6 +101,10 @@ impl Poller {
         Ok(())
     }
 
+    pub(super) fn rest(&self, time: Duration) -> io::Result<()> {
+        wait_for(&mut [PollFd::new(&*self.waker.0, PollFlags::IN)], Some(time)).map(drop)
+    }
+
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         // No code that can panic runs under the lock.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
@@ -140,6 +144,8 @@ mod tests {
         let begin = Instant::now();
         poller.wait(&[], &mut events, Some(Duration::from_millis(3))).unwrap();
         assert!(events.is_empty() && begin.elapsed() >= Duration::from_millis(3));
+        poller.rest(Duration::from_millis(3)).unwrap();
+        assert!(begin.elapsed() >= Duration::from_millis(6));
 
         one.send(one.local_address(), two.local_address(), b"hello", 5);
         poller.wait(&[], &mut events, None).unwrap();

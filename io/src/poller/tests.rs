@@ -66,6 +66,29 @@ fn waits_beside_its_own_sockets() {
 }
 
 #[test]
+fn a_rest_is_as_long_as_was_said_and_ends_when_somebody_wakes_us() {
+    let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
+    poller.add(&socket, 1).unwrap();
+    socket.send(socket.local_address(), socket.local_address(), b"hello", 5);
+    let rest = Duration::from_millis(30);
+    for (timeout, least) in [(None, rest), (Some(rest / 3), rest / 3), (Some(Duration::ZERO), Duration::ZERO)]
+    {
+        let begin = Instant::now();
+        poller.rest_for(rest);
+        poller.wait(&mut events, timeout).unwrap();
+        assert!(begin.elapsed() >= least && events.len() == 1, "{timeout:?}: {:?}", begin.elapsed());
+        // It is for one wait.
+        poller.rest_for(Duration::ZERO);
+    }
+    let (begin, waker) = (Instant::now(), poller.waker());
+    poller.rest_for(Duration::from_secs(60));
+    let thread = thread::spawn(move || waker.wake());
+    poller.wait(&mut events, None).unwrap();
+    thread.join().unwrap();
+    assert!(events.is_woken() && begin.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
 fn tells_of_room_only_when_asked() {
     let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&socket, 1).unwrap();

@@ -62,6 +62,7 @@ use key::Inputs;
 use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
 pub use prepare::{Prepared, PreparedInput};
 use process::Watch;
+pub(crate) use process::{Answer, ask};
 pub use prune::Stale;
 
 use crate::manifest::{Contender, Tool};

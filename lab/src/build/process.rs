@@ -98,6 +98,32 @@ pub(super) fn run(
     }
 }
 
+/// What a tool answers to a question.
+pub(crate) enum Answer {
+    /// The first line.
+    Line(String),
+    /// It is not here, fails, or says nothing.
+    Nothing,
+    /// It had not ended in time, and was ended.
+    Late,
+}
+
+/// Asks a tool something that it answers at once.
+pub(crate) fn ask(program: &str, argument: &str, limit: Duration) -> Answer {
+    let never = AtomicBool::new(false);
+    let mut first = None;
+    let ended = run(Command::new(program).arg(argument), Watch::new(&never, limit), &mut |stream, line| {
+        if stream == Stream::Stdout && first.is_none() {
+            first = Some(line.trim().to_owned());
+        }
+    });
+    match (ended, first.filter(|line| !line.is_empty())) {
+        (Ok(status), Some(line)) if status.success() => Answer::Line(line),
+        (Err(Stop::TimeLimit), _) => Answer::Late,
+        _ => Answer::Nothing,
+    }
+}
+
 /// A child and everything in its process group; ended when dropped.
 struct Group {
     child: Child,

@@ -4,7 +4,7 @@
 //! an interval that is valid whenever the run stopped. Does not: correct for the number of claims; each interval stands for itself.
 //! So it begins with the third session as with the third block: an early start costs most at the small levels of many comparisons.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,9 @@ use crate::duels::Duels;
 use crate::generator;
 use crate::lines::CodeLines;
 use crate::load;
-use crate::manifest::{Metric, Params, Workload};
+use crate::manifest::{Metric, Workload};
 use crate::metrics;
+use crate::plan::PlannedCell;
 use crate::stats::{Interval, Unit, confidence_sequence};
 use crate::store::{CellRecord, CellStatus, Outcome, Run, TrialRecord};
 use crate::verdicts::{baseline_among, groups};
@@ -46,23 +47,10 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// What identifies a cell, planned or stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// Contender of each role.
-    pub contenders: &'a BTreeMap<String, String>,
-    /// The roles that are not compared.
-    pub partners: &'a BTreeSet<String>,
-    /// Parameters.
-    pub params: &'a Params,
-    /// It is a bound, or somebody a second time.
-    pub is_aside: bool,
-}
-
 impl Side {
-    /// Whether this is one of its cells.
+    /// Whether this is one of its cells. A bound is none, nor somebody a second time.
     #[must_use]
-    pub fn is(&self, cell: Seen<'_>) -> bool {
+    pub fn is(&self, cell: &PlannedCell) -> bool {
         let who = match &self.contender {
             Some(name) => cell.contenders.iter().all(|(role, n)| n == name || cell.partners.contains(role)),
             None => self.roles.iter().all(|(role, name)| cell.contenders.get(role) == Some(name)),
@@ -71,7 +59,12 @@ impl Side {
             (Some(given), Some(number)) => given.number() == Some(number),
             (given, _) => given == Some(value),
         });
-        who && at && !cell.is_aside
+        who && at && !cell.ceiling && !cell.again
+    }
+
+    /// The first of them in a run.
+    pub(super) fn cell(&self, run: &Run) -> Option<usize> {
+        run.cells.iter().position(|cell| self.is(&cell.planned()))
     }
 
     /// `one at rate=100`, `load > server`.
@@ -122,7 +115,8 @@ pub(super) fn measured(
     let (logs, unit) = pair.logs(cell_a, cell_b.ok_or(b.figure.unwrap_or(f64::NAN)))?;
     let interval =
         interval(&logs, run.header.settings.alpha).map_err(|why| format!("{}: {why}", metric.label))?;
-    let value = |cell: usize| metrics::of_cell(metric, &run.cells[cell].params, &duels.counted(cell)).value;
+    let pool = |cell: usize| metrics::Pool::of(&duels.counted(cell));
+    let value = |cell: usize| pool(cell).figure(metric, &run.cells[cell].params).value;
     let bounded = |log: f64| log.is_finite().then(|| log.exp());
     let count = u32::try_from(logs.len()).unwrap_or(u32::MAX);
     let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
@@ -143,11 +137,7 @@ pub(super) fn measured(
 
 /// The cell of a side, if it was measured.
 fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
-    let found = run.cells.iter().position(|cell| {
-        let CellRecord { contenders, partners, params, .. } = cell;
-        side.is(Seen { contenders, partners, params, is_aside: cell.ceiling || cell.again })
-    });
-    let index = found.ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
+    let index = side.cell(run).ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
     let cell = &run.cells[index];
     let first_line = || cell.reason.lines().next().unwrap_or_default().to_owned();
     match cell.status {

@@ -30,7 +30,7 @@ pub use judged::{
     Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
 };
 pub use markdown::{into_block, markdown};
-pub use measured::{CODE, Measured, Seen};
+pub use measured::{CODE, Measured};
 pub use picture::picture;
 pub use question::{Asked, Question, Standing, keep_asked, next, questions, standings, wanted};
 pub use region::{Finding, Region, Verdict};

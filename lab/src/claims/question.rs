@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::article::{Article, Claim, Experiment, Relation, Side};
 use super::judged::JudgedClaim;
-use super::measured::{CODE, Pair, Seen};
+use super::measured::{CODE, Pair};
 use super::region::{Finding, Region};
 use crate::duels::{self, Duels};
 use crate::manifest::Workload;
 use crate::plan::PlannedCell;
-use crate::store::{CellRecord, CellStatus, Run};
+use crate::store::{CellStatus, Run};
 use crate::verdicts::{baseline_among, groups};
 
 /// One ratio that a run is to find out, as exactly as what is said of it needs.
@@ -119,17 +119,12 @@ pub fn keep_asked(
     baseline: Option<&str>,
     in_duels: impl Fn(&PlannedCell) -> bool,
 ) {
-    let seen = |cell: &PlannedCell, side: &Side| {
-        let PlannedCell { contenders, partners, params, ceiling, again, .. } = cell;
-        side.is(Seen { contenders, partners, params, is_aside: *ceiling || *again })
-    };
-    let is_asked = |cell: &PlannedCell| {
-        questions.iter().any(|q| seen(cell, &q.a) || q.b.figure.is_none() && seen(cell, &q.b))
-    };
+    let is_asked =
+        |cell: &PlannedCell| questions.iter().any(|q| q.a.is(cell) || q.b.figure.is_none() && q.b.is(cell));
     let asked: Vec<PlannedCell> = cells.iter().filter(|cell| is_asked(cell)).cloned().collect();
     let has_rival = |cell: &PlannedCell| asked.iter().any(|other| other.params == cell.params);
     let named = |name: &str| Side { contender: Some(name.to_owned()), ..Side::default() };
-    let is_baseline = |cell: &PlannedCell| baseline.is_some_and(|name| seen(cell, &named(name)));
+    let is_baseline = |cell: &PlannedCell| baseline.is_some_and(|name| named(name).is(cell));
     cells.retain(|cell| asked.contains(cell) || is_baseline(cell) && in_duels(cell) && has_rival(cell));
 }
 
@@ -169,14 +164,8 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
 
 /// The cells of its sides: one where the other is a figure.
 fn sides(run: &Run, question: &Question) -> Option<Vec<usize>> {
-    let cell = |side: &Side| {
-        run.cells.iter().position(|cell| {
-            let CellRecord { contenders, partners, params, ceiling, again, .. } = cell;
-            side.is(Seen { contenders, partners, params, is_aside: *ceiling || *again })
-        })
-    };
-    let second = if question.b.figure.is_some() { None } else { Some(cell(&question.b)?) };
-    Some([Some(cell(&question.a)?), second].into_iter().flatten().collect())
+    let second = if question.b.figure.is_some() { None } else { Some(question.b.cell(run)?) };
+    Some([Some(question.a.cell(run)?), second].into_iter().flatten().collect())
 }
 
 /// The questions that the next round is for: those that are nearest to their end, and those up to twice as far. With each their rank

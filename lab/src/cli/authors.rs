@@ -15,12 +15,12 @@ use crate::manifest::Placement;
 #[command(after_help = "Examples:
   netdyno compare datachannel my-lib --rev main --rev HEAD --fail-on regression=3%
   netdyno compare datachannel my-lib --rev v1.2          the working tree against a tag
-  netdyno compare --rev main --format markdown           what netdyno.toml names, as a comment on a change
-  netdyno compare 20260131-120000-ab12 last              two stored runs, by the baseline or the ceiling of both
+  netdyno compare --rev main --format markdown           of netdyno.toml, as a comment on a change
+  netdyno compare 20260131-120000-ab12 last              two stored runs, by what both have
 
-Revisions are built side by side, with whatever of their repository they depend on, and duelled in one run. Where both come
-to the same build nothing is measured. The first revision is what the second is held against.
---fail-on regression=3% fails (exit code 5) where the second is slower for sure (the whole interval) and by more than 3 %
+Revisions are built side by side, with whatever of their repository they depend on, and duelled in one run. Where both come \
+to the same build nothing is measured. The first revision is what the second is held against. \
+--fail-on regression=3% fails (exit code 5) where the second is slower for sure (the whole interval) and by more than 3 % \
 (the estimate): a rate by what the same takes longer. docs/CI.md has it all.")]
 pub struct CompareArgs {
     /// A workload and a contender, with --rev [default: those of netdyno.toml]; without it two stored runs, the older first
@@ -93,7 +93,7 @@ pub struct ImportArgs {
 /// `replay`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno replay run.netdyno        what its figures come to here, and whether that is what was printed then
+  netdyno replay run.netdyno        whether its figures come to what was printed then
   netdyno replay last
 
 Exit code 1 where a verdict is not what was printed.")]

@@ -9,11 +9,13 @@ use super::values::parse_duration;
 
 /// `doctor`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  netdyno doctor\n  netdyno doctor --self-test        measure the lab itself, and show that it catches liars\n  \
-netdyno doctor --against-itself 60 datachannel pion rustrtc        60 duels of each with itself; said again, it goes on\n  \
-netdyno doctor --resolve datachannel --contender pion --budget 2m        the smallest loss of speed that is seen in 2 minutes: four duels of them"
-)]
+#[command(after_help = "Examples:
+  netdyno doctor
+  netdyno doctor --self-test                                    measure the lab itself
+  netdyno doctor --against-itself 60 datachannel pion rustrtc   60 duels of each with itself
+  netdyno doctor --resolve datachannel --budget 2m              what is seen in 2 minutes
+
+Said again, --against-itself goes on. --resolve holds four duels of the budget's length, and says what loss of speed is told from none.")]
 pub struct DoctorArgs {
     /// Measure the lab's own cost, and show that it catches contenders that break the contract (one to three minutes)
     #[arg(long)]

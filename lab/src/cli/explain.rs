@@ -16,9 +16,9 @@ use super::values::{parse_assignment, parse_duration};
   netdyno explain last redis valkey --no-look             only what the run has stored
   netdyno explain last libdatachannel netdyno --equalise gso,allocator
 
-Figures are by the unit of work (a message, an operation), role by role. What a run does not store (system calls by name, allocations,
-page faults, a profile) is looked at in trials of its own, which are no measurements: perf or strace, as root or where the kernel lets
-you, and a C compiler for what counts allocations. What they find is kept with the run. Where there is a profile of both, a picture is
+Figures are by the unit of work (a message, an operation), role by role. What a run does not store (system calls by name, allocations, \
+page faults, a profile) is looked at in trials of its own, which are no measurements: perf or strace, as root or where the kernel lets \
+you, and a C compiler for what counts allocations. What they find is kept with the run. Where there is a profile of both, a picture is \
 written: a differential flame graph.")]
 pub struct ExplainArgs {
     /// A run's id, the start of one, or `last`; or a workload, which is measured first

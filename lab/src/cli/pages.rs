@@ -13,8 +13,8 @@ use clap::Args;
   netdyno serve --listen 192.0.2.7:8089            for others: prints a token that they need
   netdyno serve --listen [::]:8089 --token-file token --name lab.example
 
-A run that goes on is followed by its page: what is done, how the intervals narrow, what is left. On the machine that measures, do so
-from another one. Ctrl-C ends it.")]
+A run that goes on is followed by its page: what is done, how the intervals narrow, what is left. A browser takes CPU time from what is \
+measured: open it on another machine. Ctrl-C ends it.")]
 pub struct ServeArgs {
     /// Address and port; beyond loopback readers need a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8089")]

@@ -11,14 +11,14 @@ use super::values::parse_duration;
 /// `replicate`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno replicate --list                    the articles, their claims, and the runs that test them
+  netdyno replicate --list                    the articles, their claims, and what tests them
   netdyno replicate D --budget 10m            all claims of an article
-  netdyno replicate D --budget 10m --resume   ten minutes more: undecided claims get them, the others keep what they have
+  netdyno replicate D --budget 10m --resume   ten minutes more, for what is undecided
   netdyno replicate D.throughput              one claim, or those whose name begins with it
   netdyno replicate my-article.toml           a file of your own: docs/CLAIMS.md
-  netdyno replicate D --from 20260131-12 20260131-13 --format markdown --into docs/studies/data-channels.md
+  netdyno replicate D --from 20260131-12 20260131-13 --into docs/studies/data-channels.md
 
-Each claim comes out as: holds; holds only under the article's conditions (and which, where an experiment shows it); does not
+Each claim comes out as: holds; holds only under the article's conditions (and which, where an experiment shows it); does not \
 hold; undecided, where a longer budget would tell; or not tested, and why.")]
 pub struct ReplicateArgs {
     /// Articles (`D`), claims (`D.throughput`), or files of claims [default: all]

@@ -16,7 +16,7 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     time(text)
         .filter(|time| !time.is_zero())
-        .ok_or_else(|| format!("{text:?} is not a time such as 90s, 15m or 1h"))
+        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
 }
 
 /// From 0 on.

@@ -78,9 +78,8 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     all.push(disk(builder));
     all.push(match Store::open(&Store::default_path()) {
         Ok(_) => finding(Grade::Good, "store", Store::default_path().display().to_string(), ""),
-        Err(e) => {
-            finding(Grade::Bad, "store", e.to_string(), "set NETDYNO_STORE to a file that can be written")
-        }
+        // It says itself what to do.
+        Err(e) => finding(Grade::Bad, "store", e.to_string(), ""),
     });
     for problem in &catalog.problems {
         all.push(finding(Grade::Bad, "manifest", problem.to_string(), "mend the file"));

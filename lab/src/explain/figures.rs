@@ -140,7 +140,7 @@ impl<'a> Pair<'a> {
 
     fn figure(&self, metric: &Metric, side: usize) -> metrics::Figure {
         let params = &self.run.cells[self.cells[side]].params;
-        metrics::of_cell(metric, params, &self.trials(side))
+        metrics::Pool::of(&self.trials(side)).figure(metric, params)
     }
 
     /// A metric of the first and the second.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexSet;
+
 use super::limits::NAME_BYTES_MAX;
 
 /// A defect of a manifest (its author's to mend) or of a request (the caller's).
@@ -76,9 +78,10 @@ impl ManifestError {
         name: &str,
         known: impl IntoIterator<Item = S>,
     ) -> Self {
-        let known: Vec<String> = known.into_iter().map(|k| k.as_ref().to_owned()).collect();
+        // One name may be that of contenders of several workloads.
+        let known: IndexSet<String> = known.into_iter().map(|k| k.as_ref().to_owned()).collect();
         let nearest = nearest(name, &known);
-        Self::Unknown { what, name: name.to_owned(), nearest, known }
+        Self::Unknown { what, name: name.to_owned(), nearest, known: known.into_iter().collect() }
     }
 
     pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {

@@ -73,8 +73,8 @@ fn a_quantile_between_two_groups_is_seen() {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(8000, fast).unwrap();
         histogram.record_n(17_000, slow).unwrap();
-        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
-        assert_eq!(between_groups(&metric, &[&trial]).is_some(), seen, "{fast} {slow}");
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
+        assert_eq!(Pool::of(&[&trial]).between_groups(&metric).is_some(), seen, "{fast} {slow}");
     }
 }
 
@@ -88,7 +88,7 @@ fn encoded(histogram: &Histogram<u64>) -> String {
 fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
-    let told = |trial: &TrialRecord, q| histogram_quantile(&[trial], "sink", "latency", q).value;
+    let told = |trial: &TrialRecord, q| pool::of_trial_quantile(trial, "sink", "latency", q).value;
     // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
     let turns = Turns {
         freezer: "made up".to_owned(),
@@ -101,7 +101,7 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     for (echoes, p99_in_turns) in [(1000, true), (900, false)] {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(10, echoes).unwrap();
-        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
         trial.turns = None;
         assert_eq!([0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some()), [true; 3]);
         trial.turns = Some(turns.clone());
@@ -115,7 +115,7 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
     for (echoes, p99) in [(10_000, true), (9_000, false)] {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(10, echoes).unwrap();
-        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+        trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
         assert_eq!(told(&trial, 0.99).is_some(), p99, "{echoes}");
     }
 }
@@ -128,9 +128,9 @@ fn a_curve_in_turns_ends_where_pauses_begin() {
     let mut histogram = Histogram::<u64>::new(3).unwrap();
     (1..=1000).for_each(|value| histogram.record(value).unwrap());
     histogram.record_n(1_000_000, 5).unwrap();
-    trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram))];
+    trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
     let last = |trial: &TrialRecord| {
-        let all = curves(&[trial]);
+        let all = Pool::of(&[trial]).curves();
         *all[&("sink".to_owned(), "latency".to_owned())].last().unwrap()
     };
     trial.turns = None;

@@ -50,6 +50,7 @@ const TEMPLATES: [(&str, &str); 9] = [
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = report::html::environment();
+    environment.add_filter("whole", report::whole);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).expect("the templates are ours, and valid: tests render each");
     }

@@ -10,7 +10,7 @@ use crate::duels::Duels;
 use crate::generator::{self, SATURATED};
 use crate::load::{self, Load};
 use crate::manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
-use crate::metrics;
+use crate::metrics::{self, Pool};
 use crate::stats;
 use crate::store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 use crate::verdicts::{self, Judge};
@@ -22,10 +22,11 @@ use crate::verdicts::{self, Judge};
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
     let judge = Judge::of(run, &workload);
-    let cells: Vec<Cell> = (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).collect();
+    let (cells, between): (Vec<Cell>, Vec<_>) =
+        (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).unzip();
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
     let warnings = run.header.warnings.iter().cloned().chain(local_builds(run));
-    let warnings = warnings.chain(between_groups(run, &workload, &judge.duels)).collect();
+    let between: BTreeSet<String> = between.into_iter().flatten().collect();
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         run: run_info(run, &workload, &judge.duels),
@@ -33,7 +34,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
         effects: effects::of(run, &workload, &judge),
-        warnings,
+        warnings: warnings.chain(between).collect(),
     })
 }
 
@@ -142,7 +143,8 @@ pub(crate) fn differing_params(report: &Report, cell: &Cell) -> String {
     differing(&all, &cell.params)
 }
 
-fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell {
+/// A cell, and what is to be warned of.
+fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cell, Option<String>) {
     let record = &run.cells[index];
     let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok).count();
@@ -150,18 +152,18 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
     notes.sort();
     notes.dedup();
     let counted = duels.counted(index);
+    let pool = Pool::of(&counted);
     let load = load::of_cell(workload, &record.params, &counted);
-    let metrics: BTreeMap<String, MetricValue> = workload
-        .metrics
-        .iter()
-        .map(|m| (m.name.clone(), metric_value(m, &record.params, &counted)))
-        .collect();
+    let metrics: BTreeMap<String, MetricValue> =
+        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &record.params, &pool))).collect();
+    let label = record.label(&workload.roles);
+    let between = workload.primary().and_then(|primary| between_groups(&label, primary, &pool));
     let shared = run.header.settings.placement == Placement::Shared;
-    Cell {
+    let cell = Cell {
         contender: record.contender().map(str::to_owned),
         roles: record.contenders.clone(),
         partners: record.partners.iter().cloned().collect(),
-        label: record.label(&workload.roles),
+        label,
         params: params_json(&record.params),
         ceiling: record.ceiling,
         status: record.status,
@@ -174,12 +176,13 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> Cell
         metrics,
         load,
         turns: in_turns::of_cell(run, workload, index, &counted),
-        curves: curves(&counted),
+        curves: curves(&pool),
         builds: record.builds.clone(),
         inputs: record.inputs.clone(),
         implementations: record.implementations.clone(),
         notes,
-    }
+    };
+    (cell, between)
 }
 
 /// What does not stand for the release that its version names.
@@ -192,18 +195,14 @@ fn local_builds(run: &Run) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whose primary metric is a quantile that lies between two groups of values.
-fn between_groups(run: &Run, workload: &Workload, duels: &Duels<'_>) -> BTreeSet<String> {
-    let Some(primary) = workload.primary() else { return BTreeSet::new() };
-    let told = |cell: usize| {
-        let (below, above) = metrics::between_groups(primary, &duels.counted(cell))?;
-        let [below, above] = [below, above].map(|v| format::value(v as f64, &primary.unit));
-        let (label, metric) = (run.cells[cell].label(&workload.roles), &primary.label);
-        Some(format!(
-            "{label}: its {metric} lies between two groups of values, up to {below} and from {above}, and leaps where their shares change"
-        ))
-    };
-    (0..run.cells.len()).filter_map(told).collect()
+/// Where the primary metric is a quantile that lies between two groups of values.
+fn between_groups(label: &str, primary: &Metric, pool: &Pool<'_>) -> Option<String> {
+    let (below, above) = pool.between_groups(primary)?;
+    let [below, above] = [below, above].map(|v| format::value(v as f64, &primary.unit));
+    Some(format!(
+        "{label}: its {} lies between two groups of values, up to {below} and from {above}, and leaps where their shares change",
+        primary.label
+    ))
 }
 
 /// What the role at fault printed, of the trial that ended the cell.
@@ -230,9 +229,8 @@ pub(super) fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value
     params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
 }
 
-fn metric_value(metric: &Metric, params: &Params, trials: &[&TrialRecord]) -> MetricValue {
-    let figure = metrics::of_cell(metric, params, trials);
-    let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
+fn metric_value(metric: &Metric, params: &Params, pool: &Pool<'_>) -> MetricValue {
+    let figure = pool.figure(metric, params);
     MetricValue {
         value: figure.value,
         unit: metric.unit.clone(),
@@ -241,7 +239,7 @@ fn metric_value(metric: &Metric, params: &Params, trials: &[&TrialRecord]) -> Me
         of_ceiling: None,
         of_ceiling_low: None,
         of_ceiling_high: None,
-        samples: good.filter_map(|t| metrics::of_trial(metric, params, t).value).collect(),
+        samples: pool.samples(metric, params),
     }
 }
 
@@ -272,14 +270,11 @@ fn with_ceiling(run: &Run, workload: &Workload, judge: &Judge<'_>, mut cells: Ve
     cells
 }
 
-fn curves(trials: &[&TrialRecord]) -> BTreeMap<String, Vec<CurvePoint>> {
+fn curves(pool: &Pool<'_>) -> BTreeMap<String, Vec<CurvePoint>> {
     let points = |curve: Vec<(f64, u64)>| {
         curve.into_iter().map(|(quantile, value)| CurvePoint { quantile, value }).collect()
     };
-    metrics::curves(trials)
-        .into_iter()
-        .map(|((role, name), curve)| (format!("{role}.{name}"), points(curve)))
-        .collect()
+    pool.curves().into_iter().map(|((role, name), curve)| (format!("{role}.{name}"), points(curve))).collect()
 }
 
 /// Says whether a load that was asked for was held, and what held the cell back.

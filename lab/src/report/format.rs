@@ -62,7 +62,7 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 /// A count, its thousands set apart: `73,120`.
-pub(super) fn whole(n: u64) -> String {
+pub(crate) fn whole(n: u64) -> String {
     let digits = n.to_string();
     let parts: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|p| std::str::from_utf8(p).ok()).collect();

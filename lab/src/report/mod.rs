@@ -19,8 +19,8 @@ mod tests;
 
 pub use build::build;
 pub(crate) use build::{described, differing, differing_params};
-pub(crate) use format::ratio;
 pub use format::{bytes, value};
+pub(crate) use format::{ratio, whole};
 pub(crate) use layout::blocks;
 pub use layout::{columns, error_columns, grid, plain, wrapped};
 pub(crate) use markdown::escape;

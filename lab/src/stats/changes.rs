@@ -156,9 +156,10 @@ impl Split {
     /// ln B, at this t.
     fn log_factor_at(&self, t: f64) -> f64 {
         let x = t * t / self.freedom;
+        let most = x.ln_1p();
         let of = |spread: f64| {
             let g = spread * self.weight;
-            let gain = x.ln_1p() - (x / (1.0 + g)).ln_1p();
+            let gain = most - (x / (1.0 + g)).ln_1p();
             f64::midpoint((self.freedom + 1.0) * gain, -g.ln_1p())
         };
         log_sum(&SPREADS.map(of)) - (SPREADS.len() as f64).ln()

@@ -14,6 +14,7 @@
 //! Percentiles of several trials are those of the merged counts. An average of percentiles is a percentile of
 //! nothing, and this module offers no way to make one.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use base64::Engine;
@@ -169,6 +170,14 @@ impl Latencies {
             counts.add(&part.counts).map_err(|e| HistogramError::Malformed(e.to_string()))?;
         }
         Ok(Some(Self { counts }))
+    }
+
+    /// As it is merged with none: a merged one tells all values apart that its digits can, whatever the least was before.
+    pub(super) fn alone(&self) -> Result<Cow<'_, Self>, HistogramError> {
+        if self.counts.low() == 1 {
+            return Ok(Cow::Borrowed(self));
+        }
+        Ok(Self::merge([self])?.map_or(Cow::Borrowed(self), Cow::Owned))
     }
 
     /// How many values there are.

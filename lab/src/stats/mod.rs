@@ -26,6 +26,7 @@
 //! ```
 
 pub mod changes;
+pub mod encoded;
 pub mod histogram;
 pub mod holm;
 pub mod quantile;
@@ -40,6 +41,7 @@ mod synthetic_duels;
 pub mod verdict;
 
 pub use changes::{Change, changes};
+pub use encoded::Encoded;
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
 pub use regression::{Claim, Loss};

@@ -122,8 +122,8 @@ pub(super) fn trial(tx: &Transaction<'_>, run: &str, trial: &TrialRecord) -> rus
     }
     let mut insert =
         tx.prepare_cached("INSERT INTO histograms (trial, role, name, data) VALUES (?1, ?2, ?3, ?4)")?;
-    for (role, name, data) in &trial.histograms {
-        insert.execute(params![id, role, name, data])?;
+    for (role, name, encoded) in &trial.histograms {
+        insert.execute(params![id, role, name, encoded.text()])?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{CellRecord, Run, RunStatus, Sample, SampleKind, Store, StoreError, TrialRecord, from_json};
+use crate::stats::Encoded;
 
 impl Store {
     /// A whole run. `run` is a full id.
@@ -89,13 +90,13 @@ impl Store {
             .map_err(|e| self.fail(e))
     }
 
-    fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, String)>, StoreError> {
+    fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, Encoded)>, StoreError> {
         let mut query = self
             .connection
             .prepare_cached("SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid")
             .map_err(|e| self.fail(e))?;
         query
-            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, String>(2)?.into())))
             .and_then(Iterator::collect)
             .map_err(|e| self.fail(e))
     }

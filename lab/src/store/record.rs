@@ -12,6 +12,7 @@ use crate::lines::CodeLines;
 use crate::manifest::{Expected, Params, Workload};
 use crate::plan::PlannedCell;
 use crate::protocol::Implementation;
+use crate::stats::Encoded;
 
 /// A run as it was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -355,7 +356,8 @@ pub struct TrialRecord {
     /// Every sample.
     pub samples: Vec<Sample>,
     /// Role, name, HDR V2 in base64.
-    pub histograms: Vec<(String, String, String)>,
+    #[schemars(with = "Vec<(String, String, String)>")]
+    pub histograms: Vec<(String, String, Encoded)>,
 }
 
 /// One number; in JSON a list of its fields in their order.

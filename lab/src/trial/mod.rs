@@ -22,6 +22,7 @@ use crate::meter::Snapshot;
 use crate::metrics::{self, CPUS_ALLOWED, WIRE_PREFIX, WIRE_SHARED};
 use crate::protocol::limits::TimeLimits;
 use crate::protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
+use crate::stats::Encoded;
 use crate::store::{Outcome, Sample, SampleKind, TrialRecord, Turns};
 use crate::window::{METER_BEGIN, METER_DEEP, METER_END};
 
@@ -191,7 +192,7 @@ fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
 pub(crate) struct Collected {
     pub(crate) implementations: BTreeMap<String, Implementation>,
     pub(crate) samples: Vec<Sample>,
-    pub(crate) histograms: Vec<(String, String, String)>,
+    pub(crate) histograms: Vec<(String, String, Encoded)>,
     pub(crate) results: BTreeMap<String, TrialResult>,
     pub(crate) notes: Vec<String>,
     /// Its turns, of one side of a duel.
@@ -225,7 +226,7 @@ impl Collected {
             self.sample(role, SampleKind::Result, 0, now_ns, name, Some(*value), "contender");
         }
         for (name, data) in &result.histograms {
-            self.histograms.push((role.to_owned(), name.clone(), data.clone()));
+            self.histograms.push((role.to_owned(), name.clone(), data.clone().into()));
         }
         self.results.insert(role.to_owned(), result);
     }

@@ -8,7 +8,7 @@ use crate::bench::{Bench, Seen};
 use crate::duels::TURNS;
 
 /// A repository of git with one contender, and turns that are over soon.
-fn repository() -> Bench {
+pub(crate) fn repository() -> Bench {
     let bench = Bench::new(&[("one", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     bench.write("workloads/dummy.toml", &format!("{manifest}{TURNS}"));
@@ -19,7 +19,7 @@ fn repository() -> Bench {
     bench
 }
 
-fn git(bench: &Bench, args: &[&str]) -> String {
+pub(crate) fn git(bench: &Bench, args: &[&str]) -> String {
     let mut command = Command::new("git");
     let who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
     let output = command.arg("-C").arg(bench.path("")).args(who).args(args).output().unwrap();
@@ -27,13 +27,13 @@ fn git(bench: &Bench, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn commit(bench: &Bench) {
+pub(crate) fn commit(bench: &Bench) {
     git(bench, &["add", "-A"]);
     git(bench, &["commit", "-q", "-m", "state"]);
 }
 
 /// Makes the contender count with so many steps a message: 1000 is usual.
-fn steps(bench: &Bench, steps: u32) {
+pub(crate) fn steps(bench: &Bench, steps: u32) {
     bench.add("one", None);
     let file = "contenders/dummy/one/contender.toml";
     let text = std::fs::read_to_string(bench.path(file)).unwrap();

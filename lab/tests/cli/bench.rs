@@ -1,7 +1,8 @@
 //! A repository of dummies in a temporary folder, with a store and a cache of its own.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -111,15 +112,22 @@ impl Bench {
         std::fs::remove_file(self.path("allowed")).unwrap();
     }
 
-    /// Waits until the newest run has this many good trials.
-    pub(crate) fn wait_for_trials(&self, trials: u64) {
+    /// Waits until the newest run, which this process measures, has this many good trials.
+    pub(crate) fn wait_for_trials(&self, run: &mut Child, trials: u64) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
+            // Asked first: whatever it stored is there once it has ended.
+            let ended = run.try_wait().unwrap();
             let seen = self.netdyno(&["show", "last", "--format", "json"]);
             let report: Value = serde_json::from_str(&seen.stdout).unwrap_or_default();
             let cells = report["cells"].as_array().cloned().unwrap_or_default();
             if cells.iter().filter_map(|c| c["trials"].as_u64()).sum::<u64>() >= trials {
                 return;
+            }
+            if let Some(status) = ended {
+                let mut printed = String::new();
+                run.stderr.take().map(|mut stderr| stderr.read_to_string(&mut printed));
+                panic!("it ended before it had {trials} trials: {status}: {printed}");
             }
             assert!(Instant::now() < deadline, "no {trials} trials: {}", seen.stderr);
             std::thread::sleep(Duration::from_millis(100));

@@ -42,7 +42,7 @@ fn a_run_is_followed_until_it_ends() {
     let served = Served::start(&bench, &[]);
     let arguments = ["run", "dummy", "--max-blocks", "7", "--set", "seconds=0.1", "--time-limits", "10"];
     let mut run = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    bench.wait_for_trials(2);
+    bench.wait_for_trials(&mut run, 2);
     let top = format!("http://{}/", served.address);
     open(&mut browser, &top, 390);
     assert_eq!(browser.evaluate("document.querySelectorAll('.goes').length > 0"), true);

@@ -1,6 +1,7 @@
 //! The `netdyno` command from outside: runs of dummies, good and bad, and what the user sees of them.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod action;
 mod authors;
 mod bench;
 // The browser is that of another package's tests: a file without ties to it.

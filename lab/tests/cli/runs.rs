@@ -179,7 +179,7 @@ fn a_killed_run_keeps_its_trials_and_goes_on() {
     // decided before the third block.
     let arguments = ["run", "dummy", "--max-blocks", "3", "--net", "host", "--time-limits", "10"];
     let mut child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    bench.wait_for_trials(2);
+    bench.wait_for_trials(&mut child, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     bench.release();
@@ -211,8 +211,8 @@ fn ctrl_c_ends_the_run_in_order() {
     let bench = Bench::new(&[("one", None)]);
     bench.add_held("two");
     let mut run = bench.command(&["run", "dummy", "--max-blocks", "20", "--time-limits", "10"]);
-    let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    bench.wait_for_trials(1);
+    let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    bench.wait_for_trials(&mut child, 1);
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let seen = Seen::of(&child.wait_with_output().unwrap());
@@ -226,9 +226,9 @@ fn two_runs_at_once_know_of_each_other() {
     let (bench, other) = (Bench::new(&[("one", None)]), Bench::new(&[("one", None)]));
     bench.add_held("two");
     let mut run = bench.command(&["run", "dummy", "--max-blocks", "2", "--time-limits", "10"]);
-    let first = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // It measures, and goes on doing so.
-    bench.wait_for_trials(1);
+    bench.wait_for_trials(&mut first, 1);
     let second = other.netdyno(&["run", "dummy", "--max-blocks", "1"]);
     assert_eq!(second.code, 0, "{second:?}");
     bench.release();

@@ -263,7 +263,7 @@ fn so_many_follow_and_no_more() {
     bench.add_held("held");
     let mut run = bench.command(&["run", "dummy", "--max-blocks", "9", "--time-limits", "10"]);
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    bench.wait_for_trials(1);
+    bench.wait_for_trials(&mut run, 1);
     let served = Served::start(&bench, &[]);
     let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
     let follow = || {

@@ -23,6 +23,8 @@ fn names_and_values() {
         (&["run", "dummy", "--net", "veth,loss=x"], "5%"),
         (&["run", "dummy", "--net", "veth,jitter=1ms"], "delay="),
         (&["run", "dummy", "--budget", "soon"], "15m"),
+        (&["run", "dummy", "--net", "veth,delay=soon"], "50ms"),
+        (&["history", "-n", "0"], "0 is not in 1.."),
         (&["run"], "WORKLOAD"),
         (&["run", "--resume", "2031"], "no run"),
         (&["check", "bad"], "unknown contender"),
@@ -36,6 +38,22 @@ fn names_and_values() {
     ] {
         check(&bench, arguments, 2, part);
     }
+}
+
+/// Contenders of two workloads may have one name.
+#[test]
+fn a_known_name_is_told_once() {
+    let bench = Bench::new(&[("good", None)]);
+    let rename = |text: &str| text.replacen("\"dummy\"", "\"other\"", 1);
+    for (from, to) in [
+        ("workloads/dummy.toml", "workloads/other.toml"),
+        ("contenders/dummy/good/contender.toml", "contenders/other/good/contender.toml"),
+    ] {
+        let text = std::fs::read_to_string(bench.path(from)).unwrap();
+        bench.write(to, &rename(&text));
+    }
+    check(&bench, &["check", "other/good"], 0, "good");
+    check(&bench, &["check", "nobody"], 2, "known: good\n");
 }
 
 #[test]

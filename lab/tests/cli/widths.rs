@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::bench::{Bench, Seen};
+use crate::bench::Bench;
 use crate::duels::{TURNS, bench_with};
 
 /// Columns of a terminal; none: pipes.
@@ -77,30 +77,62 @@ fn check(arguments: &[&str], columns: Option<usize>, text: &str) {
     }
 }
 
-#[test]
-fn every_verb_fits_its_terminal() {
+/// What each prints at each of these widths, on a bench of its own: time goes by while something is measured.
+fn at_each_width(bench: &Bench, arguments: &[&str], widths: &[Option<usize>]) {
+    for &columns in widths {
+        let text = match columns {
+            Some(columns) => on_terminal(bench, arguments, columns),
+            None => {
+                let seen = bench.netdyno(arguments);
+                let both = format!("{}{}", seen.stdout, seen.stderr);
+                assert!(!both.contains(['\u{1b}', '\r']), "{arguments:?}: an escape in a log: {both:?}");
+                seen.stdout
+            }
+        };
+        assert!(columns.is_none() || !text.trim().is_empty(), "{arguments:?} at {columns:?}: nothing");
+        check(arguments, columns, &text);
+    }
+}
+
+/// Contenders and claims with long names.
+fn bench() -> Bench {
     let bench = bench_with(TURNS);
     bench.write("claims/x.toml", CLAIMS);
     bench.add("three-with-a-long-name", Some("crash"));
-    let good = |seen: &Seen| assert!(seen.code == 0 || seen.code == 3, "{seen:?}");
-    let run = |arguments: &[&str]| {
-        good(&bench.netdyno(arguments));
-        bench.last()["run"]["id"].as_str().unwrap().to_owned()
-    };
-    let short = ["--set", "seconds=0.05"];
-    let one = run(&[&["run", "dummy", "--max-blocks", "1"][..], &short].concat());
-    let two = run(&[&["run", "dummy", "--max-blocks", "1"][..], &short].concat());
-    let matrix =
-        run(&[&["run", "dummy", "one", "two", "--matrix", "--blocks", "--max-blocks", "3"][..], &short]
-            .concat());
-    let file = bench.path("a.netdyno").display().to_string();
-    // What measures takes its time: on the narrowest, and on none.
+    bench
+}
+
+const RUN: [&str; 6] = ["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.05"];
+
+/// On the narrowest, and on none.
+#[test]
+fn what_measures_fits_its_terminal() {
     let measuring: [&[&str]; 4] = [
-        &["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.05"],
+        &RUN,
         &["replicate", "X", "--budget", "9s"],
         &["doctor", "--resolve", "dummy", "--contender", "two", "--budget", "0.1s"],
         &["doctor", "--against-itself", "1", "dummy", "one"],
     ];
+    // Of one bench a second one would go on where the first has ended, and print little.
+    std::thread::scope(|scope| {
+        for (arguments, columns) in measuring.into_iter().flat_map(|row| [(row, Some(40)), (row, None)]) {
+            scope.spawn(move || at_each_width(&bench(), arguments, &[columns]));
+        }
+    });
+}
+
+#[test]
+fn every_verb_fits_its_terminal() {
+    let bench = bench();
+    let run = |arguments: &[&str]| {
+        let seen = bench.netdyno(arguments);
+        assert!(seen.code == 0 || seen.code == 3, "{seen:?}");
+        bench.last()["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let (one, two) = (run(&RUN), run(&RUN));
+    let matrix = ["run", "dummy", "one", "two", "--matrix", "--blocks", "--max-blocks", "3"];
+    let matrix = run(&[&matrix[..], &RUN[4..]].concat());
+    let file = bench.path("a.netdyno").display().to_string();
     let reading: [&[&str]; 13] = [
         &["show", &one],
         &["show", &matrix],
@@ -116,20 +148,7 @@ fn every_verb_fits_its_terminal() {
         &["list", "dummy"],
         &["run", "dummy", "nobody", "--max-blocks", "1"],
     ];
-    let rows = measuring.map(|row| (row, &[Some(40), None][..])).into_iter();
-    for (arguments, widths) in rows.chain(reading.map(|row| (row, &WIDTHS[..]))) {
-        for &columns in widths {
-            let text = match columns {
-                Some(columns) => on_terminal(&bench, arguments, columns),
-                None => {
-                    let seen = bench.netdyno(arguments);
-                    let both = format!("{}{}", seen.stdout, seen.stderr);
-                    assert!(!both.contains(['\u{1b}', '\r']), "{arguments:?}: an escape in a log: {both:?}");
-                    seen.stdout
-                }
-            };
-            assert!(columns.is_none() || !text.trim().is_empty(), "{arguments:?} at {columns:?}: nothing");
-            check(arguments, columns, &text);
-        }
+    for arguments in reading {
+        at_each_width(&bench, arguments, &WIDTHS);
     }
 }

@@ -65,6 +65,10 @@ pub struct Settings {
     /// `spin` for the first dozen. A set-up within one machine or one room takes half a dozen waits, and each would put a core to sleep
     /// that takes as long to wake as the datagram does to come. Zero: never.
     pub setup_spin: Duration,
+    /// How long to leave datagrams where they are while they come fast, one by one, and nothing of ours goes out but acknowledgements: several are
+    /// taken at once then, and whoever sends need not wake us for each. A quarter of a round trip at the most. Zero: never. Not on the
+    /// Tokio face of Linux.
+    pub receive_rest: Duration,
     /// How many threads (tasks, on the Tokio face) drive an endpoint of the blocking or the Tokio face, or a
     /// [`Reactors`](crate::Reactors); 0: one for each CPU that this process may use. Each has a UDP port of its own: with a port asked
     /// for, that one and those behind it; or all have one (`one_port`). A new connection goes where there are fewest, and stays there. An
@@ -84,7 +88,7 @@ pub struct Settings {
     pub rehearse: bool,
     /// Connections at a time, of each reactor.
     pub max_connections: usize,
-    /// 64 KiB buffers that one receive call may fill, 1 to 32.
+    /// 64 KiB buffers that one receive call may fill, 1 to 32. Of datagrams that the kernel does not put together it takes up to 32 in any case.
     pub receive_buffers: usize,
     /// Sends of up to 64 datagrams in one turn, of all connections together, before the socket is read again.
     pub sends_per_turn: usize,
@@ -130,6 +134,7 @@ impl Settings {
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
             setup_spin: Duration::from_micros(400),
+            receive_rest: Duration::from_micros(50),
             reactors: 1,
             one_port: false,
             steering_sockets: 512,

@@ -20,6 +20,8 @@ pub(crate) use elsewhere::{StreamId, Streams};
 pub(crate) use linux::{StreamId, Streams};
 pub(crate) use tls::Secure;
 
+use std::ops::Range;
+
 use netdyno_rtc_core::framing::Framing;
 
 /// The key that a poller tells of streams under; no socket has it.
@@ -50,10 +52,17 @@ impl Owner {
 pub(crate) enum News {
     /// Frames can be sent.
     Open,
-    /// These frames have come, all of them whole.
-    Frames(Vec<u8>),
+    /// These frames have come.
+    Frames(Frames),
     /// It is gone.
     Lost(Loss),
+}
+
+/// Frames side by side, all of them whole, and where the datagrams stand in them.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) datagrams: Vec<Range<usize>>,
 }
 
 /// Why a stream is gone, or could not be.

@@ -97,8 +97,9 @@ impl Client {
             Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)),
         }
         let (local, remote) = (self.stream.local_addr().unwrap(), self.stream.peer_addr().unwrap());
-        let whole = Framing::Length.whole(&self.held).unwrap();
-        for datagram in Framing::Length.datagrams(&self.held) {
+        let mut datagrams = Vec::new();
+        let whole = Framing::Length.datagrams(&self.held, &mut datagrams).unwrap();
+        for datagram in datagrams {
             let mut datagram = self.held[datagram].to_vec();
             let length = datagram.len();
             self.core.handle_datagrams(now, local, remote, &mut datagram, length);

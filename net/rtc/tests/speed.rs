@@ -15,43 +15,10 @@ use std::time::{Duration, Instant};
 use netdyno_rtc::{
     ChannelId, ChannelOptions, Connection, Endpoint, Event, Handler, Kind, Message, Port, Reactors, blocking,
 };
-use support::{On, number, percentiles, tuned};
+use support::{On, Source, number, percentiles, processor_seconds, tuned};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), tuned()).unwrap()
-}
-
-/// Keeps the send buffer of every channel about this full.
-struct Source {
-    message: Vec<u8>,
-    high_bytes: usize,
-}
-
-impl Source {
-    fn fill(&self, connection: &mut Connection<'_>, channel: ChannelId) {
-        while connection.buffered_amount(channel) < self.high_bytes {
-            if connection.send(channel, Kind::Binary, &self.message).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-impl Handler for Source {
-    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
-        match event {
-            Event::Open(channel) => {
-                connection.set_buffered_amount_low_threshold(channel, self.high_bytes / 2);
-                self.fill(connection, channel);
-            }
-            Event::BufferedAmountLow(channel) => self.fill(connection, channel),
-            Event::Writable => self.fill(connection, ChannelId(0)),
-            Event::Failed(error) => panic!("{error}"),
-            _ => {}
-        }
-    }
-
-    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
 }
 
 #[test]
@@ -107,9 +74,9 @@ fn throughput() {
         });
         thread::sleep(Duration::from_secs(1));
         let count = || (received.load(Ordering::Relaxed), messages.load(Ordering::Relaxed));
-        let (before, cpu, begin) = (count(), processor_seconds(), Instant::now());
+        let (before, cpu, begin) = (count(), processor_seconds("self"), Instant::now());
         thread::sleep(Duration::from_secs(seconds));
-        let (after, cpu, spent) = (count(), processor_seconds() - cpu, begin.elapsed().as_secs_f64());
+        let (after, cpu, spent) = (count(), processor_seconds("self") - cpu, begin.elapsed().as_secs_f64());
         stop.store(true, Ordering::Relaxed);
         println!(
             "{connections} connections, {message_bytes} B: {:.1} MB/s, {:.0} messages/s, {:.0} ns of both cores each",
@@ -167,9 +134,9 @@ fn reactors() {
     }
     thread::sleep(Duration::from_secs(1));
     let count = || received.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
-    let (before, cpu, begin) = (count(), processor_seconds(), Instant::now());
+    let (before, cpu, begin) = (count(), processor_seconds("self"), Instant::now());
     thread::sleep(Duration::from_secs(seconds));
-    let (after, cpu, spent) = (count(), processor_seconds() - cpu, begin.elapsed().as_secs_f64());
+    let (after, cpu, spent) = (count(), processor_seconds("self") - cpu, begin.elapsed().as_secs_f64());
     let rates: Vec<f64> =
         before.iter().zip(&after).map(|(before, after)| (after - before) as f64 / spent / 1e6).collect();
     println!(
@@ -421,11 +388,4 @@ fn pings_of_many() {
 fn resident_bytes() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-/// Processor time of this process so far, in ticks of 10 ms.
-fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
 }

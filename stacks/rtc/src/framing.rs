@@ -48,23 +48,15 @@ impl Framing {
         Ok(frame.filter(|frame| frame.next <= bytes.len()))
     }
 
-    /// How many of these bytes are whole frames.
-    pub fn whole(self, bytes: &[u8]) -> Result<usize, &'static str> {
+    /// Adds where the datagrams stand in these bytes, as far as their frames are whole. Gives how many bytes those frames are, or what it is
+    /// that is none.
+    pub fn datagrams(self, bytes: &[u8], found: &mut Vec<Range<usize>>) -> Result<usize, &'static str> {
         let mut at = 0;
         while let Some(frame) = self.first(&bytes[at..])? {
-            at += frame.next;
-        }
-        Ok(at)
-    }
-
-    /// Where the datagrams stand in these bytes, as far as their frames are whole and can be read.
-    pub fn datagrams(self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let (mut at, mut found) = (0, Vec::new());
-        while let Ok(Some(frame)) = self.first(&bytes[at..]) {
             found.push(at + frame.start..at + frame.end);
             at += frame.next;
         }
-        found
+        Ok(at)
     }
 
     /// Appends a datagram as a frame. One that is too long for a frame is left out, as a network would.
@@ -137,8 +129,8 @@ mod tests {
         let (mut held, mut found) = (Vec::new(), Vec::new());
         for part in parts {
             held.extend_from_slice(part);
-            let whole = framing.whole(&held)?;
-            let datagrams = framing.datagrams(&held);
+            let mut datagrams = Vec::new();
+            let whole = framing.datagrams(&held, &mut datagrams)?;
             assert!(datagrams.iter().all(|datagram| datagram.end <= whole));
             found.extend(datagrams.into_iter().map(|datagram| held[datagram].to_vec()));
             held.drain(..whole);
@@ -208,13 +200,14 @@ mod tests {
     #[test]
     fn the_longest_frames_are_whole_and_what_is_longer_is_left_out() {
         let (mut turn, mut other) = (stun(&[7; 65_532]), Vec::new());
-        assert_eq!((turn.len(), Framing::Turn.whole(&turn)), (FRAME_BYTES_MAX, Ok(FRAME_BYTES_MAX)));
+        let whole = |framing: Framing, bytes: &[u8]| framing.datagrams(bytes, &mut Vec::new());
+        assert_eq!((turn.len(), whole(Framing::Turn, &turn)), (FRAME_BYTES_MAX, Ok(FRAME_BYTES_MAX)));
         turn = channel(&[7; 65_535]);
         turn.push(0);
-        assert_eq!(Framing::Turn.whole(&turn), Ok(65_540));
+        assert_eq!(whole(Framing::Turn, &turn), Ok(65_540));
         Framing::Length.append(&[7; 65_535], &mut other);
         Framing::Length.append(&[7; 65_536], &mut other);
-        assert_eq!(Framing::Length.whole(&other), Ok(65_537));
+        assert_eq!(whole(Framing::Length, &other), Ok(65_537));
         assert_eq!(other.len(), 65_537);
     }
 }

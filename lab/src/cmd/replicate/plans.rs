@@ -3,7 +3,7 @@
 use clap::Parser;
 use indexmap::IndexMap;
 
-use crate::claims::{self, CODE, Claim, JudgedClaim, Loaded, Method, Seen, Side, Test};
+use crate::claims::{self, CODE, Claim, JudgedClaim, Loaded, Method, Side, Test};
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use crate::manifest::read::Problems;
 use crate::manifest::{Catalog, ManifestError, nearest};
@@ -85,11 +85,7 @@ fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Optio
     if side.figure.is_some() {
         return Ok(());
     }
-    let is = |cell: &&crate::plan::PlannedCell| {
-        let (contenders, partners, params) = (&cell.contenders, &cell.partners, &cell.params);
-        side.is(Seen { contenders, partners, params, is_aside: cell.ceiling || cell.again })
-    };
-    let count = plan.cells.iter().filter(is).count();
+    let count = plan.cells.iter().filter(|cell| side.is(cell)).count();
     if count == 1 {
         return Ok(());
     }

@@ -12,6 +12,8 @@ const TWO_COLUMNS_LEAST: f64 = 640.0;
 const GAP: f64 = 32.0;
 const ROW: f64 = 23.0;
 const HEAD: f64 = 44.0;
+/// What says whose the parts are takes so much more.
+const PARTS: f64 = 10.0;
 const BAR: f64 = 11.0;
 /// Names take this share of a panel at the most.
 const NAMES_MOST: f64 = 0.42;
@@ -165,8 +167,13 @@ pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
     canvas.finish(width, y, &title, &report.run.headline, words)
 }
 
+/// Above the first row.
+fn head(bars: &Bars) -> f64 {
+    if bars.parts.is_empty() { HEAD } else { HEAD + PARTS }
+}
+
 fn height(bars: &Bars) -> f64 {
-    HEAD + ROW * bars.rows.len() as f64
+    head(bars) + ROW * bars.rows.len() as f64
 }
 
 fn panel(bars: &Bars, width: f64) -> Canvas {
@@ -188,7 +195,7 @@ fn panel(bars: &Bars, width: f64) -> Canvas {
     let most = ends.chain(values).chain(bars.line).fold(0.0, f64::max);
     let at = |value: f64| left + (value / most).clamp(0.0, 1.0) * (right - left);
     for (i, row) in bars.rows.iter().enumerate() {
-        let y = HEAD - 4.0 + ROW * i as f64;
+        let y = head(bars) - 4.0 + ROW * i as f64;
         let class = if row.bound { "bound" } else { "word" };
         canvas.text(class, 0.0, y + 10.0, &fitted(&row.label, left - 4.0, LETTER));
         canvas.rect("track", (left, y), (right - left, BAR));
@@ -213,7 +220,7 @@ fn panel(bars: &Bars, width: f64) -> Canvas {
         }
     }
     if let Some(line) = bars.line {
-        canvas.line("ceiling", (at(line), HEAD - 10.0), (at(line), height(bars)));
+        canvas.line("ceiling", (at(line), head(bars) - 10.0), (at(line), height(bars)));
     }
     canvas
 }

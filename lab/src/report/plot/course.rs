@@ -2,7 +2,6 @@
 //! changed.
 
 use super::canvas::{Canvas, Picture};
-use crate::report::format;
 
 /// A dot. Unbounded ends are none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +59,7 @@ pub fn course_svg(course: &Course) -> Picture {
     for value in [axis.high, (axis.low * axis.high).sqrt(), axis.low] {
         let y = axis.y(value);
         canvas.line("grid", (LEFT, y), (RIGHT, y));
-        canvas.text("small tiny end", LEFT - 6.0, y + 4.0, &format::ratio(value));
+        canvas.text("small tiny end", LEFT - 6.0, y + 4.0, &label(value));
     }
     if axis.low < 1.0 && 1.0 < axis.high {
         canvas.line("one", (LEFT, axis.y(1.0)), (RIGHT, axis.y(1.0)));
@@ -84,6 +83,12 @@ pub fn course_svg(course: &Course) -> Picture {
         canvas.circle("dot base", (x, axis.y(dot.ratio)), axis.radius);
     }
     canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
+}
+
+/// Three significant digits: of the least span the middle is a twentieth from the ends.
+fn label(value: f64) -> String {
+    let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$}")
 }
 
 struct Axis {
@@ -125,6 +130,20 @@ mod tests {
         let values = document.descendants().flat_map(|n| n.attributes().collect::<Vec<_>>());
         let places = values.filter(|a| ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy"].contains(&a.name()));
         places.map(|a| a.value().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_values_at_the_side_are_told_apart() {
+        for (value, labels) in
+            [(0.0105, ["0.0100", "0.0105", "0.0110"]), (0.105, ["0.100", "0.105", "0.110"])]
+        {
+            let dots = vec![Dot { at: 0, ratio: value, low: None, high: None }];
+            let course =
+                Course { title: String::new(), places: 1, dots, levels: Vec::new(), marks: Vec::new() };
+            let svg = course_svg(&course).inline();
+            assert!(labels.iter().all(|label| svg.contains(&format!(">{label}<"))), "{svg}");
+        }
+        assert_eq!([13.14, 131.4, 1314.0].map(label), ["13.1", "131", "1314"]);
     }
 
     #[test]

@@ -100,6 +100,8 @@ pub(crate) struct Engine {
     mail: VecDeque<Mail>,
     /// What came in this turn is likely to be followed by more at once.
     awaits_more: bool,
+    /// How long all of whom something came in this turn can wait for us to take what comes next.
+    patience: Option<Duration>,
     /// Sockets of our own for single peers at the port.
     steered: usize,
     /// Checks that may still go to addresses which have not answered any.
@@ -109,6 +111,8 @@ pub(crate) struct Engine {
     /// Absent only while what it holds is dealt out.
     batch: Option<ReceiveBatch>,
     arena: Arena,
+    /// What is in the arena, as a relay or a stream takes it.
+    wrapped: Vec<u8>,
     now: Instant,
 }
 
@@ -145,7 +149,7 @@ impl Engine {
                 "{address} is bound, and no address of this machine is found to offer: set `addresses`"
             );
         }
-        let batch = Some(ReceiveBatch::new(settings.receive_buffers));
+        let batch = Some(ReceiveBatch::gathering(settings.receive_buffers));
         let now = Instant::now();
         Ok(Self {
             gathering: Gathering::new(
@@ -170,9 +174,11 @@ impl Engine {
             readable: VecDeque::new(),
             mail: VecDeque::new(),
             awaits_more: false,
+            patience: None,
             steered: 0,
             batch,
             arena: Arena::default(),
+            wrapped: Vec::new(),
             now,
         })
     }
@@ -279,6 +285,8 @@ impl Engine {
         self.look_after_errors();
         let awaited = std::mem::take(&mut self.awaits_more);
         self.ports.expect_within(if awaited { self.settings.setup_spin } else { Duration::ZERO });
+        let patience = self.patience.take().unwrap_or_default();
+        self.ports.rest_for(patience.min(self.settings.receive_rest));
         Ok(self.rest())
     }
 

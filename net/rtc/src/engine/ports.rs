@@ -175,6 +175,11 @@ impl Ports {
         self.poller.expect_within(time);
     }
 
+    /// What comes may be left in the sockets for so long.
+    pub(crate) fn rest_for(&self, time: Duration) {
+        self.poller.rest_for(time);
+    }
+
     /// Closes one that a connection has for itself.
     pub(crate) fn close_own(&mut self, index: u32) {
         if index != 0

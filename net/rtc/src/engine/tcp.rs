@@ -17,7 +17,7 @@ use super::runs::{Run, Runs};
 use super::stun::{self, Stun};
 use crate::error::Error;
 use crate::limits::STREAMS_PER_CONNECTION;
-use crate::streams::{News, Owner, StreamId, Streams};
+use crate::streams::{Frames, News, Owner, StreamId, Streams};
 
 /// Listens at this port of the address that the sockets have. Gives the port that it got.
 pub(super) fn listen(streams: &mut Streams, ports: &Ports, port: u16) -> Result<u16, Error> {
@@ -50,11 +50,15 @@ impl Engine {
             && let Some((owner, stream, news)) = self.streams.next_news()
         {
             match (owner, news) {
-                (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
-                // It may have been claimed by frames before these.
-                (Owner::Stranger | Owner::Peer(_), News::Frames(mut bytes)) => {
-                    cost += self.receive_by_tcp(stream, &mut bytes);
+                (owner, News::Frames(mut frames)) => {
+                    cost += match owner {
+                        Owner::Relay(number) => self.receive_frames(number, stream, &mut frames),
+                        // It may have been claimed by frames before these.
+                        Owner::Stranger | Owner::Peer(_) => self.receive_by_tcp(stream, &mut frames),
+                    };
+                    self.streams.take_back(frames);
                 }
+                (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
                 (Owner::Peer(index), News::Lost(_)) => self.lose_stream(index, stream),
                 (Owner::Stranger, News::Lost(_)) | (_, News::Open) => {}
             }
@@ -68,17 +72,17 @@ impl Engine {
         let leads = slot.streams.iter().rfind(|(remote, _)| *remote == transmit.remote);
         let Some(&(_, stream)) = leads else { return Ok(()) };
         let datagrams = self.arena.filled(&transmit);
-        let mut frames = Vec::with_capacity(datagrams.len() + 2 * netdyno_io::MAX_SEGMENTS);
+        self.wrapped.clear();
         for datagram in datagrams.chunks(transmit.segment_bytes.max(1)) {
-            Framing::Length.append(datagram, &mut frames);
+            Framing::Length.append(datagram, &mut self.wrapped);
         }
-        self.streams.send(stream, &frames)
+        self.streams.send(stream, &self.wrapped)
     }
 
     /// Gives what it cost.
-    fn receive_by_tcp(&mut self, stream: StreamId, bytes: &mut [u8]) -> usize {
+    fn receive_by_tcp(&mut self, stream: StreamId, frames: &mut Frames) -> usize {
         let Some((local, remote)) = self.streams.ends(stream) else { return 0 };
-        let datagrams = Framing::Length.datagrams(bytes);
+        let Frames { bytes, datagrams } = frames;
         let index = if let Some(Owner::Peer(index)) = self.streams.owner(stream) {
             index
         } else {
@@ -99,7 +103,7 @@ impl Engine {
             index
         };
         let mut runs = Runs::default();
-        let with_something = datagrams.into_iter().filter(|datagram| !datagram.is_empty());
+        let with_something = datagrams.drain(..).filter(|datagram| !datagram.is_empty());
         with_something.for_each(|datagram| runs.push(bytes, remote, datagram));
         let mut cost = 0;
         for Run { remote, range, segment_bytes } in runs {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use netdyno_io::Poller;
 
-use super::{Loss, News, Owner, Secure};
+use super::{Frames, Loss, News, Owner, Secure};
 
 /// Names a stream, of which there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ impl Streams {
     pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
         None
     }
+
+    pub(crate) fn take_back(&mut self, _: Frames) {}
 
     pub(crate) fn send(&mut self, id: StreamId, _: &[u8]) -> io::Result<()> {
         match id {}

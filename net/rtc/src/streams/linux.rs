@@ -9,10 +9,13 @@ use netdyno_io::Poller;
 use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
 use super::tls::Tls;
-use super::{Loss, News, Owner, STREAMS, Secure};
+use super::{Frames, Loss, News, Owner, STREAMS, Secure};
 use crate::limits::{
     STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
 };
+
+/// As many as come in a turn of one or two busy streams.
+const SPARE_FRAMES: usize = 4;
 
 /// Names a stream, and no later one.
 pub(crate) type StreamId = Key;
@@ -24,6 +27,8 @@ pub(crate) struct Streams {
     /// By the reactor's own numbers.
     all: Vec<Option<Stream>>,
     news: VecDeque<(Owner, StreamId, News)>,
+    /// Whose frames were taken: their memory is for the next.
+    spare: Vec<Frames>,
     /// Who has connected, and how long he may take to show whose peer he is; in this order. Some have shown it, or are gone.
     strangers: VecDeque<(Instant, Key)>,
     /// The poller has told of them.
@@ -124,7 +129,9 @@ impl Streams {
             let Some(slot) = self.all.get_mut(key.index()) else { continue };
             let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
             let owner = stream.owner;
-            if let Err(loss) = received.and_then(|()| stream.advance(reactor, &mut self.news)) {
+            if let Err(loss) =
+                received.and_then(|()| stream.advance(reactor, &mut self.news, &mut self.spare))
+            {
                 *slot = None;
                 // What TLS has to say of it goes first.
                 reactor.close(key, true);
@@ -140,6 +147,15 @@ impl Streams {
     /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
     pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
         self.news.pop_front()
+    }
+
+    /// Frames that were dealt with. They are forgotten, but not where they lay.
+    pub(crate) fn take_back(&mut self, mut frames: Frames) {
+        if self.spare.len() < SPARE_FRAMES {
+            frames.bytes.clear();
+            frames.datagrams.clear();
+            self.spare.push(frames);
+        }
     }
 
     /// Sends frames. What does not fit is lost, as a datagram in a full socket: all of them or none.
@@ -209,6 +225,7 @@ impl Stream {
         &mut self,
         reactor: &mut TcpReactor,
         news: &mut VecDeque<(Owner, StreamId, News)>,
+        spare: &mut Vec<Frames>,
     ) -> Result<(), Loss> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
@@ -219,23 +236,29 @@ impl Stream {
         if is_ready && !std::mem::replace(&mut self.is_open, true) {
             news.push_back((self.owner, self.key, News::Open));
         }
-        let clear = self.tls.as_ref().map_or(input, |tls| tls.clear());
-        let whole = self.owner.framing().whole(clear).map_err(|what| Loss {
+        let (clear, mut frames) =
+            (self.tls.as_ref().map_or(input, |tls| tls.clear()), spare.pop().unwrap_or_default());
+        let whole = self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| Loss {
             why: format!("what came is {what}: is a TURN server at that port?"),
             is_final: true,
         })?;
         if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
             return Err(lost("too much has come of a stranger"));
         }
-        if whole > 0 {
-            news.push_back((self.owner, self.key, News::Frames(clear[..whole].to_vec())));
-        }
         match &mut self.tls {
             Some(tls) => {
-                tls.consume(whole);
+                tls.take(whole, &mut frames.bytes);
                 reactor.consume(self.key, arrived);
             }
-            None => reactor.consume(self.key, whole),
+            None => {
+                frames.bytes.extend_from_slice(&input[..whole]);
+                reactor.consume(self.key, whole);
+            }
+        }
+        if whole > 0 {
+            news.push_back((self.owner, self.key, News::Frames(frames)));
+        } else {
+            spare.push(frames);
         }
         Ok(())
     }

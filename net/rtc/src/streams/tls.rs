@@ -96,8 +96,11 @@ impl Tls {
         &self.clear
     }
 
-    pub(super) fn consume(&mut self, count: usize) {
-        self.clear.drain(..count);
+    /// Moves the first `count` bytes of what is in clear into `to`, which is empty.
+    pub(super) fn take(&mut self, count: usize, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.clear[count..]);
+        std::mem::swap(&mut self.clear, to);
+        to.truncate(count);
     }
 
     /// Appends this, encrypted; the handshake is made.
@@ -225,8 +228,9 @@ mod tests {
                 assert_eq!(tls.receive(piece, &mut Vec::new()), Ok(true));
             });
             assert_eq!(tls.clear(), [9; 40_000]);
-            tls.consume(39_999);
-            assert_eq!(tls.clear(), [9]);
+            let mut taken = Vec::new();
+            tls.take(39_999, &mut taken);
+            assert_eq!((taken, tls.clear()), (vec![9; 39_999], &[9][..]));
             // What follows the end is not looked at, and holds nobody up.
             server.send_close_notify();
             let mut last = answer(&mut server, &[]);

@@ -27,7 +27,7 @@ impl Tls {
         match *self {}
     }
 
-    pub(super) fn consume(&mut self, _: usize) {
+    pub(super) fn take(&mut self, _: usize, _: &mut Vec<u8>) {
         match *self {}
     }
 

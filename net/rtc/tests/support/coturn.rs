@@ -88,6 +88,11 @@ impl Coturn {
         !wait.unwrap().1.timed_out()
     }
 
+    /// Its number, as text.
+    pub fn process(&self) -> String {
+        self.process.id().to_string()
+    }
+
     pub fn port(&self) -> u16 {
         self.address.port()
     }

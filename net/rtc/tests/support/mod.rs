@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_rtc::core::DtlsVersions;
-use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
+use netdyno_rtc::{ChannelId, Connection, Endpoint, Event, Handler, Kind, Message, Settings};
 
 /// Long enough for the slowest machine; no test waits for it unless it fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,6 +43,39 @@ pub struct Ignore;
 
 impl Handler for Ignore {
     fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
+    fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+}
+
+/// Keeps the send buffer of every channel about this full.
+pub struct Source {
+    pub message: Vec<u8>,
+    pub high_bytes: usize,
+}
+
+impl Source {
+    pub fn fill(&self, connection: &mut Connection<'_>, channel: ChannelId) {
+        while connection.buffered_amount(channel) < self.high_bytes {
+            if connection.send(channel, Kind::Binary, &self.message).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Handler for Source {
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
+        match event {
+            Event::Open(channel) => {
+                connection.set_buffered_amount_low_threshold(channel, self.high_bytes / 2);
+                self.fill(connection, channel);
+            }
+            Event::BufferedAmountLow(channel) => self.fill(connection, channel),
+            Event::Writable => self.fill(connection, ChannelId(0)),
+            Event::Failed(error) => panic!("{error}"),
+            _ => {}
+        }
+    }
+
     fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
 }
 
@@ -153,6 +186,8 @@ pub fn tuned() -> Settings {
     settings.segments_per_send = number("SEGMENTS_PER_SEND", settings.segments_per_send);
     let setup_spin = number("SETUP_SPIN_US", settings.setup_spin.as_micros() as usize);
     settings.setup_spin = Duration::from_micros(setup_spin as u64);
+    let receive_rest = number("RECEIVE_REST_US", settings.receive_rest.as_micros() as usize);
+    settings.receive_rest = Duration::from_micros(receive_rest as u64);
     settings.spin = Duration::from_micros(number("SPIN_US", 0) as u64);
     let mut peer = (*settings.peer).clone();
     peer.max_datagram_bytes = number("MAX_DATAGRAM_BYTES", peer.max_datagram_bytes);
@@ -175,4 +210,11 @@ pub fn tuned() -> Settings {
 pub fn percentiles(sorted: &[Duration]) -> String {
     let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
     format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
+}
+
+/// Processor time of a process so far, in ticks of 10 ms: by its number, or "self".
+pub fn processor_seconds(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
 }

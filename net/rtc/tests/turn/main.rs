@@ -5,6 +5,8 @@
 mod coturn;
 mod measure;
 mod streams;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::thread;
 use std::time::{Duration, Instant};

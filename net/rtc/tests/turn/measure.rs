@@ -1,129 +1,328 @@
-//! What a relay carries: our data channels, and nothing but datagrams.
+//! What a relay carries: our data channels beside nothing but datagrams, in turn.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use netdyno_io::{ReceiveBatch, SocketOptions, UdpSocket};
-use netdyno_rtc::Settings;
-use netdyno_rtc::blocking::PeerConnection;
+use netdyno_rtc::core::sctp::Stats;
+use netdyno_rtc::{ChannelId, ChannelOptions, Connection, ConnectionId, Endpoint, Event, Message, Port};
 use turn_client_proto::api::{Transmit, TurnConfig};
 use turn_client_proto::prelude::*;
 use turn_client_proto::stun::Instant as StunTime;
 use turn_client_proto::types::{TransportType, TurnCredentials};
 use turn_client_proto::udp::TurnClientUdp;
 
+use crate::LONG;
 use crate::coturn::Coturn;
-use crate::{LONG, connected, endpoint, gathered};
+use crate::support::{On, Source, number, processor_seconds, tuned};
 
-const TIME: Duration = Duration::from_secs(5);
-const STEP: Duration = Duration::from_secs(2);
-const WARM_UP: Duration = Duration::from_secs(1);
 /// Of a datagram of ours, as it is at first.
 const DATAGRAM_BYTES: usize = 1200;
+/// What is kept of our messages in each channel.
+const HIGH_BYTES: usize = 256 << 10;
+const WARM_UP: Duration = Duration::from_millis(300);
+/// What is under way when a load ends does not come into the time of the next.
+const REST: Duration = Duration::from_millis(100);
+/// Datagrams that may be under way: the best of these, beyond which a server drops.
+const WINDOWS: [u64; 4] = [64, 128, 256, 512];
 
-/// Run it alone, with --release and --nocapture: `cargo test --release -p netdyno-rtc --test turn -- --ignored --nocapture`.
+/// Run it alone: `cargo test --release -p netdyno-rtc --all-features --test turn -- --ignored --nocapture`. `TRANSPORTS`, `PAIRS` and
+/// `MESSAGE_BYTES` are lists ("udp,tcp"), `ROUNDS` is how often each has its turn, `MILLISECONDS` how long.
 #[test]
 #[ignore = "a measurement"]
 fn throughput() {
-    let Some(server) = Coturn::start(&[]) else { return };
-    let plain = plain(&server);
-    println!("datagrams alone {plain:.1} MB/s");
-    for transport in ["udp", "tcp", "tls"].into_iter().filter(|&it| it != "tls" || cfg!(feature = "tls")) {
-        // Each has one for itself.
-        let Some(server) = Coturn::start(&[]) else { return };
-        let ours = ours(&server, transport);
-        println!("data channels by {transport} {ours:.1} MB/s: {:.0} %", 100.0 * ours / plain);
+    let time = Duration::from_millis(number("MILLISECONDS", 1000) as u64);
+    let rounds = number("ROUNDS", 5);
+    for pairs in list("PAIRS", "1") {
+        for message_bytes in list("MESSAGE_BYTES", "16384") {
+            for transport in
+                list("TRANSPORTS", "udp,tcp,tls").filter(|it| it != "tls" || cfg!(feature = "tls"))
+            {
+                // Each has one for itself.
+                let Some(server) = Coturn::start(&[]) else { return };
+                beside(
+                    &server,
+                    &transport,
+                    pairs.parse().unwrap(),
+                    message_bytes.parse().unwrap(),
+                    rounds,
+                    time,
+                );
+            }
+        }
     }
 }
 
-/// Payload of messages, from one who goes by the relay to one who does not.
-fn ours(server: &Coturn, transport: &str) -> f64 {
-    let settings = server.relayed_by(&server.url(transport), "password");
-    let (one, other) = (endpoint(settings), endpoint(Settings::new().unwrap()));
-    let (offerer, answerer) = (gathered(&one), PeerConnection::new(&other).unwrap());
-    let (here, there) = connected(&offerer, &answerer);
-    let message = vec![7; 16_384];
+fn list(name: &str, default: &str) -> impl Iterator<Item = String> {
+    let list = std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    list.split(',').map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+/// Plain, ours, plain, ours: each of ours beside the mean of the plain ones before and after it.
+fn beside(
+    server: &Coturn,
+    transport: &str,
+    pairs: usize,
+    message_bytes: usize,
+    rounds: usize,
+    time: Duration,
+) {
+    let (plain, ours, window) = (Load::default(), Load::default(), AtomicU64::new(0));
     thread::scope(|scope| {
-        // Until it is closed.
-        let sender = scope.spawn(|| while here.send(&message).is_ok() {});
-        let mut bytes = 0;
-        let (begin, mut from) = (Instant::now(), None);
-        while begin.elapsed() < WARM_UP + TIME {
-            if begin.elapsed() >= WARM_UP && from.is_none() {
-                (from, bytes) = (Some(Instant::now()), 0);
-            }
-            bytes += there.recv_timeout(LONG).unwrap().unwrap().data.len();
+        let flows = (0..pairs).map(|_| Flow::open(server)).collect();
+        scope.spawn(|| send_plainly(&plain, flows, &window));
+        let stats = start(scope, &ours, server, transport, pairs, message_bytes);
+        let processes = ["self", &server.process()];
+        let with = |datagrams| {
+            window.store(datagrams, Ordering::Relaxed);
+            (plain.measure(time, processes), datagrams)
+        };
+        let best = WINDOWS.map(with).into_iter().max_by(|one, other| one.0[0].total_cmp(&other.0[0]));
+        let best = best.unwrap().1;
+        let (mut plains, mut all) = (vec![with(best).0], Vec::new());
+        for _ in 0..rounds {
+            all.push(ours.measure(time, processes));
+            plains.push(with(best).0);
         }
-        offerer.close();
-        sender.join().unwrap();
-        bytes as f64 / from.unwrap().elapsed().as_secs_f64() / 1e6
-    })
+        for load in [&plain, &ours] {
+            load.is_over.store(true, Ordering::Relaxed);
+        }
+        let Stats { packets_sent, packets_received, chunks_retransmitted, .. } = stats.join().unwrap();
+        let beside = all.iter().zip(plains.windows(2));
+        let mut ratios: Vec<f64> =
+            beside.map(|(it, around)| 200.0 * it[0] / (around[0][0] + around[1][0])).collect();
+        ratios.sort_by(f64::total_cmp);
+        let mean = |of: &[[f64; 3]], what: usize| of.iter().map(|it| it[what]).sum::<f64>() / of.len() as f64;
+        println!(
+            "{transport}, {pairs} pairs, {message_bytes} B: {:.0} % ({:.0} to {:.0}), {:.0} of {:.0} MB/s; {:.1} packets a SACK, {chunks_retransmitted} \
+             chunks sent again; cores of both ends {:.2} (plain {:.2}), of the server {:.2} ({:.2})",
+            ratios[rounds / 2],
+            ratios[0],
+            ratios[rounds - 1],
+            mean(&all, 0),
+            mean(&plains, 0),
+            packets_sent as f64 / packets_received as f64,
+            mean(&all, 1),
+            mean(&plains, 1),
+            mean(&all, 2),
+            mean(&plains, 2),
+        );
+    });
 }
 
-/// Payload of datagrams by a channel the same way, the most that arrive.
-fn plain(server: &Coturn) -> f64 {
-    let any = "127.0.0.1:0".parse().unwrap();
-    let [socket, sink] = [(); 2].map(|()| UdpSocket::bind(any, &SocketOptions::default()).unwrap());
-    let (local, to) = (socket.local_address(), sink.local_address());
-    let address = SocketAddr::from(([127, 0, 0, 1], server.port()));
-    let begin = Instant::now();
-    let time = || StunTime::from_nanos(begin.elapsed().as_nanos() as i64);
-    let config = TurnConfig::new(TurnCredentials::new("name", "password"));
-    let mut client = TurnClientUdp::allocate(local, address, config);
-    let mut batch = ReceiveBatch::default();
-    let mut turn = |client: &mut TurnClientUdp| {
-        assert!(begin.elapsed() < LONG);
-        client.poll(time());
-        while let Some(transmit) = client.poll_transmit(time()) {
-            socket.send(local, address, &transmit.data, transmit.data.len());
-        }
-        thread::sleep(Duration::from_millis(5));
-        let _ = socket.receive(&mut batch);
-        for received in batch.iter() {
-            client.recv(Transmit::new(&*received.datagrams, TransportType::Udp, address, local), time());
-        }
-        client.poll_event();
-    };
-    while client.relayed_addresses().next().is_none() {
-        turn(&mut client);
+/// What goes as fast as it can while it is to run.
+#[derive(Default)]
+struct Load {
+    runs: AtomicBool,
+    is_over: AtomicBool,
+    /// Payload that has arrived.
+    bytes: AtomicU64,
+}
+
+impl Load {
+    fn runs(&self) -> bool {
+        self.runs.load(Ordering::Relaxed)
     }
-    client.bind_channel(TransportType::Udp, to, time()).unwrap();
-    let datagram = [7; DATAGRAM_BYTES];
-    let wrapped = |client: &mut TurnClientUdp| {
-        client.send_to(TransportType::Udp, to, &datagram[..], time()).ok().flatten().map(|it| it.build().data)
-    };
-    let one = loop {
-        turn(&mut client);
-        if let Some(one) = wrapped(&mut client).filter(|one| one.len() == DATAGRAM_BYTES + 4) {
-            break one;
-        }
-    };
-    let batch = one.repeat(16);
-    // The most that arrives, of several rates: beyond what the server can do less arrives.
-    let rates = (1..=12).map(|step| f64::from(step) * 50e6);
-    let carried = rates.map(|bytes_a_second| {
-        thread::scope(|scope| {
-            let sender = scope.spawn(|| {
-                let (begin, mut sent) = (Instant::now(), 0.0);
-                while begin.elapsed() < STEP {
-                    if sent < begin.elapsed().as_secs_f64() * bytes_a_second {
-                        sent += socket.send(local, address, &batch, one.len()) as f64;
-                    } else {
-                        thread::sleep(Duration::from_micros(50));
-                    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// MB that arrive a second, and the cores that these processes take meanwhile.
+    fn measure(&self, time: Duration, processes: [&str; 2]) -> [f64; 3] {
+        let at = || {
+            [
+                self.bytes.load(Ordering::Relaxed) as f64 / 1e6,
+                processor_seconds(processes[0]),
+                processor_seconds(processes[1]),
+            ]
+        };
+        self.runs.store(true, Ordering::Relaxed);
+        thread::sleep(WARM_UP);
+        let (from, before) = (Instant::now(), at());
+        thread::sleep(time);
+        let (after, spent) = (at(), from.elapsed().as_secs_f64());
+        self.runs.store(false, Ordering::Relaxed);
+        thread::sleep(REST);
+        [0, 1, 2].map(|which| (after[which] - before[which]) / spent)
+    }
+}
+
+/// Pairs of ours, each from one who goes by the relay to one who does not; it tells what the first has counted.
+fn start<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    load: &'scope Load,
+    server: &Coturn,
+    transport: &str,
+    pairs: usize,
+    message_bytes: usize,
+) -> thread::ScopedJoinHandle<'scope, Stats> {
+    let (offers, incoming) = mpsc::channel::<String>();
+    let (answers, outgoing) = mpsc::channel::<String>();
+    let bind = |settings| Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let settings = server.relayed_by(&server.url(transport), "password");
+    let (mut here, mut there) = (bind(settings), bind(tuned()));
+    thread::Builder::new()
+        .name("sink".to_owned())
+        .spawn_scoped(scope, move || {
+            let mut handler = On(
+                |_: &mut Connection<'_>, _| {},
+                |_: &mut Connection<'_>, message: Message| {
+                    load.bytes.fetch_add(message.data.len() as u64, Ordering::Relaxed);
+                },
+            );
+            loop {
+                match incoming.try_recv() {
+                    Ok(offer) => answers.send(there.answer(&offer).unwrap().1).unwrap(),
+                    // The other end is done.
+                    Err(TryRecvError::Disconnected) => break,
+                    Err(TryRecvError::Empty) => {}
                 }
-            });
-            let (begin, mut bytes, mut batch) = (Instant::now(), 0, ReceiveBatch::default());
-            while begin.elapsed() < STEP {
-                if sink.receive(&mut batch).unwrap() == 0 {
-                    thread::sleep(Duration::from_micros(50));
-                }
-                bytes += batch.iter().map(|received| received.datagrams.len()).sum::<usize>();
+                there.poll(Some(Duration::from_millis(10)), &mut handler).unwrap();
             }
-            sender.join().unwrap();
-            bytes as f64 / STEP.as_secs_f64() / 1e6
         })
+        .unwrap();
+    let mut source = Source { message: vec![7; message_bytes], high_bytes: HIGH_BYTES };
+    let all: Vec<ConnectionId> = (0..pairs).map(|_| here.add(Port::Own).unwrap()).collect();
+    let (mut opened, begin) = (0, Instant::now());
+    for &id in &all {
+        here.connection(id).unwrap().create_channel("relayed", ChannelOptions::default()).unwrap();
+        while here.connection(id).unwrap().is_gathering() {
+            assert!(begin.elapsed() < LONG);
+            here.poll(Some(Duration::from_millis(10)), &mut crate::support::Ignore).unwrap();
+        }
+        offers.send(here.connection(id).unwrap().create_offer(false).unwrap()).unwrap();
+        let answer = outgoing.recv().unwrap();
+        here.connection(id).unwrap().accept_answer(&answer).unwrap();
+    }
+    while opened < pairs {
+        assert!(begin.elapsed() < LONG);
+        let mut count = On(
+            |connection: &mut Connection<'_>, event| {
+                if let Event::Open(channel) = event {
+                    connection.set_buffered_amount_low_threshold(channel, HIGH_BYTES / 2);
+                    opened += 1;
+                }
+            },
+            |_: &mut Connection<'_>, _| {},
+        );
+        here.poll(Some(Duration::from_millis(10)), &mut count).unwrap();
+    }
+    let run = move || {
+        // The other end goes when this one does.
+        let _offers = offers;
+        let mut ran = false;
+        while !load.is_over() {
+            let runs = load.runs();
+            source.high_bytes = if runs { HIGH_BYTES } else { 0 };
+            for &id in all.iter().filter(|_| runs && !ran) {
+                source.fill(&mut here.connection(id).unwrap(), ChannelId(0));
+            }
+            ran = runs;
+            here.poll(Some(Duration::from_millis(10)), &mut source).unwrap();
+        }
+        let each = all.iter().map(|&id| here.connection(id).unwrap().stats().sctp);
+        each.reduce(|mut sum, one| {
+            sum.packets_sent += one.packets_sent;
+            sum.packets_received += one.packets_received;
+            sum.chunks_retransmitted += one.chunks_retransmitted;
+            sum
+        })
+        .unwrap()
+    };
+    thread::Builder::new().name("source".to_owned()).spawn_scoped(scope, run).unwrap()
+}
+
+/// A channel at the server, to a socket of its own.
+struct Flow {
+    socket: UdpSocket,
+    sink: UdpSocket,
+    server: SocketAddr,
+    /// One that goes by it.
+    datagram: Vec<u8>,
+}
+
+impl Flow {
+    fn open(server: &Coturn) -> Self {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let [socket, sink] = [(); 2].map(|()| UdpSocket::bind(any, &SocketOptions::default()).unwrap());
+        let (local, to) = (socket.local_address(), sink.local_address());
+        let server = SocketAddr::from(([127, 0, 0, 1], server.port()));
+        let begin = Instant::now();
+        let time = || StunTime::from_nanos(begin.elapsed().as_nanos() as i64);
+        let config = TurnConfig::new(TurnCredentials::new("name", "password"));
+        let mut client = TurnClientUdp::allocate(local, server, config);
+        let (mut batch, mut has_asked) = (ReceiveBatch::default(), false);
+        loop {
+            assert!(begin.elapsed() < LONG);
+            client.poll(time());
+            while let Some(transmit) = client.poll_transmit(time()) {
+                socket.send(local, server, &transmit.data, transmit.data.len());
+            }
+            thread::sleep(Duration::from_millis(5));
+            let _ = socket.receive(&mut batch);
+            for received in batch.iter() {
+                client.recv(Transmit::new(&*received.datagrams, TransportType::Udp, server, local), time());
+            }
+            client.poll_event();
+            if !has_asked && client.relayed_addresses().next().is_some() {
+                client.bind_channel(TransportType::Udp, to, time()).unwrap();
+                has_asked = true;
+            }
+            let one = client.send_to(TransportType::Udp, to, [7; DATAGRAM_BYTES], time());
+            let one = one.ok().flatten().map(|it| it.build().data);
+            if let Some(datagram) = one.filter(|one| one.len() == DATAGRAM_BYTES + 4) {
+                return Self { socket, sink, server, datagram };
+            }
+        }
+    }
+}
+
+/// Datagrams by channels, no more at a time than `window` says, so that the server drops none.
+fn send_plainly(load: &Load, flows: Vec<Flow>, window: &AtomicU64) {
+    const AT_ONCE: usize = 16;
+    let pause = || thread::sleep(Duration::from_micros(20));
+    let is_over = || load.is_over();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut batch = ReceiveBatch::default();
+            while !is_over() {
+                let mut arrived = 0;
+                for flow in &flows {
+                    flow.sink.receive(&mut batch).unwrap();
+                    arrived += batch.iter().map(|received| received.datagrams.len() as u64).sum::<u64>();
+                }
+                match arrived {
+                    0 if load.runs() => pause(),
+                    0 => thread::sleep(Duration::from_millis(1)),
+                    _ => drop(load.bytes.fetch_add(arrived, Ordering::Relaxed)),
+                }
+            }
+        });
+        let batches: Vec<Vec<u8>> = flows.iter().map(|flow| flow.datagram.repeat(AT_ONCE)).collect();
+        let (mut sent, mut lost, mut moved) = (0, 0, (Instant::now(), 0));
+        for (flow, batch) in flows.iter().zip(&batches).cycle() {
+            while !is_over() {
+                let arrived = load.bytes.load(Ordering::Relaxed) / DATAGRAM_BYTES as u64;
+                if moved.1 != sent + arrived {
+                    moved = (Instant::now(), sent + arrived);
+                } else if moved.0.elapsed() > Duration::from_millis(10) {
+                    lost = sent - arrived;
+                }
+                if load.runs() && sent - arrived - lost.min(sent - arrived) < window.load(Ordering::Relaxed) {
+                    break;
+                }
+                pause();
+            }
+            if is_over() {
+                break;
+            }
+            let taken =
+                flow.socket.send(flow.socket.local_address(), flow.server, batch, flow.datagram.len());
+            sent += (taken / flow.datagram.len()) as u64;
+        }
     });
-    carried.fold(0.0, f64::max)
 }

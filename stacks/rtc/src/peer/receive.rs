@@ -1,6 +1,6 @@
 //! Datagrams in, messages out.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use netdyno_sctp::{Ppid, StreamId};
@@ -50,6 +50,12 @@ impl PeerConnection {
             log!(DEBUG, self.session_id(), "the peer sends from {}, which is asked", path.remote);
         }
         is_followed
+    }
+
+    /// How long datagrams of the peer may be left where they are, to be handed in together: see
+    /// [`Association::patience`](netdyno_sctp::Association::patience).
+    pub fn patience(&self) -> Duration {
+        self.transport.association.as_ref().map_or(Duration::ZERO, |association| association.patience())
     }
 
     fn receive_dtls(&mut self, now: Instant, datagram: &mut [u8]) {

@@ -208,6 +208,12 @@ impl Association {
         self.terms.outbound_streams
     }
 
+    /// How long packets of the peer may be left where they are, to be handed in together: a quarter of a round trip or 150 us, while it sends so
+    /// fast, and we so little, that this is how long SACKs are apart; zero otherwise.
+    pub fn patience(&self) -> Duration {
+        self.inbound.patience()
+    }
+
     /// Counters and gauges.
     pub fn stats(&self) -> Stats {
         let (sent, received) = (self.outbound.stats(), self.inbound.stats());

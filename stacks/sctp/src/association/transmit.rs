@@ -80,6 +80,7 @@ impl Association {
             self.write_control(now, &mut packet);
         }
         if has_data && self.outbound.write(now, &mut packet) {
+            self.inbound.answers();
             self.path.note_activity(now);
         }
         (!packet.is_empty()).then(|| packet.finish(self.terms.zero_checksum))

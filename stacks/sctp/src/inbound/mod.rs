@@ -188,6 +188,11 @@ impl Inbound {
         self.is_open && self.acknowledgement.has_news()
     }
 
+    /// How long what comes may be left where it is, to be taken together.
+    pub(crate) fn patience(&self) -> Duration {
+        self.acknowledgement.patience()
+    }
+
     /// Window to advertise, bytes (also for INIT and INIT ACK).
     pub(crate) fn window_bytes(&self) -> u32 {
         self.memory.window.advertised()
@@ -260,8 +265,9 @@ impl Inbound {
         Some(message)
     }
 
-    /// The round trip, for autotuning of the window.
+    /// The round trip, for autotuning of the window, and for when SACKs are due.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
+        self.acknowledgement.set_rtt(rtt);
         self.memory.window.set_rtt(rtt);
     }
 
@@ -288,6 +294,11 @@ impl Inbound {
             self.memory.window.told(window);
         }
         fits
+    }
+
+    /// Data of ours goes out: the peer may wait for it, and we for what it says then.
+    pub(crate) fn answers(&mut self) {
+        self.acknowledgement.answers();
     }
 
     /// A stream that the peer sent on and that does not exist, once for each such chunk. RFC 9260 section 6.5 asks for

@@ -52,7 +52,7 @@ pub(super) fn large() -> &'static (Report, Workload) {
 }
 
 /// Twelve contenders, one of them the bound and one that fails with a long log, at six settings, by forty sessions each.
-fn large_run() -> Run {
+pub(super) fn large_run() -> Run {
     const NAMES: [&str; 12] = [
         "base",
         "swift-stack",
@@ -93,7 +93,7 @@ fn large_run() -> Run {
     for trial in &mut run.trials {
         let (contender, setting) = (trial.cell % 12, trial.cell / 12);
         trial.position = u32::try_from(setting).unwrap();
-        trial.histograms.push(("sink".to_owned(), "latency".to_owned(), latencies[contender].clone()));
+        trial.histograms.push(("sink".to_owned(), "latency".to_owned(), latencies[contender].clone().into()));
         let freezer = "cgroup v2 freezer".to_owned();
         let (turn_ns, lead_ns) = (100_000_000, 30_000_000);
         trial.turns = Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: false, under_way: None });

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::*;
-use super::made_up::{contender, large, matrix, report_of};
+use super::made_up::{contender, large, large_run, matrix, report_of};
 use crate::report::json;
 use crate::store::CellStatus;
 use crate::store::fixture::{Contender, run};
@@ -245,4 +245,19 @@ fn of_many_notes_some_are_told() {
     report.cells[0].notes = (0..1000).map(|i| format!("note {i}")).collect();
     let page = page(&report, &workload);
     assert!(page.contains("note 19") && !page.contains("note 20<") && page.contains("and 980 more"));
+}
+
+/// `cargo test -p netdyno-lab --release --lib a_large_report_takes -- --ignored --nocapture`
+#[test]
+#[ignore = "a benchmark: its figures are the machine's"]
+fn how_long_a_large_report_takes() {
+    for _ in 0..3 {
+        let run = large_run();
+        let begun = std::time::Instant::now();
+        let told = |what: &str| println!("{what}: {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
+        let (report, workload) = report_of(&run);
+        told("report");
+        println!("{} bytes", page(&report, &workload).len());
+        told("and its page");
+    }
 }

@@ -119,6 +119,11 @@ impl Relay {
         self.is_over
     }
 
+    /// Whether this stream leads to the server, or is to.
+    pub(super) fn has_stream(&self, stream: StreamId) -> bool {
+        [Line::Opening(stream), Line::Stream(stream)].contains(&self.line)
+    }
+
     /// What the application is to hear: once.
     pub(super) fn take_trouble(&mut self) -> Option<String> {
         self.trouble.take()
@@ -189,16 +194,17 @@ impl Relay {
         std::mem::take(&mut self.has_asked)
     }
 
-    /// Puts datagrams of equal length (the last may be shorter) for a peer into the form that the server takes them in, again of equal length,
-    /// with that length. None, if it is for later: a check to a peer that the server does not permit yet waits for that; what else there is for it is lost, as on a
-    /// network.
+    /// Puts datagrams of equal length (the last may be shorter) for a peer into the form that the server takes them in, again of equal length:
+    /// `into`, in place of what it had. Gives that length; none if nothing goes: a check to a peer that the server does not permit yet waits
+    /// for that; what else there is for it is lost, as on a network.
     pub(super) fn wrap(
         &mut self,
         now: Instant,
         to: SocketAddr,
         datagrams: &[u8],
         segment_bytes: usize,
-    ) -> Option<(Vec<u8>, usize)> {
+        into: &mut Vec<u8>,
+    ) -> Option<usize> {
         let peer = self.peer(to)?;
         let is_check = stun::is_stun(datagrams);
         let asks_for_channel = !is_check && !std::mem::replace(&mut peer.has_asked_for_channel, !is_check);
@@ -215,19 +221,30 @@ impl Relay {
             self.has_asked |= self.client.bind_channel(UDP, to, now).is_ok();
         }
         let is_stream = self.client.transport() == TransportType::Tcp;
-        let padding = |length| if is_stream { Framing::Turn.padding(length) } else { 0 };
-        let (mut wrapped, mut wrapped_bytes) = (Vec::new(), 0);
+        let (mut channel, mut wrapped_bytes) = (None::<[u8; 2]>, 0);
+        into.clear();
         for datagram in datagrams.chunks(segment_bytes.max(1)) {
-            let Ok(Some(transmit)) = self.client.send_to(UDP, to, datagram, now) else { continue };
-            let (length, at) = (transmit.data.len(), wrapped.len());
-            if at == 0 {
-                wrapped_bytes = length;
-                wrapped.reserve(datagrams.len().div_ceil(segment_bytes.max(1)) * (length + padding(length)));
+            let begin = into.len();
+            if let Some([high, low]) = channel {
+                // It differs from the first by its length alone.
+                let [length_high, length_low] = (datagram.len() as u16).to_be_bytes();
+                into.extend_from_slice(&[high, low, length_high, length_low]);
+                into.extend_from_slice(datagram);
+            } else {
+                let Ok(Some(transmit)) = self.client.send_to(UDP, to, datagram, now) else { continue };
+                into.resize(begin + transmit.data.len(), 0);
+                transmit.data.write_into(&mut into[begin..]);
+                channel = channel_of(&into[begin..], datagram);
             }
-            wrapped.resize(at + length + padding(length), 0);
-            transmit.data.write_into(&mut wrapped[at..at + length]);
+            let length = into.len() - begin;
+            if begin == 0 {
+                wrapped_bytes = length;
+            }
+            if is_stream {
+                into.resize(into.len() + Framing::Turn.padding(length), 0);
+            }
         }
-        (!wrapped.is_empty()).then_some((wrapped, wrapped_bytes))
+        (!into.is_empty()).then_some(wrapped_bytes)
     }
 
     /// Takes a datagram of the server, of a stream without padding: gives what a peer has sent, if it is that.
@@ -320,6 +337,12 @@ impl Relay {
         };
         self.peers.get_mut(at)
     }
+}
+
+/// The number of the channel that this datagram was wrapped for, if it was for one (RFC 8656 section 12.4).
+fn channel_of(wrapped: &[u8], datagram: &[u8]) -> Option<[u8; 2]> {
+    let &[high, low, ..] = wrapped else { return None };
+    (high & 0xc0 == 0x40 && wrapped.len() == datagram.len() + 4).then_some([high, low])
 }
 
 fn client(line: Line, local: SocketAddr, server: &Server) -> Client {

@@ -157,14 +157,17 @@ impl Engine {
         let Some(number) = number else { return Ok(()) };
         let Some(relay) = relays.get_mut(number as usize) else { return Ok(()) };
         let datagrams = self.arena.filled(&transmit);
-        let wrapped = relay.wrap(time, transmit.remote, datagrams, transmit.segment_bytes);
+        let mut wrapped = std::mem::take(&mut self.wrapped);
+        let length = relay.wrap(time, transmit.remote, datagrams, transmit.segment_bytes, &mut wrapped);
         if relay.has_asked() {
             self.gathering.relay_timers.arm(number, Some(self.now));
         }
-        match wrapped {
-            Some((bytes, segment_bytes)) => self.send_to_server(number, &bytes, segment_bytes),
+        let sent = match length {
+            Some(segment_bytes) => self.send_to_server(number, &wrapped, segment_bytes),
             None => Ok(()),
-        }
+        };
+        self.wrapped = wrapped;
+        sent
     }
 
     /// A connection needs its relays no longer.

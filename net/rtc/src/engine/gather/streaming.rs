@@ -3,12 +3,10 @@
 //! One that cannot be opened, or is lost, is tried again as long as a server's first answer is waited for; then, and when an address is lost with
 //! it, the application is told why.
 
-use netdyno_rtc_core::framing::Framing;
-
 use super::super::Engine;
 use super::relay::Line;
 use crate::servers::Transport;
-use crate::streams::{Loss, News, Owner, StreamId};
+use crate::streams::{Frames, Loss, News, Owner, StreamId};
 
 impl Engine {
     /// Opens the stream of a relay, if that is due.
@@ -33,23 +31,32 @@ impl Engine {
         }
     }
 
-    /// Something happened to the stream of a relay.
+    /// Something else than frames happened to the stream of a relay.
     pub(in super::super) fn take_server_news(&mut self, number: u32, stream: StreamId, news: News) {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
-        if ![Line::Opening(stream), Line::Stream(stream)].contains(&relay.line) {
+        if !relay.has_stream(stream) {
             return;
         }
         match news {
             News::Open => relay.line = Line::Stream(stream),
-            News::Frames(mut bytes) => return self.receive_frames(number, &mut bytes),
             News::Lost(Loss { why, is_final }) => relay.lose_stream(time, why, is_final),
+            News::Frames(_) => return,
         }
         self.gathering.relay_timers.arm(number, Some(self.now));
     }
 
-    fn receive_frames(&mut self, number: u32, bytes: &mut [u8]) {
-        let datagrams = Framing::Turn.datagrams(bytes);
-        self.unwrap_relayed(number, bytes, datagrams.into_iter());
+    /// Takes what came by the stream of a relay; tells what that cost.
+    pub(in super::super) fn receive_frames(
+        &mut self,
+        number: u32,
+        stream: StreamId,
+        frames: &mut Frames,
+    ) -> usize {
+        let relay = self.gathering.relays.get(number as usize);
+        if !relay.is_some_and(|relay| relay.has_stream(stream)) {
+            return 1;
+        }
+        self.unwrap_relayed(number, &mut frames.bytes, frames.datagrams.drain(..))
     }
 }

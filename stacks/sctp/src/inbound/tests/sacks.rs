@@ -32,6 +32,76 @@ fn every_second_packet_is_answered_at_once_and_one_alone_after_a_delay() {
     assert!(!rig.inbound.wants_to_send());
 }
 
+/// RFC 9260 section 6.2 has it for every second packet; faster than four times a round trip, or each 150 us, it is of no use.
+#[test]
+fn a_fast_flow_has_fewer_sacks_and_none_waits_longer_than_they_are_apart() {
+    let micros = Duration::from_micros;
+    // Round trip, if it is known, and the time between packets, in microseconds -> packets a SACK.
+    for (rtt, gap, expected) in [
+        (None, 1, 2),
+        (Some(50_000), 100, 2),
+        (Some(50_000), 76, 2),
+        (Some(50_000), 74, 3),
+        (Some(50_000), 10, 15),
+        (Some(50_000), 3, 50),
+        (Some(50_000), 1, 64),
+        (Some(100), 20, 2),
+        (Some(100), 10, 3),
+        (Some(100), 1, 25),
+    ] {
+        let mut rig = Rig::usual();
+        rtt.into_iter().for_each(|rtt| rig.inbound.set_rtt(micros(rtt)));
+        let (mut sacks, mut since) = (0, 0);
+        for number in 0..3000 {
+            // The timer is no sooner than the packet.
+            rig.now += micros(gap);
+            rig.packet(&[chunk(rig.tsn, 0, number as u16)]);
+            (rig.tsn, since) = (rig.tsn.next(), since + 1);
+            rig.taken();
+            if rig.inbound.wants_to_send() {
+                rig.sack();
+                assert!(sacks == 0 || since == expected, "{rtt:?}, {gap}: {since}");
+                (sacks, since) = (sacks + 1, 0);
+            }
+        }
+        assert!(sacks >= 3000 / expected - 1, "{rtt:?}, {gap}: {sacks}");
+    }
+    let mut rig = Rig::usual();
+    rig.inbound.set_rtt(micros(50_000));
+    (0..3).for_each(|number| rig.packet(&[chunk(rig.tsn.add(number), 0, number as u16)]));
+    assert!(!rig.inbound.wants_to_send());
+    rig.pass(micros(149));
+    assert!(!rig.inbound.wants_to_send());
+    rig.pass(micros(1));
+    assert!(rig.inbound.wants_to_send(), "no more came");
+    rig.sack();
+    // What asks for an answer has it.
+    rig.packet(&[chunk(rig.tsn.add(3), 0, 3)]);
+    rig.packet(&[Data { immediate: true, ..chunk(rig.tsn.add(4), 0, 4) }]);
+    assert!(rig.inbound.wants_to_send());
+}
+
+#[test]
+fn what_comes_fast_may_wait_to_be_taken_unless_there_is_an_answer() {
+    let micros = Duration::from_micros;
+    for (gap, expected) in [(10, 150), (90, 0), (1000, 0)] {
+        let mut rig = Rig::usual();
+        rig.inbound.set_rtt(micros(50_000));
+        assert_eq!(rig.inbound.patience(), Duration::ZERO);
+        for number in 0..100 {
+            rig.now += micros(gap);
+            rig.packet(&[chunk(rig.tsn, 0, number)]);
+            (rig.tsn, _) = (rig.tsn.next(), rig.taken());
+            if rig.inbound.wants_to_send() {
+                rig.sack();
+            }
+        }
+        assert_eq!(rig.inbound.patience(), micros(expected), "{gap}");
+        rig.inbound.answers();
+        assert_eq!(rig.inbound.patience(), Duration::ZERO);
+    }
+}
+
 #[test]
 fn the_first_data_is_answered_at_once() {
     let mut rig = Rig::new(&Config::default(), Tsn(0), false);

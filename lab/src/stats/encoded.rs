@@ -1,0 +1,136 @@
+//! A latency histogram as it was sent, with what it says at the usual quantiles: one figure is asked for many times, in each comparison
+//! that it has a part in. The counts themselves are not kept, since a run has thousands of histograms, of up to 7 MB each.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::histogram::{HistogramError, Latencies};
+
+/// Quantiles that are kept. Each other one takes another look at the histogram.
+const KEPT: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
+/// HDR V2 in base64, whatever is in it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Encoded {
+    text: String,
+    kept: OnceLock<Result<Kept, HistogramError>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    count: u64,
+    /// Of [`KEPT`]; none of no values.
+    at: [Option<u64>; KEPT.len()],
+}
+
+impl Encoded {
+    /// As it was sent.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// As [`Latencies::decode`].
+    pub fn decode(&self) -> Result<Latencies, HistogramError> {
+        let decoded = Latencies::decode(&self.text);
+        self.kept.get_or_init(|| decoded.as_ref().map_err(Clone::clone).and_then(Kept::of));
+        decoded
+    }
+
+    /// A quantile as [`Latencies::quantile`] tells it of what is merged, and the number of values.
+    ///
+    /// # Errors
+    /// As [`Latencies::decode`].
+    pub fn quantile(&self, q: f64) -> Result<Option<(u64, u64)>, HistogramError> {
+        let Some(index) = KEPT.iter().position(|kept| *kept == q) else {
+            let decoded = self.decode()?;
+            return Ok(decoded.alone()?.quantile(q).map(|value| (value, decoded.count())));
+        };
+        let kept = self.kept.get_or_init(|| Kept::of(&Latencies::decode(&self.text)?));
+        kept.as_ref().map_err(Clone::clone).map(|kept| Some((kept.at[index]?, kept.count)))
+    }
+}
+
+impl Kept {
+    fn of(latencies: &Latencies) -> Result<Kept, HistogramError> {
+        let alone = latencies.alone()?;
+        Ok(Kept { count: latencies.count(), at: KEPT.map(|q| alone.quantile(q)) })
+    }
+}
+
+impl From<String> for Encoded {
+    fn from(text: String) -> Encoded {
+        Encoded { text, kept: OnceLock::new() }
+    }
+}
+
+impl From<&str> for Encoded {
+    fn from(text: &str) -> Encoded {
+        text.to_owned().into()
+    }
+}
+
+impl From<Encoded> for String {
+    fn from(encoded: Encoded) -> String {
+        encoded.text
+    }
+}
+
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Encoded) -> bool {
+        self.text == other.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+    use super::*;
+
+    fn encoded(histogram: &Histogram<u64>) -> Encoded {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
+        STANDARD.encode(bytes).into()
+    }
+
+    /// Whatever is asked first, with whatever resolution: as of a merged one.
+    #[test]
+    fn what_is_kept_is_what_a_merged_one_says() {
+        for (lowest, digits) in [(1, 3), (1, 2), (1000, 3), (7, 1)] {
+            let mut histogram = Histogram::new_with_bounds(lowest, 60_000_000_000, digits).unwrap();
+            (1..=5000u64).for_each(|i| histogram.record(i * i * 37 + 1000).unwrap());
+            let merged = Latencies::merge([&encoded(&histogram).decode().unwrap()]).unwrap().unwrap();
+            for decoded_first in [true, false] {
+                let encoded = encoded(&histogram);
+                if decoded_first {
+                    encoded.decode().unwrap();
+                }
+                for q in [0.0, 0.123, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
+                    let wanted = merged.quantile(q).map(|value| (value, 5000));
+                    assert_eq!(encoded.quantile(q).unwrap(), wanted, "{lowest} {digits} {q}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_no_values_and_of_what_is_no_histogram_there_is_no_quantile() {
+        let empty = encoded(&Histogram::new(3).unwrap());
+        let damaged = Encoded::from("AAAA");
+        for q in [0.5, 0.7] {
+            assert_eq!(empty.quantile(q), Ok(None));
+            assert_eq!(damaged.quantile(q), Err(damaged.decode().unwrap_err()));
+        }
+        let merged = Latencies::merge([&empty.decode().unwrap()]).unwrap();
+        assert_eq!(merged.and_then(|one| one.quantile(2.0)), empty.quantile(2.0).unwrap().map(|(v, _)| v));
+    }
+}
