@@ -9,11 +9,12 @@ fn read(framing: Framing, bytes: &[u8], part_bytes: usize) -> (Vec<Vec<u8>>, boo
     let (mut held, mut found) = (Vec::new(), Vec::new());
     for part in bytes.chunks(part_bytes) {
         held.extend_from_slice(part);
-        let mut at = 0;
+        let (mut at, mut ranges) = (0, Vec::new());
         loop {
             match framing.first(&held[at..]) {
                 Ok(Some(frame)) => {
                     assert!(frame.start <= frame.end && frame.end <= frame.next && frame.next > 0);
+                    ranges.push(at + frame.start..at + frame.end);
                     found.push(held[at + frame.start..at + frame.end].to_vec());
                     at += frame.next;
                 }
@@ -21,7 +22,9 @@ fn read(framing: Framing, bytes: &[u8], part_bytes: usize) -> (Vec<Vec<u8>>, boo
                 Err(_) => return (found, true),
             }
         }
-        assert_eq!(framing.whole(&held), Ok(at));
+        let mut together = Vec::new();
+        assert_eq!(framing.datagrams(&held, &mut together), Ok(at));
+        assert_eq!(together, ranges);
         held.drain(..at);
         assert!(held.len() < FRAME_BYTES_MAX);
     }
