@@ -251,11 +251,7 @@ impl<'a> Field<'a> {
             tiles.push(tile(format!("{}x", ratio(r)), format!("of {} {}", v.baseline, interval(v)), class));
         }
         if let Some(share) = metric.of_ceiling {
-            tiles.push(tile(
-                format!("{:.0} %", 100.0 * share),
-                "of the ceiling, what the machine allows".to_owned(),
-                "",
-            ));
+            tiles.push(tile(format!("{:.0} %", 100.0 * share), about_ceiling(share).to_owned(), ""));
         }
         let verdicts: Vec<&Verdict> = self.cells.iter().filter_map(|c| self.verdict(c)).collect();
         if verdicts.len() > 1 {
@@ -340,4 +336,14 @@ fn name(text: impl Into<String>) -> Part {
 
 fn said(text: impl Into<String>) -> Part {
     Part { strong: false, text: text.into() }
+}
+
+/// What a share of the ceiling means. A ceiling is the least program for the job in one way: who has found a better one, such as longer datagrams,
+/// passes it by more than figures vary.
+pub(super) fn about_ceiling(share: f64) -> &'static str {
+    if share > 1.02 {
+        "of the ceiling, which works in another way"
+    } else {
+        "of the ceiling, what the machine allows"
+    }
 }

@@ -1,5 +1,6 @@
 //! What the first sentence claims.
 
+use super::super::answer::about_ceiling;
 use super::super::*;
 use super::made_up::{contender, matrix, report_of};
 use crate::store::CellStatus;
@@ -78,4 +79,11 @@ fn it_counts_who_leads_where() {
         "{}",
         said(&report, &workload)
     );
+}
+
+#[test]
+fn who_passes_the_ceiling_does_not_do_more_than_the_machine_allows() {
+    for (share, allowed) in [(0.7, true), (1.0, true), (1.02, true), (1.06, false)] {
+        assert_eq!(about_ceiling(share).contains("what the machine allows"), allowed, "{share}");
+    }
 }
