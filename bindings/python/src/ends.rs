@@ -275,7 +275,7 @@ impl Handler for Ends {
             }
             Event::Gathered => link.peer.ring(GATHERED),
             Event::ServerFailed { url, why } if link.peer.now().server_failures.len() < SERVER_FAILURES => {
-                link.peer.now().server_failures.push_back((url, why));
+                link.peer.now().server_failures.push((url, why));
                 link.peer.ring(GATHERED);
             }
             Event::Failed(error) => link.peer.now().failure = Some(error.to_string()),

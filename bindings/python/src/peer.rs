@@ -158,7 +158,7 @@ impl Peer {
 
     /// Servers that were of no use, and why: since the last call.
     fn server_failures(&self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.shared.now().server_failures).into()
+        std::mem::take(&mut self.shared.now().server_failures)
     }
 
     /// The description that was made last, with all candidates known by now.

@@ -34,7 +34,7 @@ pub(crate) struct Now {
     pub(crate) is_over: bool,
     pub(crate) failure: Option<String>,
     /// Servers that were of no use, and why, which Python has not seen.
-    pub(crate) server_failures: VecDeque<(String, String)>,
+    pub(crate) server_failures: Vec<(String, String)>,
     /// Channels that the peer opened and Python has not seen.
     pub(crate) incoming: VecDeque<Arc<SharedChannel>>,
 }
@@ -46,7 +46,7 @@ impl SharedPeer {
             ice: IceState::New,
             is_over: false,
             failure: None,
-            server_failures: VecDeque::new(),
+            server_failures: Vec::new(),
             incoming: VecDeque::new(),
         };
         Arc::new(Self {

@@ -50,6 +50,7 @@ pub(super) struct Link {
     random: Random,
     /// Whether the bursts' bad state is on.
     bad: bool,
+    /// Stalls are counted from here.
     start: Instant,
     /// When the bottleneck will have sent everything in its queue.
     idle_at: Instant,
