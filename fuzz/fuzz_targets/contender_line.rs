@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::protocol::parse_contender_line;
+use netdyno_lab_protocol::parse_contender_line;
 
 fuzz_target!(|line: &str| {
     if let Ok(message) = parse_contender_line(line) {

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::{export, report};
+use netdyno_lab_store::export;
+use netdyno_lab_analysis::report;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = export::read(bytes);

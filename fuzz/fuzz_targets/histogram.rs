@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::stats::histogram::Latencies;
+use netdyno_stats::histogram::Latencies;
 
 fuzz_target!(|text: &str| {
     if let Ok(latencies) = Latencies::decode(text) {

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::claims::Article;
-use netdyno_lab::manifest::{Contender, Workload};
+use netdyno_lab_analysis::claims::Article;
+use netdyno_lab_manifest::{Contender, Workload};
 
 fuzz_target!(|text: &str| {
     if let Err(errors) = Workload::parse(Path::new("workloads/w.toml"), text) {

@@ -3,8 +3,8 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::protocol::limits::TimeLimits;
-use netdyno_lab::protocol::{PROTOCOL_VERSION, Phase, Session, Setup};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_protocol::{PROTOCOL_VERSION, Phase, Session, Setup};
 
 #[derive(Debug, Arbitrary)]
 enum Step<'a> {

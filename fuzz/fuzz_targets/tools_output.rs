@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab::explain::flame::{Stacks, svg};
-use netdyno_lab::explain::parse::{FRAMES_MAX, NAME_CHARS_MAX, STACKS_MAX, folded, perf_trace, strace};
-use netdyno_lab::explain::profile::Places;
+use netdyno_lab_report::explain::flame::{Stacks, svg};
+use netdyno_lab_analysis::explain::parse::{FRAMES_MAX, NAME_CHARS_MAX, STACKS_MAX, folded, perf_trace, strace};
+use netdyno_lab_analysis::explain::profile::Places;
 
 fuzz_target!(|text: &str| {
     let stacks = folded(text);

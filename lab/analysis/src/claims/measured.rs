@@ -1,0 +1,302 @@
+//! The ratio of two sides, from a stored run.
+//!
+//! Does: find each side's cell; pair what was measured at the same time (sessions of a duel, else blocks) and give the ratio with
+//! an interval that is valid whenever the run stopped. Does not: correct for the number of claims; each interval stands for itself.
+//! So it begins with the third session as with the third block: an early start costs most at the small levels of many comparisons.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::duels::Duels;
+use crate::generator;
+use crate::load;
+use crate::metrics;
+use crate::verdicts::{baseline_among, groups};
+use netdyno_lab_manifest::{Metric, Workload};
+use netdyno_lab_store::Side;
+use netdyno_lab_store::code_lines::CodeLines;
+use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, TrialRecord};
+use netdyno_stats::{Interval, Unit, confidence_sequence};
+
+/// What a metric that is no metric of the workload begins with: lines of code.
+pub const CODE: &str = "code.";
+
+/// The first interval, of blocks and of sessions.
+pub(super) const FROM: Unit = Unit::Block;
+
+/// A ratio and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Measured {
+    /// The first side by the second.
+    pub ratio: f64,
+    /// Lower end of its interval; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
+    /// The first side's figure.
+    pub a: Option<f64>,
+    /// The second's.
+    pub b: Option<f64>,
+    /// Their unit.
+    pub unit: String,
+    /// `12 sessions`, `3 blocks`, `counted`.
+    pub of: String,
+    /// What the reader should know: a rate that was not held, a generator that was the limit.
+    pub notes: Vec<String>,
+}
+
+/// The ratio of two sides of a run, and the logarithms that it is made of: none where it was counted.
+///
+/// # Errors
+/// In words: why there is none.
+pub(super) fn measured(
+    run: &Run,
+    workload: &Workload,
+    metric: &str,
+    a: &Side,
+    b: &Side,
+) -> Result<(Measured, Vec<f64>), String> {
+    let cell_a = cell_of(run, a)?;
+    let cell_b = if b.figure.is_some() { None } else { Some(cell_of(run, b)?) };
+    if let Some(part) = metric.strip_prefix(CODE) {
+        let lines = |cell: usize, side: &Side| lines_of(&run.cells[cell], side, part);
+        let first = lines(cell_a, a)?;
+        let second = cell_b.map_or(Ok(b.figure.unwrap_or(f64::NAN)), |cell| lines(cell, b))?;
+        let measured = Measured {
+            ratio: first / second,
+            low: Some(first / second),
+            high: Some(first / second),
+            a: Some(first),
+            b: Some(second),
+            unit: "lines".to_owned(),
+            of: "counted".to_owned(),
+            notes: Vec::new(),
+        };
+        return Ok((measured, Vec::new()));
+    }
+    let metric = workload.metric(metric).map_err(|e| e.to_string())?;
+    let duels = Duels::of(run, workload);
+    let pair = Pair { run, duels: &duels, metric };
+    let (logs, unit) = pair.logs(cell_a, cell_b.ok_or(b.figure.unwrap_or(f64::NAN)))?;
+    let interval =
+        interval(&logs, run.header.settings.alpha).map_err(|why| format!("{}: {why}", metric.label))?;
+    let pool = |cell: usize| metrics::Pool::of(&duels.counted(cell));
+    let value = |cell: usize| pool(cell).figure(metric, &run.cells[cell].params).value;
+    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    let count = u32::try_from(logs.len()).unwrap_or(u32::MAX);
+    let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
+    let notes =
+        both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
+    let measured = Measured {
+        ratio: interval.estimate.exp(),
+        low: bounded(interval.low),
+        high: bounded(interval.high),
+        a: value(cell_a),
+        b: cell_b.map_or(b.figure, value),
+        unit: metric.unit.clone(),
+        of: format!("{count} {}", unit.noun(count)),
+        notes: notes.collect(),
+    };
+    Ok((measured, logs))
+}
+
+/// The cell of a side, if it was measured.
+fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
+    let index = side.cell(run).ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
+    let cell = &run.cells[index];
+    let first_line = || cell.reason.lines().next().unwrap_or_default().to_owned();
+    match cell.status {
+        CellStatus::Ok => Ok(index),
+        CellStatus::Planned => Err(format!("{} was not measured before the run ended", side.label())),
+        CellStatus::Failed => Err(format!("{} failed: {}", side.label(), first_line())),
+        CellStatus::Skipped => Err(format!("{} cannot run here: {}", side.label(), first_line())),
+    }
+}
+
+/// What makes the figures of a cell another's: it did not hold its rate, or the generator was the limit.
+fn limit(workload: &Workload, run: &Run, duels: &Duels<'_>, cell: usize, side: &Side) -> Option<String> {
+    let trials = duels.counted(cell);
+    let load = load::of_cell(workload, &run.cells[cell].params, &trials);
+    if load.as_ref().is_some_and(load::Load::is_missed) {
+        return Some(format!("{} did not hold its rate", side.label()));
+    }
+    generator::limit(workload, load.as_ref(), &trials).map(|why| format!("{}: {why}", side.label()))
+}
+
+fn lines_of(cell: &CellRecord, side: &Side, part: &str) -> Result<f64, String> {
+    let name = side.contender.as_ref().or_else(|| side.roles.values().next());
+    let build = name.and_then(|name| cell.builds.get(name));
+    let lines: &CodeLines = &build.ok_or_else(|| format!("{}: no build is recorded", side.label()))?.lines;
+    let counted = lines.parts().into_iter().find(|(name, _)| *name == part).map(|(_, count)| count);
+    let counted = counted.ok_or_else(|| format!("lines of code have no part \"{part}\""))?;
+    let why = || format!("{}: lines not counted: {}", side.label(), counted.source);
+    counted.lines.filter(|lines| *lines > 0).map(|lines| lines as f64).ok_or_else(why)
+}
+
+/// What pairs are made of.
+pub(super) struct Pair<'a> {
+    pub(super) run: &'a Run,
+    pub(super) duels: &'a Duels<'a>,
+    pub(super) metric: &'a Metric,
+}
+
+impl Pair<'_> {
+    /// The logs of a cell's ratios to another one, or to a figure: by duels where they were held between the two, or of each with
+    /// the baseline; else by blocks.
+    ///
+    /// # Errors
+    /// In words: why the two cannot be compared in this run.
+    pub(super) fn logs(&self, a: usize, b: Result<usize, f64>) -> Result<(Vec<f64>, Unit), String> {
+        let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());
+        let b = match b {
+            Ok(b) => b,
+            // A figure is not paired with anything: the machine's drift is in it.
+            Err(figure) => {
+                let unit = if in_turns(a) { Unit::Session } else { Unit::Block };
+                return Ok((self.values(a).map(|(_, value)| (value / figure).ln()).collect(), unit));
+            }
+        };
+        if !(in_turns(a) || in_turns(b)) {
+            return Ok((self.by_blocks(a, b), Unit::Block));
+        }
+        let cells = &self.run.cells;
+        let group = groups(self.run).into_iter().find(|(_, members)| members.contains(&a));
+        let baseline = group.and_then(|(_, members)| baseline_among(self.run, &members));
+        let Some(baseline) = baseline.filter(|_| cells[a].params == cells[b].params) else {
+            return Err("duels compare at one set of parameters alone: add --blocks to the method".to_owned());
+        };
+        let to_baseline = |cell: usize| -> BTreeMap<u32, f64> {
+            let sessions = self.duels.by_session(self.metric, cell, baseline).unwrap_or_default();
+            sessions.into_iter().map(|((round, _), log)| (round, log)).collect()
+        };
+        let logs = match (a == baseline, b == baseline) {
+            (_, true) => to_baseline(a).into_values().collect(),
+            (true, false) => to_baseline(b).into_values().map(|log| -log).collect(),
+            // In one session the baseline's part goes away; in two of one round both have their own. Either is one draw of the ratio.
+            (false, false) => {
+                let base = to_baseline(b);
+                to_baseline(a).into_iter().filter_map(|(round, log)| Some(log - base.get(&round)?)).collect()
+            }
+        };
+        Ok((logs, Unit::Session))
+    }
+
+    fn by_blocks(&self, a: usize, b: usize) -> Vec<f64> {
+        let of = |cell: usize| -> BTreeMap<u32, f64> {
+            self.values(cell).map(|(t, value)| (t.block, value)).collect()
+        };
+        let base = of(b);
+        of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect()
+    }
+
+    fn values(&self, cell: usize) -> impl Iterator<Item = (&TrialRecord, f64)> {
+        let good = self.duels.counted(cell).into_iter().filter(|t| t.outcome == Outcome::Ok);
+        let params = &self.run.cells[cell].params;
+        good.filter_map(move |t| Some((t, metrics::of_trial(self.metric, params, t).value?)))
+    }
+}
+
+/// The interval of a claim about these; unbounded, as long as there is one value.
+pub(super) fn interval(logs: &[f64], alpha: f64) -> Result<Interval, &'static str> {
+    match logs {
+        [] => Err("nothing was measured of both at the same time"),
+        _ if logs.iter().any(|log| !log.is_finite()) => Err("a figure is 0, which has no ratio"),
+        [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
+        _ => confidence_sequence(logs, FROM, alpha).ok_or("no interval"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdyno_lab_manifest::ParamValue;
+    use netdyno_lab_store::fixture::{self, Contender};
+
+    fn named(name: &str) -> Side {
+        Side { contender: Some(name.to_owned()), ..Side::default() }
+    }
+
+    fn run(rates: &[(&'static str, CellStatus, &'static [u64])]) -> Run {
+        let one = |(name, status, rates): &(&'static str, CellStatus, &'static [u64])| Contender {
+            name,
+            status: *status,
+            rates,
+            sink_cpu_percent: 50,
+        };
+        fixture::run(&rates.iter().map(one).collect::<Vec<_>>(), None)
+    }
+
+    fn check(run: &Run, a: &Side, b: &Side) -> Result<Measured, String> {
+        let workload = netdyno_lab_manifest::dummy::workload();
+        let metric = workload.primary().unwrap().name.clone();
+        measured(run, &workload, &metric, a, b).map(|(measured, _)| measured)
+    }
+
+    #[test]
+    fn sides_are_paired_by_block() {
+        // The machine halves its speed from block to block; neither is the run's baseline.
+        let run = run(&[
+            ("base", CellStatus::Ok, &[1, 1, 1]),
+            ("one", CellStatus::Ok, &[8000, 4000, 2000]),
+            ("two", CellStatus::Ok, &[4000, 2000, 1000]),
+        ]);
+        let ratio = check(&run, &named("one"), &named("two")).unwrap();
+        assert!((ratio.ratio - 2.0).abs() < 1e-9, "{ratio:?}");
+        assert!(ratio.low.unwrap() > 1.9 && ratio.high.unwrap() < 2.1, "{ratio:?}");
+        assert_eq!((ratio.of.as_str(), ratio.a, ratio.b), ("3 blocks", Some(4000.0), Some(2000.0)));
+        let turned = check(&run, &named("two"), &named("one")).unwrap();
+        assert!((turned.ratio * ratio.ratio - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_figure_may_be_a_side() {
+        let run = run(&[("one", CellStatus::Ok, &[2000, 2100, 1900])]);
+        let figure = Side { figure: Some(1000.0), ..Side::default() };
+        let ratio = check(&run, &named("one"), &figure).unwrap();
+        assert!(ratio.low.unwrap() > 1.0 && ratio.ratio < 2.1 && ratio.b == Some(1000.0), "{ratio:?}");
+    }
+
+    #[test]
+    fn why_there_is_none_is_told() {
+        let run = run(&[
+            ("one", CellStatus::Ok, &[2000; 3]),
+            ("ill", CellStatus::Failed, &[1]),
+            ("absent", CellStatus::Skipped, &[]),
+            ("idle", CellStatus::Ok, &[0; 3]),
+        ]);
+        let at = |value| Side {
+            at: [("rate".to_owned(), ParamValue::Integer(value))].into_iter().collect(),
+            ..named("one")
+        };
+        for (side, part) in [
+            (named("ill"), "ill failed: the sink"),
+            (named("absent"), "absent cannot run here"),
+            (named("nobody"), "nobody is not in run"),
+            (named("idle"), "nothing was measured of both"),
+            (at(7), "one at rate=7 is not in run"),
+        ] {
+            let error = check(&run, &named("one"), &side).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_values_have_no_bounds() {
+        let run = run(&[("one", CellStatus::Ok, &[2000; 2]), ("two", CellStatus::Ok, &[1000; 2])]);
+        let ratio = check(&run, &named("one"), &named("two")).unwrap();
+        assert_eq!((ratio.low, ratio.high), (None, None));
+    }
+
+    #[test]
+    fn sides_across_parameters_share_a_block() {
+        let mut run = run(&[("one", CellStatus::Ok, &[2000; 3]), ("one", CellStatus::Ok, &[1000; 3])]);
+        let rate = |value| ParamValue::Integer(value);
+        for (cell, value) in [(0, 1), (1, 2)] {
+            run.cells[cell].params.0.insert("rate".to_owned(), rate(value));
+        }
+        let side =
+            |value| Side { at: [("rate".to_owned(), rate(value))].into_iter().collect(), ..named("one") };
+        assert!((check(&run, &side(1), &side(2)).unwrap().ratio - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,321 @@
+//! Duels, from a stored run: where they are held, what their sessions say, and whether turns disturb who takes them.
+//!
+//! A duel compares one contender with the baseline in sessions; each gives one log ratio, of sums over its turns. What is
+//! within a session is correlated, and two processes of one program differ, so that a session is one observation. Several
+//! contenders may share a session, and its baseline: their ratios are correlated with each other, which the correction for
+//! many comparisons (Holm, Bonferroni) allows.
+//!
+//! Whom turns disturb is compared in long ones, as long as the stretches in which it was seen undisturbed.
+
+use std::collections::BTreeMap;
+
+use crate::metrics;
+use netdyno_lab_manifest::Net;
+use netdyno_lab_manifest::{Metric, Params, Source, TurnsSpec, Workload};
+use netdyno_lab_store::{Outcome, Run, Settings, TrialRecord, Turns};
+use netdyno_stats::{Interval, Unit, confidence_sequence};
+
+/// A disturbance that looks as large as this, relative, is looked into until it is sure ...
+const DOUBT_FROM: f64 = 0.1;
+/// ... or for so many stretches: who is that uneven would hold up the run.
+const DOUBT_STRETCHES: usize = 6;
+
+/// Why there are no duels where nobody asked for any.
+pub const NO_TURNS: &str = "the workload does not say that its work can be cut into turns";
+
+/// The turns of a workload with these parameters.
+///
+/// # Errors
+/// In words: why contenders are compared by blocks instead.
+pub fn turns<'a>(
+    settings: &Settings,
+    workload: &'a Workload,
+    params: &Params,
+) -> Result<&'a TurnsSpec, String> {
+    let Some(turns) = &workload.turns else {
+        return Err(NO_TURNS.to_owned());
+    };
+    if settings.blocks {
+        return Err("asked for".to_owned());
+    }
+    if let Net::Veth(link) = &settings.net
+        && (link.is_emulated() || link.rate_bits_per_s.is_some())
+    {
+        return Err("packets on the link go on while their ends stand still".to_owned());
+    }
+    turns.refuses(params).map_or(Ok(turns), Err)
+}
+
+/// What turns do to a contender: its rate in turns by its rate undisturbed, in the same sessions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disturbance {
+    /// In logarithms. Unbounded where it has too few stretches.
+    pub interval: Interval,
+    /// Sessions with a stretch.
+    pub sessions: usize,
+    /// The whole interval is beyond the margin: what turns show of this contender is not what it does.
+    pub beyond_margin: bool,
+}
+
+impl Disturbance {
+    /// It looks large and is not sure: whoever it is of has a stretch in each session, and is not settled yet.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        let looks_large = self.interval.estimate.abs() > DOUBT_FROM.ln_1p();
+        looks_large && !self.beyond_margin && self.sessions < DOUBT_STRETCHES
+    }
+}
+
+/// The disturbance of a cell, where a session of it had a stretch. What is put in on purpose is none.
+#[must_use]
+pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
+    let metric = rate_of(workload).filter(|_| run.cells[cell].stalled == 0)?;
+    let params = &run.cells[cell].params;
+    let log = |t: &TrialRecord| {
+        Some((metrics::of_trial(metric, params, t).value? / metrics::undisturbed(metric, t)?).ln())
+    };
+    let good = run.trials.iter().filter(|t| t.cell == cell && t.outcome == Outcome::Ok);
+    let logs: Vec<f64> = good.filter_map(log).collect();
+    let settings = &run.header.settings;
+    let unbounded = |estimate| Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
+    let first = *logs.first()?;
+    // From the third on, as for blocks, and not corrected for the other cells: what is looked for is large, stretches are few, and
+    // who is taken for disturbed by mistake loses time, not truth.
+    let interval = confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(unbounded(first));
+    let margin = settings.margin.ln_1p();
+    let beyond_margin = interval.low > margin || interval.high < -margin;
+    Some(Disturbance { interval, sessions: logs.len(), beyond_margin })
+}
+
+/// The rate that turns and stretches are compared by: the primary metric, or the first that is one.
+fn rate_of(workload: &Workload) -> Option<&Metric> {
+    let is_rate = |m: &&Metric| matches!(m.from, Source::Rate { .. });
+    workload.primary().filter(is_rate).or_else(|| workload.metrics.iter().find(is_rate))
+}
+
+/// How long the turns are in which two are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// As the workload says.
+    Short,
+    /// As long as the undisturbed stretch: shorter ones disturb one of them.
+    Long,
+}
+
+impl Pace {
+    /// In which the trials of a session were.
+    #[must_use]
+    pub fn of(turns: &Turns, spec: &TurnsSpec) -> Pace {
+        let stretch_ns = u64::from(spec.stretch_ms) * 1_000_000;
+        if turns.turn_ns < stretch_ns { Pace::Short } else { Pace::Long }
+    }
+}
+
+/// The duels of a run, as far as is known by now.
+#[derive(Debug)]
+pub struct Duels<'a> {
+    run: &'a Run,
+    spec: Option<&'a TurnsSpec>,
+    /// By the cell's index; none: its work cannot be cut into turns.
+    paces: Vec<Option<Pace>>,
+}
+
+impl<'a> Duels<'a> {
+    /// Those of this run.
+    #[must_use]
+    pub fn of(run: &'a Run, workload: &'a Workload) -> Duels<'a> {
+        let pace = |cell: usize| {
+            turns(&run.header.settings, workload, &run.cells[cell].params).ok()?;
+            let disturbed = disturbance(run, workload, cell).is_some_and(|d| d.beyond_margin);
+            Some(if disturbed { Pace::Long } else { Pace::Short })
+        };
+        let paces = (0..run.cells.len()).map(pace).collect();
+        Duels { run, spec: workload.turns.as_ref(), paces }
+    }
+
+    /// In which turns these two are compared; none: by blocks.
+    #[must_use]
+    pub fn pace(&self, contender: usize, baseline: usize) -> Option<Pace> {
+        let both = self.paces[contender]?.max(self.paces[baseline]?);
+        (contender != baseline).then_some(both)
+    }
+
+    /// In which turns a trial was; none: on its own.
+    #[must_use]
+    pub fn pace_of(&self, trial: &TrialRecord) -> Option<Pace> {
+        Some(Pace::of(trial.turns.as_ref()?, self.spec?))
+    }
+
+    /// The log ratios of one metric, contender by baseline, in the order of the sessions; none where they have no duel.
+    #[must_use]
+    pub fn log_ratios(&self, metric: &Metric, contender: usize, baseline: usize) -> Option<Vec<f64>> {
+        Some(self.by_session(metric, contender, baseline)?.into_values().collect())
+    }
+
+    /// The same by round and place of the session.
+    #[must_use]
+    pub fn by_session(
+        &self,
+        metric: &Metric,
+        contender: usize,
+        baseline: usize,
+    ) -> Option<BTreeMap<(u32, u32), f64>> {
+        let pace = self.pace(contender, baseline)?;
+        let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
+            let counts = |t: &&TrialRecord| {
+                t.cell == cell && t.outcome == Outcome::Ok && self.pace_of(t) == Some(pace)
+            };
+            let params = &self.run.cells[cell].params;
+            let value =
+                |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, params, t).value?));
+            self.run.trials.iter().filter(counts).filter_map(value).collect()
+        };
+        let base = of(baseline);
+        let log = |(session, value): ((u32, u32), f64)| Some((session, (value / base.get(&session)?).ln()));
+        Some(of(contender).into_iter().filter_map(log).collect())
+    }
+
+    /// The trials that a cell's figures are of: those of its pace, or all, where none of these is good.
+    #[must_use]
+    pub fn counted(&self, cell: usize) -> Vec<&'a TrialRecord> {
+        let all: Vec<&TrialRecord> = self.run.trials.iter().filter(|t| t.cell == cell).collect();
+        let ours: Vec<&TrialRecord> =
+            all.iter().copied().filter(|t| self.pace_of(t) == self.paces[cell]).collect();
+        if ours.iter().any(|t| t.outcome == Outcome::Ok) { ours } else { all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::{CellStatus, Sample, SampleKind};
+
+    const TURN_NS: u64 = 100_000_000;
+    const STRETCH_NS: u64 = 500_000_000;
+
+    fn workload() -> Workload {
+        let mut workload = netdyno_lab_manifest::dummy::workload();
+        workload.turns = Some(TurnsSpec {
+            turn_ms: 100,
+            lead_ms: 30,
+            turns_max: 4,
+            stretch_ms: 500,
+            stretch_every: 4,
+            together: 3,
+            under_way: Vec::new(),
+            only: indexmap::IndexMap::new(),
+        });
+        workload
+    }
+
+    /// A trial of a session, with one turn at this rate, and a stretch at that.
+    fn trial(cell: usize, session: (u32, u32), turn_ns: u64, rate: u64, stretch: Option<u64>) -> TrialRecord {
+        let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let mut trial = fixture::run(&[only], None).trials.remove(0);
+        (trial.cell, trial.block, trial.position) = (cell, session.0, session.1);
+        let (freezer, lead_ns, stretched) = ("made up".to_owned(), 1, stretch.is_some());
+        trial.turns =
+            Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: stretched, under_way: None });
+        let window = |at: u64, length: u64, rate: u64, mark: u64| {
+            [(mark, at, 0), (mark + 1, at + length, rate * (length / 1_000_000))]
+        };
+        let turns = window(10, turn_ns, rate, 0).into_iter();
+        let all = turns.chain(stretch.into_iter().flat_map(|rate| window(1 << 40, STRETCH_NS, rate, 2)));
+        trial.samples = all
+            .map(|(mark, at_ns, value)| Sample {
+                role: "sink".to_owned(),
+                kind: SampleKind::Counter,
+                mark,
+                at_ns,
+                name: "messages".to_owned(),
+                value: Some(value),
+                source: "made up".to_owned(),
+            })
+            .collect();
+        trial
+    }
+
+    /// Four sessions of three cells, the last the baseline; in turns the second does half of what it does undisturbed.
+    fn run() -> Run {
+        let named = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
+        let mut run = fixture::run(&[named("steady"), named("shy"), named("base")], None);
+        for round in 0..4 {
+            let wobble = u64::from(round);
+            for (cell, rate, stretch) in [(0, 2000, 2000), (1, 500, 1000), (2, 1000, 1000)] {
+                run.trials.push(trial(cell, (round, 7), TURN_NS, rate + wobble, Some(stretch)));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn whom_turns_disturb_is_compared_in_long_ones() {
+        let (mut run, workload) = (run(), workload());
+        let metric = workload.primary().unwrap();
+        run.trials.push(trial(1, (4, 0), STRETCH_NS, 1000, None));
+        run.trials.push(trial(2, (4, 0), STRETCH_NS, 1000, None));
+        let duels = Duels::of(&run, &workload);
+        assert_eq!([0, 1, 2].map(|i| duels.pace(i, 2)), [Some(Pace::Short), Some(Pace::Long), None]);
+        let shy = disturbance(&run, &workload, 1).unwrap();
+        assert!(shy.beyond_margin && (shy.interval.estimate.exp() - 0.5).abs() < 0.01, "{shy:?}");
+        assert_eq!(duels.log_ratios(metric, 1, 2).unwrap(), [0.0]);
+        assert_eq!(duels.counted(1).len(), 1);
+        let steady = duels.log_ratios(metric, 0, 2).unwrap();
+        assert_eq!(steady.len(), 4, "the long session is not its own");
+        assert!(steady.iter().all(|log| (log - 2f64.ln()).abs() < 0.01), "{steady:?}");
+    }
+
+    #[test]
+    fn a_loss_that_is_put_in_is_no_disturbance() {
+        let (mut run, workload) = (run(), workload());
+        run.cells[1].stalled = 500;
+        assert_eq!(disturbance(&run, &workload, 1), None);
+        assert_eq!(Duels::of(&run, &workload).pace(1, 2), Some(Pace::Short));
+    }
+
+    #[test]
+    fn what_looks_disturbed_is_in_doubt_until_it_is_sure_or_was_looked_at_for_long() {
+        let rows: [(f64, usize, bool, bool); 5] = [
+            (0.5, 1, false, true),
+            (1.5, 5, false, true),
+            (0.5, 3, true, false),
+            (0.5, 6, false, false),
+            (0.95, 1, false, false),
+        ];
+        for (share, sessions, beyond_margin, in_doubt) in rows {
+            let interval = Interval { estimate: f64::ln(share), low: f64::NEG_INFINITY, high: f64::INFINITY };
+            let disturbance = Disturbance { interval, sessions, beyond_margin };
+            assert_eq!(disturbance.is_in_doubt(), in_doubt, "{disturbance:?}");
+        }
+    }
+
+    #[test]
+    fn until_there_is_a_long_one_the_short_ones_are_shown() {
+        let (run, workload) = (run(), workload());
+        let duels = Duels::of(&run, &workload);
+        assert_eq!(duels.log_ratios(workload.primary().unwrap(), 1, 2).unwrap(), [0.0; 0]);
+        assert_eq!(duels.counted(1).len(), 4);
+    }
+
+    #[test]
+    fn a_disturbed_baseline_takes_long_turns_with_all() {
+        let (mut run, workload) = (run(), workload());
+        run.header.settings.baseline = Some("shy".to_owned());
+        let duels = Duels::of(&run, &workload);
+        assert_eq!([0, 2].map(|i| duels.pace(i, 1)), [Some(Pace::Long); 2]);
+    }
+
+    #[test]
+    fn sessions_are_told_apart_by_block_and_place() {
+        let (mut run, workload) = (run(), workload());
+        // Two sessions of one round, at machine speeds that differ by half.
+        for (place, speed) in [(1, 2), (2, 3)] {
+            run.trials.push(trial(0, (5, place), TURN_NS, 2000 * speed, None));
+            run.trials.push(trial(2, (5, place), TURN_NS, 1000 * speed, None));
+        }
+        let logs = Duels::of(&run, &workload).log_ratios(workload.primary().unwrap(), 0, 2).unwrap();
+        assert_eq!(logs.len(), 6);
+        assert!(logs[4..].iter().all(|log| (log - 2f64.ln()).abs() < 1e-9), "{logs:?}");
+    }
+}

@@ -1,0 +1,251 @@
+//! What a difference consists of, ranked. Pure functions over figures and what probes found.
+//!
+//! Time is broken down where it adds up. Two roles that work by turns, as in a request and its echo: their CPU times, and the time in
+//! which neither works. Roles that work at once: the time of the busier one, on a CPU and not. At a set rate time is the
+//! schedule's, and CPU time is broken down.
+
+use super::figures::{Pair, Probes, Time, Unit};
+use super::model::{CallDifference, Cause, FunctionDifference};
+use super::profile::{Place, Places};
+use netdyno_lab_manifest::Source;
+use netdyno_lab_store::probe::{Found, ProbeKind};
+
+/// Roles whose CPU times together are up to this of the time work by turns: a little overlaps, and clocks are read a little apart.
+const IN_TURN_MOST: f64 = 1.05;
+/// Functions and calls that a cause names.
+const NAMED: usize = 5;
+/// Calls by the unit below which a call is not worth naming.
+const CALLS_LEAST: f64 = 0.01;
+/// Share of a difference in waiting that time inside a call must have to be named.
+const INSIDE_LEAST: f64 = 0.2;
+/// The name of time on no CPU.
+pub const WAITING: &str = "waiting";
+
+/// Whose time adds up to what there is to be explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// All roles', and the time in which none works.
+    InTurn,
+    /// This role's, on a CPU and not.
+    Busiest(String),
+    /// CPU time of these roles.
+    Cpu(Vec<String>),
+}
+
+impl Basis {
+    /// The one that suits this pair.
+    #[must_use]
+    pub fn of(pair: &Pair<'_>, unit: &Unit) -> Basis {
+        let workload = pair.workload;
+        let compared = || workload.compared().cloned().collect::<Vec<_>>();
+        match workload.primary().map(|metric| &metric.from) {
+            Some(Source::CpuPer { of, .. }) => {
+                return Basis::Cpu(of.clone().map_or_else(compared, |of| vec![of]));
+            }
+            Some(Source::MeterPer { of, field, .. }) if field.starts_with("cpu_") => {
+                return Basis::Cpu(of.clone().map_or_else(compared, |of| vec![of]));
+            }
+            _ => {}
+        }
+        let params = &pair.run.cells[pair.cells[0]].params;
+        if workload.offered.as_ref().and_then(|o| params.number(&o.param)).is_some_and(|rate| rate > 0.0) {
+            return Basis::Cpu(compared());
+        }
+        let busy = |role: &String, side| pair.time(unit, role, side).map_or(0.0, |t| t.cpu / t.whole);
+        let share = |side| workload.roles.iter().map(|role| busy(role, side)).sum::<f64>();
+        if share(0).max(share(1)) <= IN_TURN_MOST {
+            return Basis::InTurn;
+        }
+        let of_both = |role: &&String| busy(role, 0) + busy(role, 1);
+        let busiest = workload.roles.iter().max_by(|a, b| of_both(a).total_cmp(&of_both(b)));
+        Basis::Busiest(busiest.cloned().unwrap_or_default())
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn about(&self) -> String {
+        match self {
+            Basis::InTurn => {
+                "the roles work by turns: the CPU time of each, and the time in which none works".to_owned()
+            }
+            Basis::Busiest(role) => {
+                format!("the roles work at once: the time of the {role}, which is the busier one")
+            }
+            Basis::Cpu(roles) => {
+                format!(
+                    "CPU time of the {}: the workload is about that, or its load is set",
+                    roles.join(" and the ")
+                )
+            }
+        }
+    }
+
+    fn has(&self, role: &str) -> bool {
+        match self {
+            Basis::InTurn => true,
+            Basis::Busiest(one) => one == role,
+            Basis::Cpu(roles) => roles.iter().any(|r| r == role),
+        }
+    }
+}
+
+/// The causes, the greatest first, and what they are parts of, in ns a unit: none where times were not measured.
+#[must_use]
+pub fn causes(pair: &Pair<'_>, unit: &Unit, probes: &Probes, basis: &Basis) -> (Vec<Cause>, Option<f64>) {
+    let mut on_path = Vec::new();
+    let mut beside = Vec::new();
+    // The time from one unit to the next, whoever works.
+    let mut whole: Option<[f64; 2]> = None;
+    let mut cpu = [0.0; 2];
+    for role in &pair.workload.roles {
+        let [Some(a), Some(b)] = [0, 1].map(|side| pair.time(unit, role, side)) else { continue };
+        let times = [a, b];
+        let mut of_role = on_cpu(role, times, probes);
+        if matches!(basis, Basis::Busiest(_)) {
+            of_role.push(waiting(Some(role), times.map(|t| t.waiting()), probes));
+        }
+        let counts = basis.has(role);
+        if counts {
+            (0..2).for_each(|side| cpu[side] += times[side].cpu);
+            if matches!(basis, Basis::Busiest(_)) {
+                whole = Some(times.map(|t| t.whole));
+            }
+        }
+        if counts { on_path.extend(of_role) } else { beside.extend(of_role) }
+    }
+    let total = match basis {
+        Basis::Cpu(_) if on_path.is_empty() => None,
+        Basis::Cpu(_) => Some(cpu[1] - cpu[0]),
+        Basis::Busiest(_) => whole.map(|[a, b]| b - a),
+        Basis::InTurn => {
+            let [Some(a), Some(b)] = pair.rates(unit) else { return (beside, None) };
+            let times = [1e9 / a, 1e9 / b];
+            on_path.push(waiting(None, [times[0] - cpu[0], times[1] - cpu[1]], probes));
+            Some(times[1] - times[0])
+        }
+    };
+    for cause in &mut on_path {
+        cause.share = total.filter(|total| *total != 0.0).map(|total| cause.difference_ns() / total);
+    }
+    for list in [&mut on_path, &mut beside] {
+        list.retain(|cause| cause.a_ns != 0.0 || cause.b_ns != 0.0);
+        list.sort_by(|x, y| y.difference_ns().abs().total_cmp(&x.difference_ns().abs()));
+    }
+    on_path.extend(beside);
+    (on_path, total)
+}
+
+/// CPU time of a role: by places where it was sampled on both sides, else by user and system.
+fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
+    let places = probes.of(role, ProbeKind::Profile).map(|probe| match probe.map(|p| &p.found) {
+        Some(Ok(Found::Profile { stacks, .. })) => Some(Places::of(stacks)),
+        _ => None,
+    });
+    let cause = |name: &str, [a_ns, b_ns]: [f64; 2]| Cause {
+        role: Some(role.to_owned()),
+        name: name.to_owned(),
+        a_ns,
+        b_ns,
+        error_ns: None,
+        share: None,
+        calls: Vec::new(),
+        functions: Vec::new(),
+    };
+    let [Some(a), Some(b)] = places else {
+        return match times.map(|t| t.user) {
+            [Some(a), Some(b)] => {
+                let mut system = cause("the kernel", [times[0].cpu - a, times[1].cpu - b]);
+                system.calls = differing(role, probes);
+                vec![cause(Place::User.name(), [a, b]), system]
+            }
+            _ => vec![cause("on CPU", times.map(|t| t.cpu))],
+        };
+    };
+    let both = [&a, &b];
+    let mut names: Vec<&Place> = a.places.keys().chain(b.places.keys()).collect();
+    names.sort();
+    names.dedup();
+    let of_place = |place: &&Place| {
+        let counts = both.map(|p| p.places.get(*place).copied().unwrap_or(0));
+        let (ns, error) = scaled(counts, both, times);
+        let mut cause = cause(place.name(), ns);
+        cause.error_ns = Some(error);
+        match place {
+            Place::User => cause.functions = functions(both, times),
+            Place::Call(name) => cause.calls = call(role, name, probes).into_iter().collect(),
+            _ => {}
+        }
+        cause
+    };
+    names.iter().map(of_place).collect()
+}
+
+/// Samples of both sides as ns of the whole CPU time, and the standard error of their difference. A count of samples is binomial.
+fn scaled(counts: [u64; 2], of: [&Places; 2], times: [Time; 2]) -> ([f64; 2], f64) {
+    let mut variance = 0.0;
+    let ns = [0, 1].map(|side: usize| {
+        let all = of[side].samples.max(1) as f64;
+        let share = counts[side] as f64 / all;
+        // Of none seen nothing is known but that there are few: as if half a sample had been.
+        let at_least = share.max(0.5 / all).min(1.0);
+        variance += times[side].cpu.powi(2) * at_least * (1.0 - at_least) / all;
+        times[side].cpu * share
+    });
+    (ns, variance.sqrt())
+}
+
+fn functions(both: [&Places; 2], times: [Time; 2]) -> Vec<FunctionDifference> {
+    let mut names: Vec<&String> = both.iter().flat_map(|p| p.functions.keys()).collect();
+    names.sort();
+    names.dedup();
+    let mut all = Vec::new();
+    for name in names {
+        let counts = both.map(|p| p.functions.get(name).copied().unwrap_or(0));
+        let ([a_ns, b_ns], error) = scaled(counts, both, times);
+        if (b_ns - a_ns).abs() > 2.0 * error {
+            all.push(FunctionDifference { name: name.clone(), a_ns, b_ns });
+        }
+    }
+    all.sort_by(|x, y| (y.b_ns - y.a_ns).abs().total_cmp(&(x.b_ns - x.a_ns).abs()));
+    all.truncate(NAMED);
+    all
+}
+
+/// A system call on both sides, where it was counted on both.
+fn call(role: &str, name: &str, probes: &Probes) -> Option<CallDifference> {
+    let [Some(a), Some(b)] = probes.calls(role, name) else { return None };
+    let inside = probes.counts(role, ProbeKind::Syscalls, |found| match found {
+        Found::Syscalls { calls, .. } => Some(calls.get(name).map_or(0.0, |c| c.inside_ns)),
+        _ => None,
+    });
+    let [a_inside_ns, b_inside_ns] = inside.map(|ns| ns.unwrap_or(0.0));
+    Some(CallDifference { name: name.to_owned(), a, b, a_inside_ns, b_inside_ns })
+}
+
+/// The calls whose number differs most.
+fn differing(role: &str, probes: &Probes) -> Vec<CallDifference> {
+    let mut all: Vec<CallDifference> =
+        probes.call_names(role).iter().filter_map(|name| call(role, name, probes)).collect();
+    all.retain(|c| (c.b - c.a).abs() >= CALLS_LEAST);
+    all.sort_by(|x, y| (y.b - y.a).abs().total_cmp(&(x.b - x.a).abs()));
+    all.truncate(NAMED);
+    all
+}
+
+/// Time on no CPU, with the calls that more of it is spent in.
+fn waiting(role: Option<&String>, [a_ns, b_ns]: [f64; 2], probes: &Probes) -> Cause {
+    let difference = b_ns - a_ns;
+    let mut calls: Vec<CallDifference> = Vec::new();
+    if let Some(role) = role {
+        calls = probes.call_names(role).iter().filter_map(|name| call(role, name, probes)).collect();
+        calls.retain(|c| {
+            let inside = c.b_inside_ns - c.a_inside_ns;
+            inside.signum() == difference.signum() && inside.abs() >= INSIDE_LEAST * difference.abs()
+        });
+        let inside = |c: &CallDifference| (c.b_inside_ns - c.a_inside_ns).abs();
+        calls.sort_by(|x, y| inside(y).total_cmp(&inside(x)));
+        calls.truncate(NAMED);
+    }
+    let (role, name) = (role.cloned(), WAITING.to_owned());
+    Cause { role, name, a_ns, b_ns, error_ns: None, share: None, calls, functions: Vec::new() }
+}

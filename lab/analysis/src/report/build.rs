@@ -1,0 +1,391 @@
+//! From a stored run to its report. Nothing is measured here and nothing remembered: the store is all it reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::format;
+use super::in_turns::{self, Compared};
+use super::model::{Cell, CurvePoint, Effect, Effects, MetricValue, Report, RunInfo, SCHEMA_VERSION};
+use crate::duels::Duels;
+use crate::effects::matrices;
+use crate::generator::{self, SATURATED};
+use crate::load::{self, Load};
+use crate::metrics::{self, Pool};
+use crate::verdicts::{self, Judge};
+use netdyno_lab_manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
+use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
+use netdyno_lab_store::{Verdict, VerdictKind};
+
+/// Makes the report of a run.
+///
+/// # Errors
+/// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
+pub fn build(run: &Run) -> Result<Report, StoreError> {
+    let workload = run.header.parsed_workload()?;
+    let judge = Judge::of(run, &workload);
+    let (cells, between): (Vec<Cell>, Vec<_>) =
+        (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).unzip();
+    let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
+    let warnings = run.header.warnings.iter().cloned().chain(local_builds(run));
+    let between: BTreeSet<String> = between.into_iter().flatten().collect();
+    Ok(Report {
+        schema_version: SCHEMA_VERSION,
+        run: run_info(run, &workload, &judge.duels),
+        host: run.header.host.clone(),
+        cells: with_ceiling(run, &workload, &judge, cells),
+        verdicts,
+        effects: effects(run, &workload, &judge),
+        warnings: warnings.chain(between).collect(),
+    })
+}
+
+fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
+    let header = &run.header;
+    let settings = &header.settings;
+    let compared = Compared::of(run, workload, duels);
+    let blocks = compared.fewest(run);
+    RunInfo {
+        id: header.id.clone(),
+        workload: header.workload.clone(),
+        title: workload.title.clone(),
+        started_at: header.started_at.to_string(),
+        status: run.status,
+        stopped_because: run.stopped_because.clone(),
+        blocks,
+        compared_by: compared.how().to_owned(),
+        no_duels: compared.no_duels.clone(),
+        lab_version: header.lab_version.clone(),
+        command: header.command.clone(),
+        preset: settings.preset.clone(),
+        seed: settings.seed,
+        arena: header.arena.clone(),
+        placement: placement(settings.placement).0.to_owned(),
+        awake: settings.awake,
+        alpha: settings.alpha,
+        margin: settings.margin,
+        roles: workload.roles.clone(),
+        partners: workload.partners.iter().map(|(role, name)| (role.clone(), name.clone())).collect(),
+        primary: workload.primary().map_or(String::new(), |m| m.name.clone()),
+        headline: headline(run, workload, &compared),
+    }
+}
+
+fn placement(placement: Placement) -> (&'static str, &'static str) {
+    match placement {
+        Placement::Apart => ("apart", "one role a core"),
+        Placement::Shared => ("shared", "roles share all cores"),
+    }
+}
+
+/// `datachannel · 10 pairs · 1 KiB · ordered · loopback namespace · one role a core · 6 blocks, stopped: decided`
+fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
+    let mut parts = vec![run.header.workload.clone()];
+    let groups = verdicts::groups(run);
+    if let Some((first, _)) = groups.first() {
+        for (name, spec) in workload.params.iter().filter(|(_, s)| s.headline) {
+            let same = groups.iter().all(|(p, _)| p.get(name) == first.get(name));
+            match first.get(name) {
+                Some(value) if same => parts.push(param(name, value, spec)),
+                _ => parts.push(format!("{name} varies")),
+            }
+        }
+    }
+    parts.extend(how(run));
+    let effort = compared.effort(run);
+    parts.push(match run.stopped_because.as_str() {
+        "" => format!("{effort} so far"),
+        why => format!("{effort}, stopped: {why}"),
+    });
+    parts.join(" · ")
+}
+
+/// What was run with these parameters, without the effort: `10 pairs`, `1 KiB`, `loopback namespace`.
+pub fn described(run: &Run, workload: &Workload, params: &Params) -> Vec<String> {
+    let shown = workload.params.iter().filter(|(_, spec)| spec.headline);
+    let shown = shown.filter_map(|(name, spec)| Some(param(name, params.get(name)?, spec)));
+    shown.chain(how(run)).collect()
+}
+
+fn how(run: &Run) -> Vec<String> {
+    let settings = &run.header.settings;
+    let awake = settings.awake.then(|| "CPUs kept awake".to_owned());
+    [settings.net.to_string(), placement(settings.placement).1.to_owned()].into_iter().chain(awake).collect()
+}
+
+/// A parameter for people: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
+fn param(name: &str, value: &ParamValue, spec: &ParamSpec) -> String {
+    match (value, spec.unit.as_deref()) {
+        (ParamValue::Integer(0), _) if spec.zero.is_some() => spec.zero.clone().unwrap_or_default(),
+        (ParamValue::Boolean(true), _) => name.to_owned(),
+        (ParamValue::Boolean(false), _) => format!("not {name}"),
+        (ParamValue::Integer(n), Some("bytes")) => {
+            u64::try_from(*n).map_or_else(|_| n.to_string(), format::bytes)
+        }
+        (value, Some(unit)) => format!("{value} {unit}"),
+        (value, None) => value.to_string(),
+    }
+}
+
+/// The parameters in which the groups of a run differ, of one group: `message_bytes=64`.
+pub fn differing(
+    all: &[&BTreeMap<String, serde_json::Value>],
+    one: &BTreeMap<String, serde_json::Value>,
+) -> String {
+    one.iter()
+        .filter(|(name, value)| all.iter().any(|other| other.get(*name) != Some(value)))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The same, of a cell of a report.
+pub fn differing_params(report: &Report, cell: &Cell) -> String {
+    let all: Vec<_> = report.cells.iter().map(|c| &c.params).collect();
+    differing(&all, &cell.params)
+}
+
+/// A cell, and what is to be warned of.
+fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cell, Option<String>) {
+    let record = &run.cells[index];
+    let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
+    let good = trials.iter().filter(|t| t.outcome == Outcome::Ok).count();
+    let mut notes: Vec<String> = trials.iter().flat_map(|t| t.notes.iter().cloned()).collect();
+    notes.sort();
+    notes.dedup();
+    let counted = duels.counted(index);
+    let pool = Pool::of(&counted);
+    let load = load::of_cell(workload, &record.params, &counted);
+    let metrics: BTreeMap<String, MetricValue> =
+        workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &record.params, &pool))).collect();
+    let label = record.label(&workload.roles);
+    let between = workload.primary().and_then(|primary| between_groups(&label, primary, &pool));
+    let shared = run.header.settings.placement == Placement::Shared;
+    let cell = Cell {
+        contender: record.contender().map(str::to_owned),
+        roles: record.contenders.clone(),
+        partners: record.partners.iter().cloned().collect(),
+        label,
+        params: params_json(&record.params),
+        ceiling: record.ceiling,
+        status: record.status,
+        reason: record.reason.clone(),
+        stderr: stderr(&trials),
+        remedy: record.remedy.clone(),
+        trials: u32::try_from(good).unwrap_or(u32::MAX),
+        bottleneck: bottleneck(workload, &counted, load.as_ref(), shared) + &events(workload, &metrics),
+        generator_limited: generator::limit(workload, load.as_ref(), &counted).is_some(),
+        metrics,
+        load,
+        turns: in_turns::of_cell(run, workload, index, &counted),
+        curves: curves(&pool),
+        builds: record.builds.clone(),
+        inputs: record.inputs.clone(),
+        implementations: record.implementations.clone(),
+        notes,
+    };
+    (cell, between)
+}
+
+/// What does not stand for the release that its version names.
+fn local_builds(run: &Run) -> BTreeSet<String> {
+    let builds = run.cells.iter().flat_map(|cell| &cell.builds);
+    builds
+        .filter_map(|(name, build)| {
+            Some(format!("{name} is local, not the release {}: {}", build.version, build.local.as_ref()?))
+        })
+        .collect()
+}
+
+/// Where the primary metric is a quantile that lies between two groups of values.
+fn between_groups(label: &str, primary: &Metric, pool: &Pool<'_>) -> Option<String> {
+    let (below, above) = pool.between_groups(primary)?;
+    let [below, above] = [below, above].map(|v| format::value(v as f64, &primary.unit));
+    Some(format!(
+        "{label}: its {} lies between two groups of values, up to {below} and from {above}, and leaps where their shares change",
+        primary.label
+    ))
+}
+
+/// What the role at fault printed, of the trial that ended the cell.
+fn stderr(trials: &[&TrialRecord]) -> String {
+    let failed = trials.iter().rev().find_map(|t| match &t.outcome {
+        Outcome::Failed { stderr, .. } => Some(stderr.clone()),
+        _ => None,
+    });
+    failed.unwrap_or_default()
+}
+
+/// What happened in spite of all: counts that nobody wants and that have no column of their own, where there were any.
+fn events(workload: &Workload, metrics: &BTreeMap<String, MetricValue>) -> String {
+    let unwanted =
+        |m: &&Metric| matches!(m.from, Source::Count { .. }) && !m.column && m.better == Better::Lower;
+    let counted = |m: &Metric| {
+        let n = metrics.get(&m.name)?.value.filter(|n| *n > 0.0)?;
+        Some(format!(", {n:.0} {}", m.label))
+    };
+    workload.metrics.iter().filter(unwanted).filter_map(counted).collect()
+}
+
+pub(super) fn params_json(params: &Params) -> BTreeMap<String, serde_json::Value> {
+    params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect()
+}
+
+fn metric_value(metric: &Metric, params: &Params, pool: &Pool<'_>) -> MetricValue {
+    let figure = pool.figure(metric, params);
+    MetricValue {
+        value: figure.value,
+        unit: metric.unit.clone(),
+        source: figure.source,
+        per_role: figure.per_role,
+        of_ceiling: None,
+        of_ceiling_low: None,
+        of_ceiling_high: None,
+        samples: pool.samples(metric, params),
+    }
+}
+
+/// The share of the ceiling of the same parameters, of the primary metric: of the ratios to the baseline where both have one
+/// from duels, else of the figures.
+fn with_ceiling(run: &Run, workload: &Workload, judge: &Judge<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
+    let Some(primary) = workload.primary() else { return cells };
+    let judged = judge.verdicts(primary);
+    for (_, members) in verdicts::groups(run) {
+        let value = |cell: &Cell| cell.metrics.get(&primary.name).and_then(|m| m.value);
+        let bound = members.iter().copied().find(|&i| cells[i].ceiling && cells[i].status == CellStatus::Ok);
+        let Some((ceiling, bound)) = bound.and_then(|i| Some((i, value(&cells[i]).filter(|b| *b > 0.0)?)))
+        else {
+            continue;
+        };
+        let higher = primary.better == Better::Higher;
+        for i in members {
+            let share = judged.iter().find_map(|v| in_turns::share(v, i, ceiling, higher));
+            if let Some(metric) = cells[i].metrics.get_mut(&primary.name) {
+                metric.of_ceiling = metric.value.map(|v| if higher { v / bound } else { bound / v });
+                if let Some((share, low, high)) = share {
+                    metric.of_ceiling = Some(share);
+                    (metric.of_ceiling_low, metric.of_ceiling_high) = (low, high);
+                }
+            }
+        }
+    }
+    cells
+}
+
+fn curves(pool: &Pool<'_>) -> BTreeMap<String, Vec<CurvePoint>> {
+    let points = |curve: Vec<(f64, u64)>| {
+        curve.into_iter().map(|(quantile, value)| CurvePoint { quantile, value }).collect()
+    };
+    pool.curves().into_iter().map(|((role, name), curve)| (format!("{role}.{name}"), points(curve))).collect()
+}
+
+/// Says whether a load that was asked for was held, and what held the cell back.
+fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>, shared: bool) -> String {
+    // What paces a load is busy with that: it is no sign of who was slow, unless it could not keep up.
+    let paced = load.is_some_and(|l| !l.is_missed());
+    let pacing = workload.offered.as_ref().filter(|_| paced).map(|o| o.role.as_str());
+    let limit = generator::limit(workload, load, trials);
+    let busy = limit.unwrap_or_else(|| busiest(workload, trials, pacing, shared));
+    match load {
+        None => busy,
+        Some(load) if load.held == Some(true) => {
+            let share = load.achieved / load.offered;
+            // Held but for a short stall or what was under way at a mark: the cell says how exactly.
+            let to = if (share - 1.0).abs() > load::TOLERANCE {
+                format!(" to {:.1} %", 100.0 * share)
+            } else {
+                String::new()
+            };
+            format!("rate held{to}, {busy}")
+        }
+        Some(Load { held: None, .. }) => format!("window too short to tell the rate, {busy}"),
+        Some(load) => format!(
+            "rate not held: {:.2} % of {}, {busy}",
+            100.0 * load.achieved / load.offered,
+            format::value(load.offered, "1/s")
+        ),
+    }
+}
+
+/// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was. A role that
+/// paces a load is left out.
+fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, shared: bool) -> String {
+    let all = generator::busy(workload, trials);
+    let sum: f64 = all.iter().map(|(_, s)| s).sum();
+    let shares: Vec<(String, f64)> =
+        all.into_iter().filter(|(r, _)| pacing != Some(r.as_str()) || workload.roles.len() == 1).collect();
+    if shares.is_empty() {
+        return "not measured".to_owned();
+    }
+    let drops = metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(t)).collect::<Vec<_>>());
+    let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
+    let busy = generator::told(&shares);
+    // Roles that share all CPUs can only fill them together.
+    if shared && sum >= SATURATED {
+        return format!("all CPUs ({busy}){drops}");
+    }
+    let saturated: Vec<&str> =
+        shares.iter().filter(|(_, s)| *s >= SATURATED).map(|(r, _)| r.as_str()).collect();
+    if !saturated.is_empty() {
+        return format!("{} CPU{drops}", saturated.join(" and "));
+    }
+    format!("waiting ({busy}){drops}")
+}
+
+/// The effects in a run.
+fn effects(run: &Run, workload: &Workload, judge: &Judge<'_>) -> Vec<Effects> {
+    let Some(primary) = workload.primary() else { return Vec::new() };
+    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    let matrices = matrices(run, judge, &workload.roles, primary).into_iter();
+    matrices
+        .map(|matrix| Effects {
+            params: params_json(&matrix.params),
+            unit: matrix.unit.noun(1).to_owned(),
+            count: u32::try_from(matrix.count).unwrap_or(u32::MAX),
+            left_out: matrix.left_out.into_iter().collect(),
+            effects: matrix
+                .effects
+                .into_iter()
+                .map(|effect| Effect {
+                    of: effect.of,
+                    ratio: effect.log.estimate.exp(),
+                    low: bounded(effect.log.low),
+                    high: bounded(effect.log.high),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {
+    let finite = |v: f64| v.is_finite().then_some(v);
+    judge
+        .verdicts(metric)
+        .into_iter()
+        .flat_map(|group| {
+            let ranked = group.judgements.into_iter().filter(|(index, _)| !cells[*index].ceiling);
+            ranked.map(move |(index, j)| {
+                let (verdict, needs_blocks) = match j.verdict {
+                    netdyno_stats::Verdict::Better => (VerdictKind::Better, None),
+                    netdyno_stats::Verdict::Worse => (VerdictKind::Worse, None),
+                    netdyno_stats::Verdict::NoDifference => (VerdictKind::NoDifference, None),
+                    netdyno_stats::Verdict::Undecided { needs_blocks } => {
+                        (VerdictKind::Undecided, needs_blocks)
+                    }
+                };
+                Verdict {
+                    metric: group.metric.clone(),
+                    contender: cells[index].label.clone(),
+                    baseline: cells[group.baseline].label.clone(),
+                    cell: index,
+                    ratio: finite(j.ratio),
+                    low: finite(j.low).filter(|l| *l > 0.0),
+                    high: finite(j.high),
+                    unit: j.unit.noun(1).to_owned(),
+                    blocks: j.blocks,
+                    p_adjusted: j.p_adjusted,
+                    verdict,
+                    needs_blocks,
+                }
+            })
+        })
+        .collect()
+}

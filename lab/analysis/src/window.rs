@@ -1,0 +1,141 @@
+//! What of a trial counts: one window between two marks or, in a duel, its turns.
+//!
+//! Sums over the turns, never a mean of their rates: a stall counts for as long as it lasted.
+
+use netdyno_lab_store::samples::{METER_BEGIN, METER_END};
+use netdyno_lab_store::{Sample, SampleKind, Turns};
+
+/// The parts of a trial that count, with what was sampled in it.
+#[derive(Debug, Clone)]
+pub struct Window<'a> {
+    samples: &'a [Sample],
+    /// Pairs of marks of counters; none: from the first mark to the last.
+    counters: Option<Vec<(u64, u64)>>,
+    /// Pairs of marks of the meter.
+    meter: Vec<(u64, u64)>,
+}
+
+impl<'a> Window<'a> {
+    /// What counts of a trial: all of its window, or its turns.
+    #[must_use]
+    pub fn of(samples: &'a [Sample], turns: Option<&Turns>) -> Window<'a> {
+        match turns {
+            None => Window { samples, counters: None, meter: vec![(METER_BEGIN, METER_END)] },
+            Some(turns) => Window::between(samples, turns.marks()),
+        }
+    }
+
+    /// The stretch in which a session was left undisturbed, where it had one.
+    #[must_use]
+    pub fn undisturbed(samples: &'a [Sample], turns: &Turns) -> Option<Window<'a>> {
+        turns.stretch_marks().map(|marks| Window::between(samples, vec![marks]))
+    }
+
+    fn between(samples: &'a [Sample], marks: Vec<(u64, u64)>) -> Window<'a> {
+        Window { samples, counters: Some(marks.clone()), meter: marks }
+    }
+
+    /// The increase of a counter and the time that it took, in ns, by the role's own clock.
+    #[must_use]
+    pub fn counter_delta(&self, role: &str, counter: &str) -> Option<(f64, f64)> {
+        let series = series(self.samples, SampleKind::Counter, role, counter);
+        let whole = || Some((series.iter().map(|s| s.mark).min()?, series.iter().map(|s| s.mark).max()?));
+        let pairs = match &self.counters {
+            Some(pairs) => pairs.clone(),
+            None => vec![whole()?],
+        };
+        sum(&series, &pairs).ok()
+    }
+
+    /// The increase of a meter's field and the time that it took, in ns, by the meter's clock.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn meter_delta(&self, role: &str, field: &str) -> Result<(f64, f64), String> {
+        let series = series(self.samples, SampleKind::Meter, role, field);
+        sum(&series, &self.meter).map_err(|gap| match gap {
+            Gap::Missing => format!("the meter did not read {field} of the {role}"),
+            Gap::Backwards => format!("{field} of the {role} ran backwards"),
+            Gap::NotMeasured(why) => why,
+        })
+    }
+}
+
+/// The samples of one name, in the order of the store.
+pub(crate) fn series<'a>(samples: &'a [Sample], kind: SampleKind, role: &str, name: &str) -> Vec<&'a Sample> {
+    samples.iter().filter(|s| s.kind == kind && s.name == name && s.role == role).collect()
+}
+
+/// The sample at a mark.
+pub(crate) fn at<'a>(series: &[&'a Sample], mark: u64) -> Option<&'a Sample> {
+    series.iter().find(|s| s.mark == mark).copied()
+}
+
+/// Why a sum over parts cannot be had.
+enum Gap {
+    Missing,
+    Backwards,
+    NotMeasured(String),
+}
+
+fn sum(series: &[&Sample], pairs: &[(u64, u64)]) -> Result<(f64, f64), Gap> {
+    let (mut count, mut ns) = (0u64, 0u64);
+    for (begin, end) in pairs {
+        let (Some(a), Some(b)) = (at(series, *begin), at(series, *end)) else { return Err(Gap::Missing) };
+        match (a.value, b.value) {
+            (Some(x), Some(y)) if y >= x && b.at_ns > a.at_ns => {
+                count += y - x;
+                ns += b.at_ns - a.at_ns;
+            }
+            (Some(_), Some(_)) => return Err(Gap::Backwards),
+            (None, _) => return Err(Gap::NotMeasured(a.source.clone())),
+            (_, None) => return Err(Gap::NotMeasured(b.source.clone())),
+        }
+    }
+    if ns == 0 { Err(Gap::Missing) } else { Ok((count as f64, ns as f64)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(mark: u64, at_ns: u64, value: u64) -> Sample {
+        let (role, name, source) = ("sink".to_owned(), "bytes".to_owned(), "made up".to_owned());
+        Sample { role, kind: SampleKind::Counter, mark, at_ns, name, value: Some(value), source }
+    }
+
+    fn turns(count: u32, stretch: bool) -> Turns {
+        Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch, under_way: None }
+    }
+
+    #[test]
+    fn one_window_is_from_the_first_mark_to_the_last() {
+        let samples = [counter(0, 10, 100), counter(1, 20, 150), counter(2, 30, 300)];
+        assert_eq!(Window::of(&samples, None).counter_delta("sink", "bytes"), Some((200.0, 20.0)));
+        assert_eq!(Window::of(&samples, None).counter_delta("sink", "messages"), None);
+    }
+
+    #[test]
+    fn turns_are_added_up_and_what_is_between_them_is_not() {
+        let samples = [
+            counter(0, 10, 100),
+            counter(1, 20, 150),
+            counter(2, 100, 400),
+            counter(3, 112, 430),
+            counter(4, 200, 500),
+            counter(5, 300, 900),
+        ];
+        let window = |turns: &Turns| Window::of(&samples, Some(turns)).counter_delta("sink", "bytes");
+        assert_eq!(window(&turns(2, true)), Some((80.0, 22.0)));
+        assert_eq!(window(&turns(4, false)), None, "a turn without marks");
+        let undisturbed = Window::undisturbed(&samples, &turns(2, true)).unwrap();
+        assert_eq!(undisturbed.counter_delta("sink", "bytes"), Some((400.0, 100.0)));
+        assert!(Window::undisturbed(&samples, &turns(2, false)).is_none());
+    }
+
+    #[test]
+    fn a_count_that_falls_is_no_count() {
+        let samples = [counter(0, 10, 100), counter(1, 20, 90)];
+        assert_eq!(Window::of(&samples, None).counter_delta("sink", "bytes"), None);
+    }
+}

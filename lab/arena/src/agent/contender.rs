@@ -1,0 +1,234 @@
+//! The agent's hold on its contender: the pipes, and the supervisor in between.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::PollFlags;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, dup2_stdin, dup2_stdout, pipe2};
+
+use super::stream::{LineBuffer, Pipe, Read};
+use super::supervisor::{self, Ends};
+use crate::limits::{MAX_CONTROL_LINE_BYTES, MAX_UNREAD_STDIN_BYTES, READ_BYTES};
+use crate::messages::{Launch, Report};
+use crate::meter::host_pid_of;
+use crate::sys;
+
+/// What a poll watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Lab,
+    Stdin,
+    Stdout,
+    Stderr,
+    Supervisor,
+}
+
+/// A running contender.
+#[derive(Debug)]
+pub(crate) struct Contender {
+    /// Its process id in our PID namespace.
+    pub(crate) pid: i32,
+    /// How it is kept apart.
+    pub(crate) notes: Vec<String>,
+    supervisor: Pid,
+    stdin: Option<Pipe>,
+    stdout: Option<Pipe>,
+    stderr: Option<Pipe>,
+    reports: Option<Pipe>,
+    report_lines: LineBuffer,
+    lifeline: Option<OwnedFd>,
+    unsent: VecDeque<u8>,
+}
+
+impl Contender {
+    /// Starts the supervisor and waits until it has started the contender.
+    pub(crate) fn start(launch: &Launch, entrances: Vec<File>) -> Result<Self, String> {
+        let told = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
+        // Should the supervisor die before its time, its orphans come to us, and are found below us.
+        set_child_subreaper(true).map_err(told("PR_SET_CHILD_SUBREAPER"))?;
+        let mut notes = Vec::new();
+        let private_pids = launch.private_pids
+            && unshare(CloneFlags::CLONE_NEWPID)
+                .inspect_err(|errno| {
+                    notes.push(format!("no PID namespace ({errno}): processes are killed one by one"))
+                })
+                .is_ok();
+        if private_pids {
+            notes.push("PID namespace".to_owned());
+        }
+        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(told("pipe"));
+        let (stdin, stdout, stderr, report, lifeline) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
+        let ends = Ends {
+            stdin: stdin.0,
+            stdout: stdout.1,
+            stderr: stderr.1,
+            report: report.1,
+            lifeline: lifeline.0,
+        };
+        let ours = [stdin.1, stdout.0, stderr.0, report.0];
+        match sys::fork_single_threaded().map_err(told("fork"))? {
+            ForkResult::Child => {
+                // Our ends must not live on in the child, or neither side would ever see the other one's end.
+                drop((ours, lifeline.1));
+                become_supervisor(launch, ends, entrances, private_pids)
+            }
+            ForkResult::Parent { child } => {
+                drop((ends, entrances));
+                let [stdin, stdout, stderr, reports] = ours.map(Pipe::new);
+                let mut contender = Self {
+                    pid: 0,
+                    notes,
+                    supervisor: child,
+                    stdin: stdin.ok(),
+                    stdout: stdout.ok(),
+                    stderr: stderr.ok(),
+                    reports: reports.ok(),
+                    report_lines: LineBuffer::new(MAX_CONTROL_LINE_BYTES),
+                    lifeline: Some(lifeline.1),
+                    unsent: VecDeque::new(),
+                };
+                contender.await_start().inspect_err(|_| contender.reap_supervisor())?;
+                Ok(contender)
+            }
+        }
+    }
+
+    fn await_start(&mut self) -> Result<(), String> {
+        let mut buffer = [0; READ_BYTES];
+        while let Some(reports) = &self.reports {
+            let mut fds = [nix::poll::PollFd::new(reports.as_fd(), PollFlags::POLLIN)];
+            let _ = nix::poll::poll(&mut fds, nix::poll::PollTimeout::NONE);
+            match self.read_report(&mut buffer) {
+                Some(Report::Started { pid, note }) => {
+                    self.notes.extend(note);
+                    // One that has ended already has no number outside any more.
+                    self.pid = host_pid_of(self.supervisor.as_raw(), pid).unwrap_or(0);
+                    return Ok(());
+                }
+                Some(Report::NotStarted { reason }) => return Err(reason),
+                Some(Report::Ended { .. }) | None => {}
+            }
+        }
+        Err("the supervisor ended before it started anything".to_owned())
+    }
+
+    pub(crate) fn supervisor(&self) -> i32 {
+        self.supervisor.as_raw()
+    }
+
+    /// Whether the supervisor still holds its end of the reports.
+    pub(crate) fn is_supervised(&self) -> bool {
+        self.reports.is_some()
+    }
+
+    pub(crate) fn has_output(&self) -> bool {
+        self.stdout.is_some() || self.stderr.is_some()
+    }
+
+    /// What to poll for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
+        let stdin = self.stdin.iter().filter(|_| !self.unsent.is_empty());
+        let readable = [
+            (Source::Stdout, &self.stdout),
+            (Source::Stderr, &self.stderr),
+            (Source::Supervisor, &self.reports),
+        ];
+        stdin.map(|pipe| (Source::Stdin, pipe.as_fd(), PollFlags::POLLOUT)).chain(
+            readable
+                .into_iter()
+                .filter_map(|(source, pipe)| Some((source, pipe.as_ref()?.as_fd(), PollFlags::POLLIN))),
+        )
+    }
+
+    /// Queues a line for stdin and writes what fits. An error names the limit that the contender broke.
+    pub(crate) fn queue_line(&mut self, text: &str) -> Result<(), String> {
+        if self.stdin.is_none() {
+            // It closed its stdin; if it still owes an answer, the lab's time limit will notice.
+            return Ok(());
+        }
+        if self.unsent.len() + text.len() >= MAX_UNREAD_STDIN_BYTES {
+            return Err(format!("more than {MAX_UNREAD_STDIN_BYTES} bytes on stdin left unread"));
+        }
+        self.unsent.extend(text.as_bytes());
+        self.unsent.push_back(b'\n');
+        self.write_stdin();
+        Ok(())
+    }
+
+    pub(crate) fn write_stdin(&mut self) {
+        let written: io::Result<()> = self.stdin.as_ref().map_or(Ok(()), |pipe| pipe.write(&mut self.unsent));
+        if written.is_err() {
+            self.stdin = None;
+            self.unsent.clear();
+        }
+    }
+
+    pub(crate) fn read_stdout(&mut self, buffer: &mut [u8; READ_BYTES]) -> Read {
+        read_or_close(&mut self.stdout, buffer)
+    }
+
+    pub(crate) fn stop_reading_stdout(&mut self) {
+        self.stdout = None;
+    }
+
+    pub(crate) fn read_stderr(&mut self, buffer: &mut [u8; READ_BYTES]) -> Read {
+        read_or_close(&mut self.stderr, buffer)
+    }
+
+    /// The supervisor's next report, if it has come whole. Should `ended` come together with `started`, it is taken when
+    /// the end of the stream, which follows it, wakes us.
+    pub(crate) fn read_report(&mut self, buffer: &mut [u8; READ_BYTES]) -> Option<Report> {
+        if let Read::Bytes(count) = read_or_close(&mut self.reports, buffer) {
+            self.report_lines.push(&buffer[..count]);
+        }
+        let line = self.report_lines.take_line().ok().flatten()?;
+        serde_json::from_slice(&line).ok()
+    }
+
+    /// Tells the supervisor to kill everything; false if it was told before.
+    pub(crate) fn cut_lifeline(&mut self) -> bool {
+        self.lifeline.take().is_some()
+    }
+
+    /// Kills the supervisor, and by that its PID namespace.
+    pub(crate) fn kill_supervisor(&mut self) {
+        sys::kill_quietly(self.supervisor.as_raw());
+    }
+
+    /// Waits for the supervisor's end, which in a PID namespace is the end of everything in it; kills what came to us.
+    pub(crate) fn reap_supervisor(&mut self) {
+        self.lifeline = None;
+        while waitpid(self.supervisor, None) == Err(Errno::EINTR) {}
+        super::kill_descendants(i32::try_from(std::process::id()).unwrap_or(0));
+        while let Ok(Some(_)) = sys::reap_any() {}
+    }
+}
+
+fn read_or_close(pipe: &mut Option<Pipe>, buffer: &mut [u8; READ_BYTES]) -> Read {
+    let read = pipe.as_ref().map_or(Read::End, |pipe| pipe.read(buffer));
+    if read == Read::End {
+        *pipe = None;
+    }
+    read
+}
+
+/// Never returns: the code above it on the stack is the agent's, not ours.
+fn become_supervisor(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pids: bool) -> ! {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        // The lab must see the end of the agent's stdout when the agent ends, and the agent alone reads its stdin.
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        dup2_stdin(&null)?;
+        dup2_stdout(&null)?;
+        supervisor::run(launch, ends, entrances, private_pids);
+        io::Result::Ok(())
+    }));
+    sys::exit_now(if matches!(ran, Ok(Ok(()))) { 0 } else { 1 })
+}

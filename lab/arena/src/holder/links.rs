@@ -1,0 +1,129 @@
+//! The links and addresses of a private network, by netlink.
+
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsRawFd;
+
+use nix::net::if_::if_nametoindex;
+use rtnetlink::packet_route::link::LinkAttribute;
+use rtnetlink::packet_route::route::RouteScope;
+use rtnetlink::{Handle, LinkUnspec, LinkVeth, RouteMessageBuilder};
+
+use super::{FIRST_INTERFACE, SECOND_INTERFACE, shaping};
+use netdyno_lab_manifest::Link;
+
+/// The range that RFC 2544 sets aside for benchmarks: no route of the host leads there.
+pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// The other side of the same network.
+pub(crate) const SECOND_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const PREFIX_LENGTH: u8 = 30;
+/// Of a TUN device; 500 by default.
+const QUEUE_PACKETS: u32 = 10_000;
+pub(crate) const LOOPBACK: &str = "lo";
+
+/// A loopback, and an address that is not of the loopback network: ICE gathers no candidate on 127.0.0.1. It sits on a
+/// veth pair with both ends in here; what is sent to it is local, and so goes over `lo`.
+pub(crate) fn loopback() -> Result<(), String> {
+    run(async |handle| {
+        make_pair(&handle).await?;
+        up(&handle, LOOPBACK).await?;
+        address(&handle, FIRST_INTERFACE, FIRST_ADDRESS).await?;
+        up(&handle, SECOND_INTERFACE).await?;
+        up(&handle, FIRST_INTERFACE).await?;
+        multicast(&handle, FIRST_INTERFACE).await
+    })
+}
+
+/// Makes a veth pair, and moves its first end to the namespace `first`.
+pub(crate) fn veth(first: &File, mtu: u32) -> Result<(), String> {
+    run(async |handle| {
+        make_pair(&handle).await?;
+        let moved =
+            LinkUnspec::new_with_name(FIRST_INTERFACE).mtu(mtu).setns_by_fd(first.as_raw_fd()).build();
+        handle.link().set(moved).execute().await.map_err(failed("moving one end of the veth pair"))
+    })
+}
+
+/// Configures one end of a link, in the namespace that we are in.
+pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), String> {
+    run(async |handle| {
+        up(&handle, LOOPBACK).await?;
+        let mut sized = LinkUnspec::new_with_name(interface).mtu(link.mtu);
+        if link.is_emulated() {
+            // A TUN device drops what its queue does not hold until we come to read it.
+            sized = sized.append_extra_attribute(LinkAttribute::TxQueueLen(QUEUE_PACKETS));
+        }
+        let sized = sized.build();
+        handle.link().set(sized).execute().await.map_err(failed("setting the MTU"))?;
+        address(&handle, interface, ip).await?;
+        up(&handle, interface).await?;
+        multicast(&handle, interface).await?;
+        match link.rate_bits_per_s {
+            // The lab, which carries the packets, limits the rate too: a queue of the sender's own system is not one of a link, since TCP
+            // keeps from filling it.
+            Some(rate) if !link.is_emulated() => {
+                shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+/// A device takes no more than one segment at a time: what programs send in one call, and what TCP puts together, the kernel cuts up
+/// before. Answers a note on it.
+pub(crate) fn no_gso(interface: &str) -> Result<String, String> {
+    run(async |handle| {
+        let limited =
+            LinkUnspec::new_with_name(interface).append_extra_attribute(LinkAttribute::GsoMaxSegs(1)).build();
+        handle.link().set(limited).execute().await.map_err(failed("limiting segments (gso_max_segs)"))
+    })?;
+    Ok("no segmentation offload (gso_max_segs 1)".to_owned())
+}
+
+/// Runs a few requests on a netlink socket of the namespace that we are in.
+fn run(requests: impl AsyncFnOnce(Handle) -> Result<(), String>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .map_err(|error| format!("netlink runtime: {error}"))?;
+    runtime.block_on(async {
+        let (connection, handle, _) =
+            rtnetlink::new_connection().map_err(|error| format!("netlink socket: {error}"))?;
+        tokio::spawn(connection);
+        requests(handle).await
+    })
+}
+
+async fn make_pair(handle: &Handle) -> Result<(), String> {
+    let pair = LinkVeth::new(FIRST_INTERFACE, SECOND_INTERFACE).build();
+    handle.link().add(pair).execute().await.map_err(failed("making a veth pair"))
+}
+
+async fn up(handle: &Handle, interface: &str) -> Result<(), String> {
+    let message = LinkUnspec::new_with_name(interface).up().build();
+    handle.link().set(message).execute().await.map_err(failed("bringing an interface up"))
+}
+
+async fn address(handle: &Handle, interface: &str, ip: Ipv4Addr) -> Result<(), String> {
+    let request = handle.address().add(index(interface)?, IpAddr::V4(ip), PREFIX_LENGTH);
+    request.execute().await.map_err(failed("adding an address"))
+}
+
+/// Multicast leaves here also when a program names no interface. There is no other route: what is sent to anywhere else
+/// is refused at once, and does not wait for an answer that cannot come.
+async fn multicast(handle: &Handle, interface: &str) -> Result<(), String> {
+    let route = RouteMessageBuilder::<Ipv4Addr>::new()
+        .destination_prefix(Ipv4Addr::new(224, 0, 0, 0), 4)
+        .output_interface(index(interface)?)
+        .scope(RouteScope::Link)
+        .build();
+    handle.route().add(route).execute().await.map_err(failed("adding the multicast route"))
+}
+
+fn index(interface: &str) -> Result<u32, String> {
+    if_nametoindex(interface).map_err(|errno| format!("interface {interface}: {errno}"))
+}
+
+fn failed(step: &'static str) -> impl Fn(rtnetlink::Error) -> String {
+    move |error| format!("{step}: {error}")
+}

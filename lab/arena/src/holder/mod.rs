@@ -1,0 +1,166 @@
+//! The hidden verb `holder`: makes the private network of an arena and keeps it until its stdin ends.
+//!
+//! Nothing is named in `/run/netns`: the network goes with the last process in it, so nothing is left even when the lab
+//! is killed. The holder has one thread, as a process with more may not enter a user namespace.
+
+mod emulation;
+mod links;
+mod shaping;
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::{getegid, geteuid};
+
+use super::limits::MAX_CONTROL_LINE_BYTES;
+use super::messages::{HolderAnswer, HolderPlan, Namespaces};
+use super::sys;
+pub(crate) use links::{FIRST_ADDRESS, SECOND_ADDRESS};
+use netdyno_lab_manifest::Link;
+
+/// The interface of the first side, and of the only one if there is one.
+pub(crate) const FIRST_INTERFACE: &str = "netdyno0";
+/// The interface of the second side.
+pub(crate) const SECOND_INTERFACE: &str = "netdyno1";
+
+/// Runs the holder on this process's stdin and stdout. The caller must not have started a thread.
+pub fn run() -> io::Result<()> {
+    sys::ignore_sigpipe()?;
+    let mut line = String::new();
+    let mut stdin = io::stdin().lock();
+    stdin.by_ref().take(MAX_CONTROL_LINE_BYTES as u64).read_line(&mut line)?;
+    if line.is_empty() {
+        return Ok(());
+    }
+    let plan: HolderPlan = serde_json::from_str(&line)?;
+    // Kept until the end: a namespace that no process is in lives by what is open of it.
+    let (answer, open) = match private_network() {
+        Err(reason) => (HolderAnswer::NotPermitted { reason }, None),
+        Ok(user) => match configure(&plan, user) {
+            Ok((answer, open)) => (answer, open),
+            Err(Refusal::Missing(reason)) => (HolderAnswer::Missing { reason }, None),
+            Err(Refusal::Failed(reason)) => (HolderAnswer::Failed { reason }, None),
+        },
+    };
+    let mut text = serde_json::to_vec(&answer)?;
+    text.push(b'\n');
+    io::stdout().lock().write_all(&text)?;
+    match (&answer, &plan, open) {
+        (
+            HolderAnswer::Ready { .. },
+            HolderPlan::Veth { link, seed, .. },
+            Some(Open { devices: Some(devices), .. }),
+        ) => emulation::carry(&devices, link, *seed, io::stdin().as_fd()),
+        (HolderAnswer::Ready { .. }, ..) => io::copy(&mut stdin, &mut io::sink()).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Moves this process into a network namespace of its own, in a user namespace of its own where that is what it takes.
+/// Answers whether it is.
+fn private_network() -> Result<bool, String> {
+    let Err(plain) = unshare(CloneFlags::CLONE_NEWNET) else { return Ok(false) };
+    let (uid, gid) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|errno| {
+        format!("unshare(CLONE_NEWNET): {plain}; unshare(CLONE_NEWUSER | CLONE_NEWNET): {errno}")
+    })?;
+    // Everybody keeps the number that they had, so that a contender runs as the same user as without us. A process
+    // without privilege may map its group only after it gave up setgroups.
+    for (file, text) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{uid} {uid} 1")),
+        ("gid_map", format!("{gid} {gid} 1")),
+    ] {
+        fs::write(format!("/proc/self/{file}"), text)
+            .map_err(|error| format!("/proc/self/{file}: {error}"))?;
+    }
+    Ok(true)
+}
+
+/// What has to stay open for the network to stay: the second side's namespace, and what the lab carries packets between.
+struct Open {
+    _second: File,
+    devices: Option<[File; 2]>,
+}
+
+/// Why there is no network, although there is a namespace for it.
+enum Refusal {
+    /// It is made of what is not here.
+    Missing(String),
+    /// A step failed.
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+/// Sets up what the plan says.
+fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), Refusal> {
+    let pid = std::process::id();
+    let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
+    let side = |net: PathBuf| Namespaces { user: user.then(|| path("ns/user")), net };
+    let mut notes = Vec::new();
+    if user {
+        notes.push("in a user namespace".to_owned());
+    }
+    notes.extend(disable_ipv6());
+    match plan {
+        HolderPlan::Loopback { no_gso } => {
+            links::loopback()?;
+            if *no_gso {
+                notes.push(links::no_gso(links::LOOPBACK)?);
+            }
+            Ok((HolderAnswer::Ready { sides: vec![side(path("ns/net"))], notes }, None))
+        }
+        HolderPlan::Veth { link, no_gso, .. } => {
+            let first = own_net()?;
+            let emulated = link.is_emulated();
+            let first_device = if emulated { Some(emulation::device(FIRST_INTERFACE)?) } else { None };
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| format!("second network namespace: {errno}"))?;
+            let second = own_net()?;
+            notes.extend(disable_ipv6());
+            let devices = match first_device {
+                Some(device) => Some([device, emulation::device(SECOND_INTERFACE)?]),
+                None => links::veth(&first, link.mtu).map(|()| None)?,
+            };
+            links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, link)?;
+            if *no_gso {
+                notes.push(links::no_gso(SECOND_INTERFACE)?);
+            }
+            setns(&first, CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| format!("back to the first side: {errno}"))?;
+            links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
+            if *no_gso {
+                links::no_gso(FIRST_INTERFACE)?;
+            }
+            let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
+            notes.dedup();
+            Ok((HolderAnswer::Ready { sides, notes }, Some(Open { _second: second, devices })))
+        }
+    }
+}
+
+fn own_net() -> Result<File, String> {
+    File::open("/proc/self/ns/net").map_err(|error| format!("/proc/self/ns/net: {error}"))
+}
+
+/// One protocol family only, so that every contender takes the same path. A kernel without IPv6 has nothing to disable.
+fn disable_ipv6() -> Option<String> {
+    ["all", "default"].iter().find_map(|scope| {
+        let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
+        match fs::write(&path, "1") {
+            Err(error) if error.raw_os_error() != Some(Errno::ENOENT as i32) => {
+                Some(format!("IPv6 not disabled: {error}"))
+            }
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,189 @@
+//! What a contender costs: CPU time, memory, context switches, and what went over its network.
+//!
+//! Everything is counted by the kernel and read when asked, never sampled. Each figure carries its source; what cannot be
+//! read is "not measured" with the reason, never 0. The meter runs in the agent, beside the contender, and costs
+//! nothing between two readings.
+
+mod cpu;
+mod memory;
+mod net;
+mod switches;
+mod tree;
+
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+pub use net::{NetScope, NetSnapshot};
+
+pub(crate) use cpu::CpuSource;
+pub use tree::descendants;
+pub(crate) use tree::{Tree, host_pid_of};
+
+/// One figure and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The figure; `None` is "not measured".
+    pub value: Option<u64>,
+    /// Where the figure comes from, or why there is none.
+    pub source: String,
+}
+
+impl Reading {
+    pub(crate) fn of(value: u64, source: impl Into<String>) -> Self {
+        Self { value: Some(value), source: source.into() }
+    }
+
+    pub(crate) fn not_measured(reason: impl Into<String>) -> Self {
+        Self { value: None, source: reason.into() }
+    }
+
+    /// What was counted between an earlier reading and this one; not measured if either was not, or if the count fell.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        match (earlier.value, self.value) {
+            (Some(from), Some(to)) if to >= from => Self::of(to - from, self.source.clone()),
+            (Some(_), Some(_)) => Self::not_measured(format!("the count fell: {}", self.source)),
+            (None, _) => earlier.clone(),
+            (_, None) => self.clone(),
+        }
+    }
+}
+
+/// Everything that was read at one moment, of a contender's whole process tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// `CLOCK_MONOTONIC` in the middle of the CPU reading, which is the first and the quickest.
+    pub at_ns: u64,
+    /// CPU time since the contender started. A count: subtract two readings.
+    pub cpu_ns: Reading,
+    /// The part of it that was spent in the contender's own code. A count.
+    pub cpu_user_ns: Reading,
+    /// The part of it that was spent in the kernel. A count.
+    pub cpu_system_ns: Reading,
+    /// Peak resident memory: the sum over the processes that are alive.
+    pub peak_rss_bytes: Reading,
+    /// Resident memory now.
+    pub rss_bytes: Reading,
+    /// Voluntary and involuntary context switches. A count.
+    pub context_switches: Reading,
+    /// Memory with shared pages divided among their users; deep readings only.
+    pub pss_bytes: Reading,
+    /// Memory that no other process shares; deep readings only.
+    pub private_bytes: Reading,
+    /// What went over the network.
+    pub net: NetSnapshot,
+}
+
+impl Snapshot {
+    /// Every reading but the network's, by the name of its field.
+    #[must_use]
+    pub fn readings(&self) -> [(&'static str, &Reading); 8] {
+        [
+            ("cpu_ns", &self.cpu_ns),
+            ("cpu_user_ns", &self.cpu_user_ns),
+            ("cpu_system_ns", &self.cpu_system_ns),
+            ("peak_rss_bytes", &self.peak_rss_bytes),
+            ("rss_bytes", &self.rss_bytes),
+            ("context_switches", &self.context_switches),
+            ("pss_bytes", &self.pss_bytes),
+            ("private_bytes", &self.private_bytes),
+        ]
+    }
+}
+
+/// Reads the snapshots of one contender.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    tree: Tree,
+    cpu: CpuSource,
+    net: NetScope,
+    switches: switches::Ledger,
+    /// The process whose memory is left out: it only started the program that counts.
+    adapter: Option<i32>,
+}
+
+impl Meter {
+    pub(crate) fn new(tree: Tree, cpu: CpuSource, net: NetScope, adapter: Option<i32>) -> Self {
+        Self { tree, cpu, net, switches: switches::Ledger::default(), adapter }
+    }
+
+    /// The processes that it reads.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Reads everything now. `deep` walks every page table of the contender: keep it out of timed windows.
+    pub(crate) fn read(&mut self, deep: bool) -> Snapshot {
+        let before = monotonic_ns();
+        let cpu = self.cpu.read(&self.tree);
+        let at_ns = before.midpoint(monotonic_ns());
+        let net = self.net.read();
+        let mut processes = self.tree.processes();
+        let context_switches = self.switches.read(&processes);
+        processes.retain(|process| Some(process.pid()) != self.adapter);
+        let (peak_rss_bytes, rss_bytes) = memory::resident(&processes);
+        let (pss_bytes, private_bytes) = match deep {
+            true => memory::shared_out(&processes),
+            false => {
+                let skipped = || Reading::not_measured("read only outside timed windows");
+                (skipped(), skipped())
+            }
+        };
+        Snapshot {
+            at_ns,
+            cpu_ns: cpu.total,
+            cpu_user_ns: cpu.user,
+            cpu_system_ns: cpu.system,
+            peak_rss_bytes,
+            rss_bytes,
+            context_switches,
+            pss_bytes,
+            private_bytes,
+            net,
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC` now, in nanoseconds: the clock that contenders report their counters by.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    // The clock exists on every Linux, and counts up from boot.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, to_ns)
+}
+
+fn to_ns(time: nix::sys::time::TimeSpec) -> u64 {
+    u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_needs_both_ends() {
+        let count = |value| Reading::of(value, "s");
+        let none = || Reading::not_measured("why");
+        assert_eq!(count(5).since(&count(3)), count(2));
+        assert_eq!(count(5).since(&none()), none());
+        assert_eq!(none().since(&count(5)), none());
+        assert_eq!(count(3).since(&count(5)).value, None);
+    }
+
+    #[test]
+    fn our_own_cost_can_be_read() {
+        let parent = nix::unistd::getppid().as_raw();
+        let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, None);
+        let first = meter.read(true);
+        let counted = [&first.cpu_ns, &first.cpu_user_ns, &first.cpu_system_ns, &first.context_switches];
+        for reading in counted.into_iter().chain([&first.peak_rss_bytes, &first.rss_bytes]) {
+            assert!(reading.value.is_some(), "{reading:?}");
+        }
+        assert!(first.net.bytes.value.is_none());
+        let second = meter.read(false);
+        assert!(second.at_ns > first.at_ns);
+        assert!(second.pss_bytes.value.is_none());
+        let own = i32::try_from(std::process::id()).ok();
+        let mut others = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, own);
+        assert!(others.read(false).rss_bytes.value < second.rss_bytes.value, "this process is left out");
+    }
+}

@@ -1,0 +1,63 @@
+//! The processes of a contender.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use procfs::process::{Process, all_processes};
+
+use crate::cgroup_members;
+
+/// How a contender's processes are found.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The process that started the contender and inherits its orphans. Not part of the tree.
+    supervisor: i32,
+    /// The contender's cgroup, if it has one: complete, and quicker than looking at every process of the machine.
+    cgroup_procs: Option<PathBuf>,
+}
+
+impl Tree {
+    /// The members of the cgroup, or else everything below the supervisor.
+    pub(crate) fn new(supervisor: i32, cgroup_procs: Option<PathBuf>) -> Self {
+        Self { supervisor, cgroup_procs }
+    }
+
+    pub(crate) fn supervisor(&self) -> i32 {
+        self.supervisor
+    }
+
+    /// Those that are alive. One that ends meanwhile is left out.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        match &self.cgroup_procs {
+            Some(procs) => {
+                cgroup_members(procs).into_iter().filter_map(|pid| Process::new(pid).ok()).collect()
+            }
+            None => descendants(self.supervisor),
+        }
+    }
+}
+
+/// Every process below `ancestor`, found by the parent that each names.
+pub fn descendants(ancestor: i32) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all_processes().into_iter().flatten().flatten() {
+        if let Ok(stat) = process.stat() {
+            children.entry(stat.ppid).or_default().push(process);
+        }
+    }
+    let mut found = children.remove(&ancestor).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        found.extend(children.remove(&process.pid()).unwrap_or_default());
+        next += 1;
+    }
+    found
+}
+
+/// The number, in our PID namespace, of the process below `ancestor` that its own namespace numbers `inner_pid`.
+pub(crate) fn host_pid_of(ancestor: i32, inner_pid: i32) -> Option<i32> {
+    descendants(ancestor).iter().find_map(|process| {
+        let names = process.status().ok()?.nspid?;
+        (names.last() == Some(&inner_pid)).then(|| process.pid())
+    })
+}

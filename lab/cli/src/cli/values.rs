@@ -1,0 +1,234 @@
+//! Values as typed: what they must look like, and what they are.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use netdyno_lab_analysis::claims::Asked;
+use netdyno_lab_manifest::Placement;
+use netdyno_lab_manifest::{Link, Net};
+
+pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not PARAM=VALUE"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `90`, `90s`, `15m`, `1h`, `30d`; more than nothing.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    time(text)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
+}
+
+/// From 0 on.
+fn time(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * unit).ok()
+}
+
+pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
+    serde_json::from_str(text).map_err(|e| format!("not what `netdyno replicate` asks: {e}"))
+}
+
+/// `5%` or `0.05`; more than nothing.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    share(text)
+        .filter(|share| *share > 0.0)
+        .ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
+}
+
+/// From 0 on, below 1.
+fn share(text: &str) -> Option<f64> {
+    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
+    let share = digits.trim().parse::<f64>().ok()? / unit;
+    (0.0..1.0).contains(&share).then_some(share)
+}
+
+/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    const LEAST_BYTES: u64 = 1 << 20;
+    if text.parse::<u64>().is_ok() {
+        return Err(format!("{text:?} has no unit: write {text}MiB or {text}GiB"));
+    }
+    let given = UNITS.iter().find_map(|(u, n)| Some((text.strip_suffix(u)?, *n)));
+    let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
+    match bytes {
+        Some(n) if n >= LEAST_BYTES => Ok(n),
+        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
+    }
+}
+
+/// From 0.01 to 1000.
+pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok().filter(|f| (0.01..=1000.0).contains(f));
+    factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
+}
+
+/// What makes a verb fail beside failures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FailOn {
+    /// A regression by more than this share.
+    Regression(f64),
+    /// That nothing can be said of it.
+    Undecided,
+}
+
+/// `regression=3%`, `undecided`.
+pub fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+    match text.split_once('=') {
+        Some(("regression", share)) => parse_share(share).map(FailOn::Regression),
+        None if text == "undecided" => Ok(FailOn::Undecided),
+        _ => Err(format!("{text:?} is neither `regression=3%` nor `undecided`")),
+    }
+}
+
+pub(super) fn parse_placement(text: &str) -> Result<Placement, String> {
+    match text {
+        "apart" => Ok(Placement::Apart),
+        "shared" => Ok(Placement::Shared),
+        _ => Err(format!("{text:?} is neither `apart` nor `shared`")),
+    }
+}
+
+/// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`, `veth,rate=100mbit,delay=50ms,loss=1%`.
+pub(super) fn parse_net(text: &str) -> Result<Net, String> {
+    let mut parts = text.split(',');
+    let kind = parts.next().unwrap_or("");
+    let mut options = parts.peekable();
+    match kind {
+        "loopback" | "host" if options.peek().is_some() => {
+            Err(format!("`{kind}` takes no options; `veth` does"))
+        }
+        "loopback" => Ok(Net::Loopback),
+        "host" => Ok(Net::Host),
+        "veth" => {
+            let mut link = Link::default();
+            for option in options {
+                match option.split_once('=') {
+                    Some(("mtu", n)) => {
+                        link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
+                    }
+                    Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
+                    Some(("queue", d)) => link.queue = Some(parse_duration(d)?),
+                    Some(("delay", d)) => {
+                        link.delay =
+                            time(d).ok_or_else(|| format!("delay={d}: not a time such as 50ms or 0"))?;
+                    }
+                    Some(("loss", l)) => {
+                        let loss =
+                            share(l).ok_or_else(|| format!("loss={l}: not a share such as 5%, 0.05 or 0"))?;
+                        link.loss_ppm = (loss * 1e6).round() as u32;
+                    }
+                    _ => return Err(format!("{option:?} is none of mtu=, rate=, queue=, delay= and loss=")),
+                }
+            }
+            Ok(Net::Veth(link))
+        }
+        _ => Err(format!(
+            "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]`, `host`"
+        )),
+    }
+}
+
+/// `1gbit`, `100mbit`, as tc(8) writes rates.
+fn parse_rate(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] =
+        [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
+    let parsed =
+        UNITS.iter().find_map(|(unit, n)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*n));
+    parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
+}
+
+/// A file whose name does not claim to be another kind of picture.
+pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    match file.extension().map(|e| e.to_string_lossy().to_lowercase()) {
+        Some(kind) if kind != "svg" && kind != "png" => Err(format!(
+            "pictures are SVG or PNG, not {kind}: name it {}",
+            file.with_extension("svg").display()
+        )),
+        _ => Ok(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
+        assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
+        assert_eq!(parse_share("5%"), Ok(0.05));
+        assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
+        assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
+        assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
+        assert!(
+            ["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err())
+        );
+        assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
+        assert!(parse_assignment("a").is_err());
+        assert_eq!(parse_size("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_size("1024KiB"), Ok(1 << 20));
+        for (text, part) in [
+            ("", "such as 512MiB"),
+            ("99999999999GiB", "such as 512MiB"),
+            ("2GB", "such as 512MiB"),
+            ("10", "write 10MiB or 10GiB"),
+            ("0MiB", "at least 1MiB"),
+            ("10KiB", "at least 1MiB"),
+        ] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(
+            parse_net("veth,mtu=9000,rate=1gbit"),
+            Ok(Net::Veth(Link { mtu: 9000, rate_bits_per_s: Some(1_000_000_000), ..Link::default() }))
+        );
+        assert_eq!(
+            parse_net("veth,delay=50ms,loss=1%,queue=1s"),
+            Ok(Net::Veth(Link {
+                delay: Duration::from_millis(50),
+                loss_ppm: 10_000,
+                queue: Some(Duration::from_secs(1)),
+                ..Link::default()
+            }))
+        );
+        assert_eq!(parse_net("veth,loss=0%,delay=0"), Ok(Net::Veth(Link::default())));
+        assert!(
+            [
+                "veth,loss=x",
+                "veth,loss=100%",
+                "veth,loss=-1%",
+                "veth,delay=-1s",
+                "loopback,mtu=1",
+                "x",
+                "veth,mtu=x",
+                "veth,rate=1"
+            ]
+            .iter()
+            .all(|t| parse_net(t).is_err())
+        );
+    }
+
+    #[test]
+    fn sizes_and_pictures() {
+        assert_eq!(parse_picture("a/x.SVG"), Ok(PathBuf::from("a/x.SVG")));
+        assert_eq!(parse_picture("a/x.png"), Ok(PathBuf::from("a/x.png")));
+        assert_eq!(parse_picture("/dev/stdout"), Ok(PathBuf::from("/dev/stdout")));
+        assert!(parse_picture("a/x.jpeg").unwrap_err().contains("name it a/x.svg"));
+    }
+}

@@ -1,0 +1,186 @@
+//! `netdyno compare`: two revisions of a contender, or two stored runs.
+
+use super::gate::Gate;
+use super::place;
+use super::progress::Progress;
+use super::{
+    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed,
+    print, render, tell,
+};
+use crate::cli::{CompareArgs, Format, ReportFormat, parse_fail_on};
+use netdyno_lab_analysis::comparison::{self, Comparison};
+use netdyno_lab_engine::build::{BuildError, Builder};
+use netdyno_lab_engine::revisions::{self, WORKING_TREE};
+use netdyno_lab_engine::run::{Display, Ended, Engine, Request};
+use netdyno_lab_manifest::Catalog;
+use netdyno_lab_store::Store;
+
+/// Preset, where the workload has it and no other was named.
+const PRESET: &str = "quick";
+/// Seconds of measuring, unless told otherwise.
+const BUDGET_S: f64 = 60.0;
+/// Sessions at the most, unless told otherwise: the budget ends it before.
+const SESSIONS_MAX: u32 = 1000;
+
+/// Compares, prints what changed, and fails on what it was told to fail on.
+///
+/// # Errors
+/// When a name or revision is unknown, the two cannot be compared, or the environment does not let a run begin.
+pub fn run(args: &CompareArgs) -> Outcome {
+    let project = place::project()?.unwrap_or_default();
+    let asked = match args.fail_on.as_slice() {
+        [] => project.fail_on.iter().map(|text| parse_fail_on(text)).collect::<Result<_, _>>()?,
+        typed => typed.to_vec(),
+    };
+    let gate = Gate::of(&asked)?;
+    if let ([], [from, to]) = (args.revisions.as_slice(), args.what.as_slice()) {
+        return runs(args, gate, (from, to));
+    }
+    let mut what = args.what.clone();
+    if what.is_empty() {
+        what.extend(project.contender);
+    }
+    if what.len() == 1 {
+        what.splice(0..0, project.workload);
+    }
+    match (args.revisions.as_slice(), what.as_slice()) {
+        ([], _) => Err("compare two stored runs, or two revisions of a contender: netdyno compare RUN RUN, or netdyno \
+                        compare WORKLOAD CONTENDER --rev main --rev HEAD"
+            .into()),
+        (revisions, [workload, contender]) => match revisions {
+            [from] => duel(args, gate, (workload, contender), (from, WORKING_TREE)),
+            [from, to] if from != to => duel(args, gate, (workload, contender), (from, to)),
+            [from, _] => Err(format!("both revisions are {from}: name two").into()),
+            _ => Err(format!("{} revisions: name two, or one to compare the working tree with", revisions.len()).into()),
+        },
+        (_, _) => Err("which contender? netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD, or a netdyno.toml that \
+                       names both"
+            .into()),
+    }
+}
+
+/// Two stored runs.
+fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
+    let store = Store::open(&Store::default_path())?;
+    let load = |wanted: &str| store.load(&store.find(wanted)?);
+    let (from, to) = (load(from)?, load(to)?);
+    if from.header.id == to.header.id {
+        return Err(format!("both are run {}: name two", from.header.id).into());
+    }
+    let comparison = comparison::across(&from, &to, gate.limit)?;
+    let details = match args.format {
+        Format::Markdown => {
+            [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n")
+        }
+        Format::Table | Format::Json => String::new(),
+    };
+    show(&comparison, args.format, &details)?;
+    Ok(comparison.claim.map_or(GOOD, |claim| gate.code(claim)))
+}
+
+/// Two revisions of a contender, in one run.
+fn duel(
+    args: &CompareArgs,
+    gate: Gate,
+    (workload, contender): (&str, &str),
+    (from, to): (&str, &str),
+) -> Outcome {
+    let mut catalog = catalog(&[workload, contender])?;
+    let mut store = Store::open(&Store::default_path())?;
+    let cancel = cancel_on_signal()?;
+    let builder = builder(&catalog, &cancel)?;
+    let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
+    let (from, to) = (add(from)?, add(to)?);
+    let mut display = Progress::new();
+    match are_one(&catalog, &builder, workload, [&from, &to], &mut display) {
+        Ok(false) => {}
+        Ok(true) => {
+            display.end();
+            let both = (catalog.contender(workload, &from)?, catalog.contender(workload, &to)?);
+            show(&comparison::unchanged(workload, both, (&from, &to), gate.limit), args.format, "")?;
+            return Ok(GOOD);
+        }
+        Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
+        Err(error) => {
+            display.end();
+            tell(&error.to_string());
+            return Ok(CELL_FAILED);
+        }
+    }
+    let resolved = request(args, gate.limit, &catalog, workload, [&from, &to])?.resolve(&catalog)?;
+    let mut engine = Engine {
+        catalog: &catalog,
+        store: &mut store,
+        builder: &builder,
+        display: &mut display,
+        cancel: &cancel,
+    };
+    let (id, ended) = engine.start(&resolved)?;
+    let run = store.load(&id)?;
+    let (report, details) = render(&run, ReportFormat::Markdown)?;
+    keep_printed(&mut store, &report)?;
+    let metrics = run.header.parsed_workload()?.metrics;
+    let comparison = comparison::within(&report, &metrics, (&from, &to), gate.limit);
+    show(&comparison, args.format, &details)?;
+    Ok(match (ended, code_of(&report), comparison.claim) {
+        (Ended::Interrupted, _, _) => INTERRUPTED,
+        (Ended::Finished, GOOD, Some(claim)) => gate.code(claim),
+        (Ended::Finished, code, _) => code,
+    })
+}
+
+/// Builds both, and says whether they are one: built from the same files, and started in the same way.
+fn are_one(
+    catalog: &Catalog,
+    builder: &Builder,
+    workload: &str,
+    names: [&String; 2],
+    display: &mut Progress,
+) -> Result<bool, BuildError> {
+    let mut seen = Vec::new();
+    for (index, name) in names.into_iter().enumerate() {
+        let Ok(contender) = catalog.contender(workload, name) else { return Ok(false) };
+        let built =
+            builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
+        seen.push((built.record.key, contender.roles.clone()));
+    }
+    Ok(seen[0] == seen[1])
+}
+
+fn request(
+    args: &CompareArgs,
+    regression: Option<f64>,
+    catalog: &Catalog,
+    workload: &str,
+    [from, to]: [&String; 2],
+) -> Result<Request, Box<dyn std::error::Error>> {
+    let presets = &catalog.workload(workload)?.presets;
+    let preset = presets.contains_key(PRESET).then(|| PRESET.to_owned());
+    Ok(Request {
+        workload: workload.to_owned(),
+        contenders: vec![from.clone(), to.clone()],
+        baseline: Some(from.clone()),
+        preset: args.preset.clone().or(preset),
+        set: args.set.clone(),
+        budget_seconds: Some(args.budget.map_or(BUDGET_S, |budget| budget.as_secs_f64())),
+        max_blocks: Some(args.max_blocks.unwrap_or(SESSIONS_MAX)),
+        seed: args.seed,
+        placement: args.placement,
+        net: args.net.clone(),
+        awake: args.awake,
+        no_ceiling: true,
+        time_limits: 1.0,
+        regression,
+        command: std::env::args().collect(),
+        ..Request::default()
+    })
+}
+
+fn show(comparison: &Comparison, format: Format, details: &str) -> Result<(), serde_json::Error> {
+    print(&match format {
+        Format::Table => netdyno_lab_report::comparison::terminal(comparison, netdyno_lab_report::columns()),
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(comparison)?),
+        Format::Markdown => netdyno_lab_report::comparison::markdown(comparison, details),
+    });
+    Ok(())
+}

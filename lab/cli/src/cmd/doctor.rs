@@ -1,0 +1,169 @@
+//! `netdyno doctor`.
+
+mod against_itself;
+mod held;
+mod resolve;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+
+use super::{
+    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print, quiet_catalog,
+};
+use crate::cli::DoctorArgs;
+use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
+use crate::doctor::self_duels;
+use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
+use crate::doctor::{Grade, findings};
+use netdyno_lab_arena::ArenaSpec;
+use netdyno_lab_engine::build::install_all;
+use netdyno_lab_manifest::Net;
+use netdyno_lab_report::{columns, wrapped};
+use netdyno_stats::Verdict;
+
+/// Below the text of a line, which stands beside its grade.
+const INDENT: &str = "      ";
+const COST_SECONDS: f64 = 5.0;
+const MARKS_PAIRS: u32 = 25;
+const MARKS_TRIALS: u32 = 6;
+const DUELS: u32 = 20;
+const SESSIONS: u32 = 6;
+
+/// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong; with `--resolve`, how
+/// small a loss of speed is found here.
+///
+/// # Errors
+/// When there is no checkout.
+pub fn run(args: &DoctorArgs) -> Outcome {
+    let cancel = cancel_on_signal()?;
+    if args.self_test {
+        return self_test(&cancel);
+    }
+    if let (Some(duels), Some(workload)) = (args.against_itself, &args.workload) {
+        return against_itself::run(duels, workload, &args.contenders, &cancel);
+    }
+    if let Some(workload) = &args.resolve {
+        return resolve::run(args, workload, &cancel);
+    }
+    let catalog = quiet_catalog()?;
+    let builder = builder(&catalog, &cancel)?;
+    let mut bad = false;
+    let findings = findings(&catalog, &builder);
+    for f in &findings {
+        bad |= f.grade == Grade::Bad;
+        let (word, style) = match f.grade {
+            Grade::Good => ("good", AnsiColor::Green.on_default()),
+            Grade::Warning => ("warn", AnsiColor::Yellow.on_default()),
+            Grade::Bad => ("bad ", AnsiColor::Red.on_default()),
+        };
+        line(word, style, &f.what, &f.found);
+        if !f.remedy.is_empty() {
+            print(&format!("{}\n", wrapped(&format!("remedy: {}", f.remedy), columns(), INDENT, INDENT)));
+        }
+    }
+    if let Some(command) = install_all(findings.iter().map(|f| f.remedy.as_str())) {
+        print(&format!("all that is not installed: {command}\n"));
+    }
+    Ok(if bad { super::USAGE } else { GOOD })
+}
+
+fn line(word: &str, style: Style, what: &str, found: &str) {
+    let text = wrapped(&format!("{what}: {found}"), columns(), INDENT, INDENT);
+    print(&format!("{style}{word}{style:#}  {}\n", text.trim_start()));
+}
+
+fn verdict(good: bool, what: &str, found: &str) -> bool {
+    let (word, colour) = if good { ("pass", AnsiColor::Green) } else { ("FAIL", AnsiColor::Red) };
+    line(word, colour.on_default(), what, found);
+    good
+}
+
+/// Whether an effect of known size is found again with its size, in each workload that can put one in.
+fn resolution(cancel: &Arc<AtomicBool>) -> bool {
+    let catalog = match catalog(&[]) {
+        Ok(catalog) => catalog,
+        // The rest of the self-test needs no checkout.
+        Err(e) => {
+            print(&format!("skip  resolution: {e}\n"));
+            return true;
+        }
+    };
+    let found = builder(&catalog, cancel).map_err(|e| e.to_string()).and_then(|builder| {
+        resolution::measure(&catalog, &builder, &ArenaSpec::local(Net::Loopback), BLOCKS_MAX, cancel)
+    });
+    let shown = |i: &Injected| {
+        let good = i.is_found();
+        let found = format!(
+            "{} {} put in, {:.0} found ({:.0} - {:.0}), {} blocks",
+            i.value, i.unit, i.found.estimate, i.found.low, i.found.high, i.blocks
+        );
+        verdict(good, &format!("resolves {} of {}", i.metric, i.workload), &found)
+    };
+    match found {
+        // No short-circuit: every line is shown.
+        Ok(found) => found.iter().map(shown).filter(|good| !good).count() == 0,
+        Err(e) => verdict(false, "resolution", &e),
+    }
+}
+
+fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
+    match share {
+        Ok(share) => verdict(
+            share < COST_MOST,
+            what,
+            &format!(
+                "{:.3} % of a CPU {when}, agents included (most: {} %)",
+                100.0 * share,
+                100.0 * COST_MOST
+            ),
+        ),
+        Err(e) => verdict(false, what, &e),
+    }
+}
+
+fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
+    let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
+    let mut good = cost("the lab's own cost", "while measuring", self_test::cost(COST_SECONDS, cancel));
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= cost("its cost in duels", "within turns", self_duels::cost(cancel));
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= against_itself::dummies(DUELS, SESSIONS, cancel);
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
+        Ok(j) => verdict(
+            j.verdict == Verdict::NoDifference,
+            "marks at 10 Hz",
+            &format!(
+                "{:.4}x the count without ({:.4} - {:.4}), {} pairs (within {} %)",
+                j.ratio,
+                j.low,
+                j.high,
+                j.blocks,
+                100.0 * MARKS_MOST
+            ),
+        ),
+        Err(e) => verdict(false, "marks at 10 Hz", &e),
+    };
+    if cancelled() {
+        return Ok(INTERRUPTED);
+    }
+    good &= resolution(cancel);
+    for (fault, part) in CAUGHT {
+        if cancelled() {
+            return Ok(INTERRUPTED);
+        }
+        let name = fault.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
+        let (caught, how) = self_test::catches(fault, part, cancel)?;
+        good &= verdict(caught, &format!("catches {name}"), &how);
+    }
+    Ok(if good { GOOD } else { CELL_FAILED })
+}

@@ -1,0 +1,172 @@
+//! `netdyno doctor --against-itself`: duels of contenders with themselves, and what they came to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::held::Hall;
+use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
+use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
+use crate::doctor::self_duels;
+use netdyno_lab_engine::build::{Availability, Builder};
+use netdyno_lab_engine::run::{Position, Resolved};
+use netdyno_lab_manifest::{Catalog, Contender, ManifestError, Workload};
+use netdyno_lab_report::{columns, grid, wrapped};
+use netdyno_lab_store::Store;
+
+/// Runs that are looked through for duels of earlier: all.
+const RUNS_MAX: usize = 1 << 24;
+
+/// Warnings of duels that are printed at the most: many duels on a busy machine have one each.
+const WARNINGS_MAX: usize = 10;
+
+/// A contender with its duels; one in which a side failed is none.
+struct Entrant {
+    name: String,
+    plan: Resolved,
+    duels: Vec<Option<Duel>>,
+    /// What the reader should know of them, with the place of each.
+    warnings: Vec<String>,
+}
+
+impl Entrant {
+    fn add(&mut self, duel: Option<Duel>, warnings: &[String]) {
+        self.duels.push(duel);
+        let place = format!("{}, duel {}", self.name, self.duels.len());
+        self.warnings.extend(warnings.iter().map(|text| format!("warning: {place}: {text}")));
+    }
+}
+
+/// Holds what is missing to so many duels of each, in turn, so that all have as many wherever it ends.
+pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> Outcome {
+    let catalog = catalog(&[workload])?;
+    let builder = builder(&catalog, cancel)?;
+    let store = Store::open(&Store::default_path())?;
+    let mut contenders = contenders(&catalog, &builder, &store, workload, names)?;
+    let mut hall = Hall { catalog: &catalog, store, builder: &builder, cancel };
+    for index in 0..duels as usize {
+        for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
+            let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
+            // A duel has a seed of its own.
+            let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
+            let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
+            let Some(held) = hall.hold(&plan, place, so_far)? else { break };
+            contender.add(held.duel, &held.run.header.warnings);
+        }
+        if hall.is_cancelled() {
+            break;
+        }
+    }
+    let code = tell(&contenders);
+    Ok(if hall.is_cancelled() { INTERRUPTED } else { code })
+}
+
+/// The contenders with the duels that are stored of them.
+fn contenders(
+    catalog: &Catalog,
+    builder: &Builder,
+    store: &Store,
+    workload: &str,
+    names: &[String],
+) -> Result<Vec<Entrant>, Box<dyn std::error::Error>> {
+    let workload = catalog.workload(workload)?;
+    let named = names.iter().map(|name| Ok(catalog.contender(&workload.name, name)?.name.clone()));
+    let mut names: Vec<String> = named.collect::<Result<_, ManifestError>>()?;
+    if names.is_empty() {
+        names = able(catalog, builder, workload);
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let runs = store.runs(RUNS_MAX)?;
+    let with_duels = |name: String| {
+        let plan = duel(catalog, workload, &name, Terms::EQUAL)?;
+        let mut entrant = Entrant { name, plan, duels: Vec::new(), warnings: Vec::new() };
+        for run in &runs {
+            if is_done(run, &entrant.plan) {
+                entrant.add(Duel::of(&store.load(&run.header.id)?)?, &run.header.warnings);
+            }
+        }
+        Ok(entrant)
+    };
+    names.into_iter().map(with_duels).collect()
+}
+
+/// Who can be compared here.
+pub(super) fn able(catalog: &Catalog, builder: &Builder, workload: &Workload) -> Vec<String> {
+    let compared = |c: &&Contender| !c.ceiling && workload.compared().any(|role| c.plays(role));
+    let is_here = |c: &&Contender| matches!(builder.availability(c), Availability::Available);
+    let able = catalog.contenders_of(&workload.name).filter(compared).filter(is_here);
+    able.map(|c| c.name.clone()).collect()
+}
+
+/// Prints the table, a row a contender and one of all; the exit code that it stands for.
+fn tell(contenders: &[Entrant]) -> u8 {
+    let mut rows: Vec<(&str, Tally)> =
+        contenders.iter().map(|c| (c.name.as_str(), Tally::of(&c.duels))).collect();
+    if contenders.len() > 1 {
+        let all: Vec<Option<Duel>> = contenders.iter().flat_map(|c| c.duels.clone()).collect();
+        rows.push(("all", Tally::of(&all)));
+    }
+    let head = ["contender", "duels", "better", "worse", "neither", "failed", "ratio", "s.d.", "hold 1"];
+    let text: Vec<Vec<String>> = rows.iter().map(|(name, tally)| row(name, tally)).collect();
+    print(&format!("{}\n", grid(&head.map(str::to_owned), &text, columns())));
+    let note = format!(
+        "a duel is {SESSIONS} sessions; ratio: their median; s.d.: of the log ratio between sessions; hold 1: \
+         intervals that do"
+    );
+    print(&format!("{}\n", wrapped(&note, columns(), " ", " ")));
+    warnings(contenders).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
+    let (kept, differ): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, tally)| tally.is_kept(rows.len()));
+    // Where all is well the last row says all.
+    let told =
+        if differ.is_empty() { kept.last().into_iter().collect() } else { differ.iter().collect::<Vec<_>>() };
+    for (name, tally) in told {
+        super::verdict(differ.is_empty(), name, &found(tally));
+    }
+    let failed = rows.iter().any(|(_, tally)| tally.failed > 0);
+    match (!differ.is_empty(), failed) {
+        (true, _) => DIFFERS,
+        (false, true) => CELL_FAILED,
+        (false, false) => GOOD,
+    }
+}
+
+/// The first of them, and how many more there are.
+fn warnings(contenders: &[Entrant]) -> impl Iterator<Item = String> {
+    let all = || contenders.iter().flat_map(|c| &c.warnings);
+    let more = all().count().saturating_sub(WARNINGS_MAX);
+    let more = (more > 0).then(|| format!("and {more} more such warnings: netdyno history names the runs"));
+    all().take(WARNINGS_MAX).cloned().chain(more)
+}
+
+fn found(tally: &Tally) -> String {
+    let wrong = tally.better + tally.worse;
+    let most = format!("at most {:.0} % may be, but for chance", 100.0 * SHARE_MOST);
+    format!("{wrong} of {} duels better or worse than itself ({most})", tally.duels)
+}
+
+/// The same with dummies, in short duels, as a part of the self-test.
+pub(super) fn dummies(duels: u32, sessions: u32, cancel: &AtomicBool) -> bool {
+    match self_duels::hold(duels, sessions, cancel) {
+        Ok(held) => {
+            let tally = Tally::of(&held);
+            super::verdict(tally.is_kept(1), "a dummy against itself", &found(&tally))
+        }
+        Err(e) => super::verdict(false, "a dummy against itself", &e),
+    }
+}
+
+fn row(name: &str, tally: &Tally) -> Vec<String> {
+    let neither = tally.duels - tally.better - tally.worse;
+    let counts = [tally.duels, tally.better, tally.worse, neither, tally.failed].map(|n| n.to_string());
+    let figure = |value: Option<f64>, scale: f64, digits: usize, unit: &str| {
+        value.map_or_else(|| "-".to_owned(), |v| format!("{:.digits$}{unit}", scale * v))
+    };
+    let hold_one = (tally.duels > 0).then(|| tally.hold_one as f64 / tally.duels as f64);
+    let figures = [
+        figure(tally.ratio, 1.0, 4, ""),
+        figure(tally.deviation, 100.0, 2, " %"),
+        figure(hold_one, 100.0, 1, " %"),
+    ];
+    [name.to_owned()].into_iter().chain(counts).chain(figures).collect()
+}

@@ -1,0 +1,101 @@
+//! `netdyno doctor --resolve`: the smallest loss of speed that is told from none here.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::against_itself::able;
+use super::held::{Hall, Held};
+use crate::cli::{DoctorArgs, Format};
+use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
+use crate::doctor::losses::{Found, Resolution, metric_of, next, percent, plan};
+use netdyno_lab_engine::build::Builder;
+use netdyno_lab_engine::run::Position;
+use netdyno_lab_manifest::{Catalog, ManifestError, Workload};
+use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
+use netdyno_lab_store::Store;
+
+/// Holds the control and the duels, and prints what each found and what follows.
+pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -> Outcome {
+    let named: Vec<&str> = [workload].into_iter().chain(args.contender.as_deref()).collect();
+    let catalog = catalog(&named)?;
+    let workload = catalog.workload(workload)?;
+    let metric = metric_of(&catalog, workload)?.label.clone();
+    let builder = builder(&catalog, cancel)?;
+    let contender = contender(&catalog, &builder, workload, args.contender.as_deref())?;
+    let store = Store::open(&Store::default_path())?;
+    let mut hall = Hall { catalog: &catalog, store, builder: &builder, cancel };
+    let budget_s = args.budget.as_secs_f64();
+    let mut all =
+        Resolution { workload: workload.name.clone(), metric, contender, budget_s, found: Vec::new() };
+    while let Some(loss) = next(&all.found) {
+        let plan = plan(&catalog, workload, &all.contender, loss, budget_s)?;
+        let place = format!("{}: {} lost", all.contender, percent(loss));
+        let so_far =
+            |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
+        let Some(Held { run, duel }) = hall.hold(&plan, place, so_far)? else { break };
+        all.found.push(Found { loss, run: run.header.id, duel, warnings: run.header.warnings });
+    }
+    match args.format {
+        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all)?)),
+        Format::Markdown => {
+            print(&format!("{}\n{}\n", markdown_table(&HEAD.map(str::to_owned), &rows(&all)), all.answer()));
+            warnings(&all).for_each(|text| print(&format!("\n> {text}\n")));
+        }
+        Format::Table => {
+            print(&format!("{}\n", grid(&HEAD.map(str::to_owned), &rows(&all), columns())));
+            print(&format!("{}\n", wrapped(&all.answer(), columns(), " ", " ")));
+            warnings(&all).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
+        }
+    }
+    Ok(match () {
+        () if hall.is_cancelled() => INTERRUPTED,
+        () if all.has_failed() => CELL_FAILED,
+        () if all.is_unlike_itself() => DIFFERS,
+        () => GOOD,
+    })
+}
+
+/// Who was named; else the workload's baseline, or the first that can run here.
+fn contender(
+    catalog: &Catalog,
+    builder: &Builder,
+    workload: &Workload,
+    named: Option<&str>,
+) -> Result<String, ManifestError> {
+    if let Some(name) = named.or(workload.baseline.as_deref()) {
+        return Ok(catalog.contender(&workload.name, name)?.name.clone());
+    }
+    let none =
+        || ManifestError::Value { name: "resolve".to_owned(), rule: "no contender can run here".to_owned() };
+    able(catalog, builder, workload).into_iter().next().ok_or_else(none)
+}
+
+/// What the reader should know of each duel: of a busy machine the answer says little.
+fn warnings(all: &Resolution) -> impl Iterator<Item = String> {
+    let of = |f: &Found| {
+        f.warnings.iter().map(|text| format!("warning: {} lost: {text}", percent(f.loss))).collect::<Vec<_>>()
+    };
+    all.found.iter().flat_map(of)
+}
+
+const HEAD: [&str; 7] =
+    ["lost", "expected", "found", "interval", "sessions", "told from none", "of that size"];
+
+fn rows(all: &Resolution) -> Vec<Vec<String>> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let row = |f: &Found| {
+        let figures = match f.duel {
+            Some(d) => [
+                format!("{:.3}x", d.ratio),
+                format!("({:.3} - {:.3})", d.low, d.high),
+                d.sessions.to_string(),
+                yes(f.is_detected()),
+                yes(f.is_true()),
+            ],
+            None => ["failed", "", "", "", ""].map(str::to_owned),
+        };
+        let loss = if f.loss == 0 { "nothing".to_owned() } else { percent(f.loss) };
+        [loss, format!("{:.3}x", f.expected())].into_iter().chain(figures).collect()
+    };
+    all.found.iter().map(row).collect()
+}

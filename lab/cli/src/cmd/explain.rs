@@ -1,0 +1,207 @@
+//! `netdyno explain`: where the difference between two contenders comes from.
+
+mod equalise;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::progress::Progress;
+use super::{GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
+use crate::cli::{ExplainArgs, ExplainFormat};
+use netdyno_lab_analysis::explain::figures::{Pair, Probes, Unit};
+use netdyno_lab_analysis::explain::{explain, pair};
+use netdyno_lab_arena::{Arena, Awake, Topology};
+use netdyno_lab_engine::build::Builder;
+use netdyno_lab_engine::plan;
+use netdyno_lab_engine::probe::{Bench, Scratch};
+use netdyno_lab_engine::run::{Display, Ended, Engine, Request, arena_spec, roles};
+use netdyno_lab_engine::trial::TrialSpec;
+use netdyno_lab_manifest::{Catalog, Workload};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_report::columns;
+use netdyno_lab_report::explain::{picture, text};
+use netdyno_lab_store::probe::{Probe, ProbeKind};
+use netdyno_lab_store::{CellRecord, Settings, Store};
+
+/// Explains, and looks at what is not stored.
+///
+/// # Errors
+/// When there is no such run, workload or contender, or the environment lets nothing be measured.
+pub fn run(args: &ExplainArgs) -> Outcome {
+    let mut store = Store::open(&Store::default_path())?;
+    let cancel = cancel_on_signal()?;
+    let id = match store.find(&args.of) {
+        Ok(id) => id,
+        // No run: a workload, or a typing error of either.
+        Err(no_run) => {
+            let catalog = catalog(&[&args.of, &args.a, &args.b])?;
+            let workload = catalog.workload(&args.of);
+            let workload = workload.map_err(|no_workload| format!("{no_run}; {no_workload}"))?;
+            let builder = builder(&catalog, &cancel)?;
+            let mut display = Progress::new();
+            let (display, store, cancel) = (&mut display as &mut dyn Display, &mut store, &*cancel);
+            let mut engine = Engine { catalog: &catalog, store, builder: &builder, display, cancel };
+            let (id, ended) = engine.start(&request(args, workload).resolve(&catalog)?)?;
+            if ended == Ended::Interrupted {
+                return Ok(INTERRUPTED);
+            }
+            id
+        }
+    };
+    let run = store.load(&id)?;
+    let workload = run.header.parsed_workload()?;
+    let pair = pair(&run, &workload, [&args.a, &args.b])?;
+    let mut probes = stored(&store, &id, pair.cells)?;
+    let (mut unseen, mut equalised) = (None, Vec::new());
+    if !args.no_look {
+        let catalog = catalog(&[&run.header.workload])?;
+        let looker =
+            Looker { catalog: &catalog, builder: &builder(&catalog, &cancel)?, cancel: &cancel, pair };
+        unseen = looker.look(args.again, &mut store, &mut probes).err();
+        if !args.equalise.is_empty() {
+            let (budget_s, mut display) = (args.budget.map(|b| b.as_secs_f64()), Progress::new());
+            equalised = equalise::equalise(&looker, &args.equalise, budget_s, &mut store, &mut display)?;
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Ok(INTERRUPTED);
+        }
+    }
+    let mut explanation = explain(&pair, &probes)?;
+    explanation.equalised = equalised;
+    explanation.warnings.extend(unseen.map(|why| format!("not looked at: {why}")));
+    match args.format {
+        ExplainFormat::Table => print(&text(&explanation, columns())),
+        ExplainFormat::Json => print(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+    }
+    if let Some(svg) = picture(&pair, &probes, &explanation) {
+        let file = args.output.clone().unwrap_or_else(|| default_picture(&id, &args.a, &args.b));
+        std::fs::write(&file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
+        let _ = writeln!(anstream::stderr(), "flame graph: {}", file.display());
+    }
+    Ok(GOOD)
+}
+
+fn request(args: &ExplainArgs, workload: &Workload) -> Request {
+    // The bound is measured beside contenders, and is nobody's baseline.
+    let is_bound = |name: &String| workload.ceiling.as_ref() == Some(name);
+    let bounds = is_bound(&args.a) || is_bound(&args.b);
+    Request {
+        workload: args.of.clone(),
+        contenders: vec![args.a.clone(), args.b.clone()],
+        preset: args.preset.clone(),
+        set: args.set.clone(),
+        baseline: [&args.a, &args.b].into_iter().find(|name| !is_bound(name)).cloned(),
+        budget_seconds: args.budget.map(|b| b.as_secs_f64()),
+        no_ceiling: !bounds,
+        time_limits: 1.0,
+        command: std::env::args().collect(),
+        ..Request::default()
+    }
+}
+
+/// What is known from earlier looks.
+fn stored(store: &Store, run: &str, cells: [usize; 2]) -> Result<Probes, Box<dyn std::error::Error>> {
+    let mut probes = Probes::default();
+    for (side, cell) in cells.into_iter().enumerate() {
+        let all = store.probes(run, cell)?;
+        probes.sides[side] = all.into_iter().map(|(role, p)| ((role, p.kind), p)).collect();
+    }
+    Ok(probes)
+}
+
+/// A name of a file for two contenders, whatever they are called.
+fn default_picture(run: &str, a: &str, b: &str) -> PathBuf {
+    let plain =
+        |name: &str| name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>();
+    Path::new(&format!("{run}-{}-{}.svg", plain(a), plain(b))).to_owned()
+}
+
+/// The language of the program of each role, as it says itself.
+fn languages(cell: &CellRecord) -> BTreeMap<String, String> {
+    cell.implementations.iter().map(|(role, i)| (role.clone(), i.language.to_lowercase())).collect()
+}
+
+/// What looks at both cells.
+struct Looker<'a> {
+    catalog: &'a Catalog,
+    builder: &'a Builder,
+    cancel: &'a AtomicBool,
+    pair: Pair<'a>,
+}
+
+impl Looker<'_> {
+    /// Runs the trials that are looked at, one kind of both sides after the other, and keeps what they find.
+    fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Result<(), String> {
+        let run = self.pair.run;
+        let unit = Unit::of(self.pair.workload)?;
+        let rates = self.pair.rates(&unit);
+        let progress = Progress::new();
+        let settings = &run.header.settings;
+        let _awake = settings.awake.then(Awake::hold).transpose().map_err(|e| e.to_string())?;
+        let scratch = Scratch::new(self.builder.cache())?;
+        for kind in ProbeKind::ALL {
+            for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
+                let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
+                if !again && self.pair.workload.roles.iter().all(known) {
+                    continue;
+                }
+                let record = &run.cells[cell];
+                progress.note(&format!(
+                    "looking at {}: {}",
+                    record.label(&self.pair.workload.roles),
+                    kind.as_str()
+                ));
+                let languages = languages(record);
+                let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
+                let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };
+                for (role, probe) in self.trial(&bench, kind, record, settings)? {
+                    store.keep_probe(&run.header.id, cell, &role, &probe).map_err(|e| e.to_string())?;
+                    probes.sides[side].insert((role, kind), probe);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One trial of a cell, as its run had it but for its seed, which is that of the first block.
+    fn trial(
+        &self,
+        bench: &Bench<'_>,
+        kind: ProbeKind,
+        cell: &CellRecord,
+        settings: &Settings,
+    ) -> Result<BTreeMap<String, Probe>, String> {
+        let workload = self.pair.workload;
+        let mut builds = BTreeMap::new();
+        for name in cell.contenders.values() {
+            let contender = self.catalog.contender(&workload.name, name).map_err(|e| e.to_string())?;
+            let built = self.builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
+            if cell.builds.get(name).is_some_and(|measured| measured.key != built.record.key) {
+                let (a, b) = ("is another build than the one that was measured", "netdyno explain");
+                return Err(format!("{name} {a}: {b} {} .. measures what is there now", workload.name));
+            }
+            builds.insert(name.clone(), built);
+        }
+        let seed = plan::payload_seed(settings.seed, 0);
+        let arena = Arena::best(&netdyno_lab_arena::ArenaSpec { seed, ..arena_spec(settings) })
+            .map_err(|e| e.to_string())?;
+        let cpus = Topology::of_this_machine().map_err(|e| e.to_string())?;
+        let cpus = cpus.place(settings.placement, workload.roles.len());
+        let spec = TrialSpec {
+            workload,
+            params: &cell.params,
+            inputs: self
+                .builder
+                .prepare((workload, &self.catalog.folder_of(&workload.name)), &cell.params, &mut |_| {})
+                .map_err(|e| e.to_string())?,
+            seed,
+            roles: roles(workload, cell, settings, &builds, &cpus, &arena),
+            marks: Vec::new(),
+            limits: TimeLimits::default().scaled(settings.time_limits),
+            extra_setup: false,
+        };
+        Ok(bench.probe(kind, spec, &arena, &mut |_| {}))
+    }
+}

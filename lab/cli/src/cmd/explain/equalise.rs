@@ -1,0 +1,238 @@
+//! `explain --equalise`: the pair measured as it is and with one thing made equal, and how much of the gap closes.
+
+use std::path::{Path, PathBuf};
+
+use super::Looker;
+use crate::cli::Equalise;
+use netdyno_lab_analysis::explain::equalise::closes;
+use netdyno_lab_analysis::explain::figures::{Pair, Unit};
+use netdyno_lab_analysis::explain::{Equalised, Ratio, ratio};
+use netdyno_lab_engine::probe::{Bench, Scratch, preload_library};
+use netdyno_lab_engine::run::{Display, Ended, Engine, Resolved};
+use netdyno_lab_manifest::Net;
+use netdyno_lab_manifest::Placement;
+use netdyno_lab_store::Equal;
+use netdyno_lab_store::probe::{Found, ProbeKind};
+use netdyno_lab_store::{CellStatus, Settings, Store};
+use netdyno_stats::Interval;
+
+/// Half-width of the intervals at which enough is known of a gap, relative.
+const PRECISION: f64 = 0.02;
+/// Seconds of measuring at the most, of each run, unless told otherwise.
+const BUDGET_S: f64 = 180.0;
+/// Packets by the unit that differ by less are as many.
+const AS_MANY: f64 = 1.05;
+/// Where distributions have the allocator.
+const LIBRARY: &str = "libjemalloc.so.2";
+const FOLDERS: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/lib64",
+];
+
+/// A run of the pair: how far apart they are, and packets by the unit of each.
+struct Measured {
+    id: String,
+    interval: Interval,
+    ratio: Ratio,
+    packets: [Option<f64>; 2],
+}
+
+/// What each of these is worth. The run as it is is measured once, beside the others, on the same day.
+pub(super) fn equalise(
+    looker: &Looker<'_>,
+    wanted: &[Equalise],
+    budget_s: Option<f64>,
+    store: &mut Store,
+    display: &mut dyn Display,
+) -> Result<Vec<Equalised>, String> {
+    let mut all: Vec<Equalised> = Vec::new();
+    let mut as_it_is: Option<Measured> = None;
+    for what in wanted {
+        let name = what.name();
+        let cannot = |how: String| Equalised {
+            what: name.to_owned(),
+            how,
+            before: None,
+            after: None,
+            closes: None,
+            runs: Vec::new(),
+        };
+        let (equal, how) = match possible(looker, *what) {
+            Ok(possible) => possible,
+            Err(why) => {
+                all.push(cannot(why));
+                continue;
+            }
+        };
+        let mut measure = |equal: Option<Equal>| measure(looker, equal, budget_s, store, &mut *display);
+        if as_it_is.is_none() {
+            as_it_is = Some(measure(None)?);
+        }
+        let Some(before) = &as_it_is else { continue };
+        let after = measure(Some(equal))?;
+        if *what == Equalise::Gso && !cut_up(before.packets, after.packets) {
+            let how = "nobody sends segments: as many packets travel without them";
+            all.push(cannot(how.to_owned()));
+            continue;
+        }
+        all.push(Equalised {
+            what: name.to_owned(),
+            how,
+            before: Some(before.ratio.clone()),
+            after: Some(after.ratio),
+            closes: closes(before.interval, after.interval),
+            runs: vec![before.id.clone(), after.id],
+        });
+    }
+    Ok(all)
+}
+
+/// More packets travel on one side at least.
+fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
+    before.iter().zip(after).any(|(before, after)| match (before, after) {
+        (Some(before), Some(after)) => after > before * AS_MANY,
+        _ => false,
+    })
+}
+
+/// How it is made equal, and how that it acts was seen; or why it cannot be.
+fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), String> {
+    let settings = &looker.pair.run.header.settings;
+    match what {
+        Equalise::Gso if settings.net == Net::Host => {
+            Err("the trials have no network of their own; as root, or where user namespaces are permitted, they do".to_owned())
+        }
+        Equalise::Gso => {
+            let how = "devices of the trial's own network took one segment at a time (gso_max_segs 1), and more packets travelled";
+            Ok((Equal::Gso, format!("{how}.")))
+        }
+        Equalise::Workers if settings.placement == Placement::Apart => {
+            Err("each role has one CPU already (placement apart)".to_owned())
+        }
+        Equalise::Workers => {
+            Ok((Equal::Workers, "each role had one CPU of its own (placement apart).".to_owned()))
+        }
+        Equalise::Rcvbuf => {
+            let scratch = Scratch::new(looker.builder.cache())?;
+            let equal = Equal::Rcvbuf { library: preload_library(&scratch)? };
+            match seen(looker, &equal, &scratch)? {
+                0 => {
+                    Err("nobody sets a receive buffer by the C library: all have the system's already"
+                        .to_owned())
+                }
+                times => Ok((
+                    equal,
+                    format!("calls that set a receive buffer were kept from it, {times} in one trial each."),
+                )),
+            }
+        }
+        Equalise::Allocator => {
+            let library =
+                library().ok_or_else(|| format!("no {LIBRARY} here; apt-get install libjemalloc2"))?;
+            let scratch = Scratch::new(looker.builder.cache())?;
+            let how = format!("every process of both had {}.", library.display());
+            let equal = Equal::Allocator { library };
+            seen(looker, &equal, &scratch).map(|_| (equal, how))
+        }
+    }
+}
+
+fn library() -> Option<PathBuf> {
+    FOLDERS.iter().map(|folder| Path::new(folder).join(LIBRARY)).find(|path| path.is_file())
+}
+
+/// How often it took effect in a trial of each side, all roles together.
+fn seen(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, String> {
+    let pair = looker.pair;
+    let unit = Unit::of(pair.workload)?;
+    let settings = Settings { equal: Some(equal.clone()), ..pair.run.header.settings.clone() };
+    let mut all = 0;
+    for cell in pair.cells {
+        let record = &pair.run.cells[cell];
+        let languages = super::languages(record);
+        let (languages, unit, cancel) = (&languages, &unit, looker.cancel);
+        let bench = Bench { scratch, languages, unit, equal: Some(equal), undisturbed: None, cancel };
+        let label = record.label(&pair.workload.roles);
+        for (role, probe) in looker.trial(&bench, ProbeKind::Acts, record, &settings)? {
+            match probe.found {
+                Ok(Found::Acts { times }) => all += times,
+                Ok(_) => {}
+                Err(why) => return Err(format!("{label}, {role}: {why}")),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Measures the pair anew, as its run was but for what is made equal.
+fn measure(
+    looker: &Looker<'_>,
+    equal: Option<Equal>,
+    budget_s: Option<f64>,
+    store: &mut Store,
+    display: &mut dyn Display,
+) -> Result<Measured, String> {
+    let (pair, catalog) = (looker.pair, looker.catalog);
+    let workload = catalog.workload(&pair.workload.name).map_err(|e| e.to_string())?.clone();
+    let old = &pair.run.header.settings;
+    let cells = pair.cells.map(|cell| pair.run.cells[cell].planned());
+    let placement = if equal == Some(Equal::Workers) { Placement::Apart } else { old.placement };
+    let settings = Settings {
+        baseline: pair.run.cells[pair.cells[0]].contender().map(str::to_owned),
+        placement,
+        // Half of the level each: what is said of both at once is at the whole.
+        alpha: old.alpha / 2.0,
+        precision: Some(old.precision.unwrap_or(PRECISION)),
+        budget_seconds: budget_s.unwrap_or(BUDGET_S),
+        equal: equal.clone(),
+        ..old.clone()
+    };
+    let workload = match &old.role {
+        Some(role) => workload.of_role(role).map_err(|e| e.to_string())?,
+        None => workload,
+    };
+    let told = equal.as_ref().map(|equal| {
+        format!(
+            "{} was made equal for all: figures are not those of the contenders by themselves",
+            equal.name()
+        )
+    });
+    let resolved = Resolved {
+        rounds: None,
+        workload: workload.clone(),
+        cells: cells.to_vec(),
+        settings,
+        warnings: told.into_iter().collect(),
+        command: std::env::args().collect(),
+    };
+    let mut engine = Engine { catalog, store, builder: looker.builder, display, cancel: looker.cancel };
+    let (id, ended) = engine.start(&resolved).map_err(|e| e.to_string())?;
+    if ended == Ended::Interrupted {
+        return Err("interrupted".to_owned());
+    }
+    let run = store.load(&id).map_err(|e| e.to_string())?;
+    if let Some(cell) = run.cells.iter().find(|cell| cell.status != CellStatus::Ok) {
+        return Err(format!("run {id}: {}", cell.reason));
+    }
+    let measured = Pair { run: &run, workload: &workload, cells: [0, 1] };
+    let metric = workload.primary().ok_or("the workload has no primary metric")?;
+    let (interval, of, count) = measured.ratio(metric).ok_or_else(|| format!("run {id} has no ratio"))?;
+    let packets = measured.packets(&Unit::of(&workload)?);
+    Ok(Measured { id, interval, ratio: ratio(interval, of, count), packets })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_show_in_the_packets() {
+        assert!(cut_up([Some(0.1), Some(1.0)], [Some(1.0), Some(1.0)]));
+        assert!(!cut_up([Some(1.0), Some(1.0)], [Some(1.01), Some(0.9)]));
+        assert!(!cut_up([None, Some(1.0)], [Some(2.0), None]));
+    }
+}

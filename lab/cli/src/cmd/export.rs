@@ -1,0 +1,68 @@
+//! `netdyno export`.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{GOOD, Outcome, say};
+use crate::cli::ExportArgs;
+use netdyno_lab_store::Printed;
+use netdyno_lab_store::export::{self, Exported};
+use netdyno_lab_store::{Run, Store};
+
+/// Writes a stored run into a file, with what was printed of it.
+///
+/// # Errors
+/// When there is no such run, or the file cannot be written: then it is not there.
+pub fn run(args: &ExportArgs) -> Outcome {
+    let store = Store::open(&Store::default_path())?;
+    let id = store.find(&args.run)?;
+    let run = store.load(&id)?;
+    let printed = match printed(&store, &id)? {
+        Some(printed) => printed,
+        // Of an older netdyno's run nothing was kept: then it is what this one prints.
+        None => Printed::of(&netdyno_lab_analysis::report::build(&run)?.verdicts),
+    };
+    let exported = Exported { run, printed };
+    match args.output.as_deref() {
+        Some(output) if output == Path::new("-") => export::write(&exported, std::io::stdout().lock())?,
+        output => {
+            let file = output.map_or_else(|| PathBuf::from(format!("{id}.netdyno")), Path::to_owned);
+            write(&exported, &file).map_err(|e| format!("{}: {e}", file.display()))?;
+            say(&format!("{}: {}", file.display(), told(&exported.run)));
+        }
+    }
+    Ok(GOOD)
+}
+
+/// What was printed of a stored run, if that was kept.
+pub(super) fn printed(store: &Store, id: &str) -> Result<Option<Printed>, Box<dyn std::error::Error>> {
+    Ok(store.printed(id)?.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
+/// `run 20260131-120000-ab12, datachannel, 12 cells, 96 trials`.
+pub(super) fn told(run: &Run) -> String {
+    let (id, workload) = (&run.header.id, &run.header.workload);
+    format!("run {id}, {workload}, {} cells, {} trials", run.cells.len(), run.trials.len())
+}
+
+/// Under another name first: a file of this name is a whole one.
+fn write(exported: &Exported, file: &Path) -> std::io::Result<()> {
+    // A device or a pipe is written to as it is.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return export::write(exported, File::options().write(true).open(file)?);
+    }
+    let mut partial = file.as_os_str().to_owned();
+    partial.push(".partial");
+    let written = File::create(&partial).and_then(|to| {
+        let mut to = BufWriter::new(to);
+        export::write(exported, &mut to)?;
+        to.flush()?;
+        to.get_ref().sync_all()?;
+        fs::rename(&partial, file)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    written
+}

@@ -1,0 +1,53 @@
+//! `netdyno history`.
+
+use serde_json::json;
+
+use super::{GOOD, Outcome, print};
+use crate::cli::{Format, HistoryArgs};
+use netdyno_lab_report::listed::{some_of, state};
+use netdyno_lab_report::{columns, grid, markdown_table};
+use netdyno_lab_store::{Listed, Listing, Store};
+
+/// Lists the stored runs, newest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn run(args: &HistoryArgs) -> Outcome {
+    let store = Store::open(&Store::default_path())?;
+    let runs = store.list(Listing::newest(args.most))?;
+    let head = ["run", "workload", "preset", "state", "contenders"].map(str::to_owned);
+    match args.format {
+        Format::Json => {
+            let list: Vec<serde_json::Value> = runs.iter().map(as_json).collect();
+            print(&format!("{}\n", serde_json::to_string_pretty(&list)?));
+        }
+        Format::Table | Format::Markdown if runs.is_empty() => print("no runs yet: netdyno run WORKLOAD\n"),
+        Format::Table => {
+            let command = |run: &Listed| format!("{}\n{}", some_of(&run.contenders), command(run));
+            let rows: Vec<_> = runs.iter().map(|run| row(run, command(run))).collect();
+            print(&format!("{}\n", grid(&head, &rows, columns())));
+        }
+        Format::Markdown => {
+            let rows: Vec<_> = runs.iter().map(|run| row(run, some_of(&run.contenders))).collect();
+            print(&markdown_table(&head, &rows));
+        }
+    }
+    Ok(GOOD)
+}
+
+fn row(run: &Listed, last: String) -> Vec<String> {
+    vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state(run), last]
+}
+
+fn as_json(run: &Listed) -> serde_json::Value {
+    json!({
+        "run": run.id, "workload": run.workload, "preset": run.preset, "state": state(run),
+        "contenders": run.contenders, "command": run.command.join(" "),
+    })
+}
+
+/// As it was typed, but for where the program stands.
+fn command(run: &Listed) -> String {
+    let arguments = run.command.iter().skip(1).map(String::as_str);
+    ["netdyno"].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}

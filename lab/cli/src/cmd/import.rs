@@ -1,0 +1,40 @@
+//! `netdyno import`.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::export::told;
+use super::{GOOD, Outcome, say};
+use crate::cli::ImportArgs;
+use netdyno_lab_store::export::{self, Exported};
+use netdyno_lab_store::{Imported, Store};
+
+/// Takes runs from files into the store, each whole or not at all; what came before a file that is refused stays.
+///
+/// # Errors
+/// When a file is no exported run, or another run of its id is there.
+pub fn run(args: &ImportArgs) -> Outcome {
+    let mut store = Store::open(&Store::default_path())?;
+    for file in &args.files {
+        let exported = read(file)?;
+        let Exported { run, printed } = &exported;
+        let imported =
+            store.import(run, &printed.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
+        let word = match imported {
+            Imported::Added => "imported",
+            Imported::AlreadyThere => "is there already",
+        };
+        say(&format!("{}: {word}: {}", file.display(), told(run)));
+    }
+    Ok(GOOD)
+}
+
+/// Reads an exported run; `-` is stdin.
+pub(super) fn read(file: &Path) -> Result<Exported, String> {
+    let read = if file == Path::new("-") {
+        export::read(std::io::stdin().lock())
+    } else {
+        File::open(file).map_err(export::ExportError::Io).and_then(export::read)
+    };
+    read.map_err(|e| format!("{} {e}", file.display()))
+}

@@ -1,0 +1,199 @@
+//! `netdyno list`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::json;
+
+use super::{GOOD, Outcome, builder, catalog, print};
+use crate::cli::{Format, ListArgs};
+use netdyno_lab_engine::build::{Availability, Builder};
+use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Workload};
+use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
+
+/// Lists workloads and contenders, or tells all of one workload.
+///
+/// # Errors
+/// When there is no checkout, or no such workload.
+pub fn run(args: &ListArgs) -> Outcome {
+    let catalog = catalog(&args.workload.as_deref().into_iter().collect::<Vec<_>>())?;
+    let builder = builder(&catalog, &Arc::new(AtomicBool::new(false)))?;
+    let workloads: Vec<&Workload> = match &args.workload {
+        Some(name) => vec![catalog.workload(name)?],
+        None => catalog.workloads.values().collect(),
+    };
+    let text = match args.format {
+        Format::Json => {
+            let all: Vec<_> = workloads.iter().map(|w| as_json(&catalog, &builder, w)).collect();
+            format!("{}\n", serde_json::to_string_pretty(&all)?)
+        }
+        Format::Table | Format::Markdown => {
+            let parts: Vec<String> = workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect();
+            parts.join("\n")
+        }
+    };
+    print(&text);
+    Ok(GOOD)
+}
+
+const HEAD: [&str; 6] = ["contender", "version", "language", "tuning", "here", "about"];
+
+/// Why one cannot run here stands below what it is: reasons are long.
+fn row(builder: &Builder, w: &Workload, c: &Contender) -> Vec<String> {
+    let (here, about) = match builder.availability(c) {
+        Availability::Available => ("yes", c.about.clone()),
+        Availability::Unavailable { reason, remedy } => {
+            ("no", format!("{}\nnot here: {reason}; {remedy}", c.about))
+        }
+    };
+    let name = format!("{}{}", c.name, part(w, c));
+    let tuning = format!("{:?}", c.tuning).to_lowercase();
+    vec![name, c.implementation.version.clone(), c.language.clone(), tuning, here.to_owned(), about]
+}
+
+/// What it is beside the others: the bound, or one of those that work them.
+fn part(w: &Workload, c: &Contender) -> String {
+    let compared = w.compared().any(|role| c.plays(role));
+    match w.roles.iter().find(|role| c.plays(role)) {
+        _ if c.ceiling => " (the bound)".to_owned(),
+        Some(role) if w.partners.get(role) == Some(&c.name) => format!(" (the {role})"),
+        Some(role) if !compared => format!(" (a {role})"),
+        _ => String::new(),
+    }
+}
+
+/// Who plays a role for all, or for those who lack it.
+fn partners(w: &Workload) -> Vec<String> {
+    let compared: Vec<&str> = w.compared().map(String::as_str).collect();
+    let compared = compared.join(", ");
+    let of = |(role, name): (&String, &String)| {
+        format!(
+            "For all contenders {name} plays the {role}, unless --matrix is given; compared is the {compared}."
+        )
+    };
+    let stand_in = |(role, name): (&String, &String)| {
+        format!(
+            "Who does not play the {role} is measured with {name} in that role; who plays all, with itself."
+        )
+    };
+    w.partners.iter().map(of).chain(w.stand_ins.iter().map(stand_in)).collect()
+}
+
+/// Why its trials need a network a role.
+fn network(w: &Workload) -> String {
+    w.networks_apart
+        .as_ref()
+        .map_or(String::new(), |why| format!("Each role has a network of its own, joined by a link: {why}."))
+}
+
+fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
+    let rows: Vec<Vec<String>> = catalog.contenders_of(&w.name).map(|c| row(builder, w, c)).collect();
+    let head = HEAD.map(str::to_owned);
+    let width = columns();
+    let table = match args.format {
+        Format::Markdown => markdown_table(&head, &rows),
+        Format::Table | Format::Json => format!("{}\n", grid(&head, &rows, width)),
+    };
+    let title = format!("{}: {} - {}", w.name, w.title, w.about);
+    let mut out = format!("{}\n{table}", wrapped(&title, width, "", "  "));
+    if args.workload.is_none() {
+        return out;
+    }
+    let partners: Vec<String> = partners(w)
+        .iter()
+        .chain(Some(&network(w)).filter(|text| !text.is_empty()))
+        .map(|text| format!("{}\n", wrapped(text, width, "  ", "  ")))
+        .collect();
+    out.push_str(&format!(
+        "\nroles: {}\n{}\nparameters (--set NAME=VALUE):\n",
+        w.roles.join(", "),
+        partners.concat()
+    ));
+    let param = |(name, spec): (&String, &ParamSpec)| {
+        let unit = spec.unit.as_deref().map_or(String::new(), |u| format!(" {u}"));
+        (name.clone(), format!("{} [default: {}{unit}]", spec.about, spec.default))
+    };
+    entries(&mut out, w.params.iter().map(param), width);
+    if !w.inputs.is_empty() {
+        out.push_str("\ninputs (made before the trials, and kept):\n");
+        let input = |(name, input): (&String, &InputSpec)| {
+            (name.clone(), format!("{}, by {}", input.about, input.params.join(", ")))
+        };
+        entries(&mut out, w.inputs.iter().map(input), width);
+    }
+    out.push_str("\npresets (--preset NAME):\n");
+    entries(&mut out, w.presets.iter().map(|(name, preset)| (name.clone(), preset.about.clone())), width);
+    out.push_str("\nmetrics:\n");
+    let metric = |m: &Metric| {
+        let better = format!("{:?}", m.better).to_lowercase();
+        let primary = if m.primary { " (verdicts are of this one)" } else { "" };
+        (m.name.clone(), format!("{}, {better} is better{primary}", m.unit))
+    };
+    entries(&mut out, w.metrics.iter().map(metric), width);
+    out.push_str(&format!("\ncontract:\n{}\n", reflowed(w.contract.trim(), width)));
+    out
+}
+
+/// Names, and what they are: beside them, or below where that would leave less than half of the width.
+fn entries(out: &mut String, entries: impl Iterator<Item = (String, String)>, width: usize) {
+    let entries: Vec<(String, String)> = entries.collect();
+    let names = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, text) in entries {
+        let text = if names + 4 <= width / 2 {
+            wrapped(&text, width, &format!("  {name:names$}  "), &" ".repeat(names + 4))
+        } else {
+            format!("  {name}\n{}", wrapped(&text, width, "      ", "      "))
+        };
+        out.push_str(&format!("{text}\n"));
+    }
+}
+
+/// Paragraphs and points of a list in lines of another width.
+fn reflowed(text: &str, width: usize) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match parts.last_mut() {
+            Some(part) if !part.is_empty() && !line.is_empty() && !line.starts_with("- ") => {
+                // What goes on at the margin after a point is a paragraph of its own.
+                if part.starts_with("- ") && !line.starts_with(' ') {
+                    parts.push(line.to_owned());
+                } else {
+                    part.push(' ');
+                    part.push_str(line.trim());
+                }
+            }
+            _ => parts.push(line.to_owned()),
+        }
+    }
+    let rest = |part: &String| if part.starts_with("- ") { "  " } else { "" };
+    parts.iter().map(|part| wrapped(part, width, "", rest(part))).collect::<Vec<_>>().join("\n")
+}
+
+fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Value {
+    let contenders: Vec<_> = catalog
+        .contenders_of(&w.name)
+        .map(|c| {
+            let (available, reason, remedy) = match builder.availability(c) {
+                Availability::Available => (true, String::new(), String::new()),
+                Availability::Unavailable { reason, remedy } => (false, reason, remedy),
+            };
+            json!({
+                "name": c.name, "version": c.implementation.version, "module": c.implementation.module,
+                "language": c.language, "license": c.license, "about": c.about, "tuning": c.tuning,
+                "ceiling": c.ceiling, "available": available, "reason": reason, "remedy": remedy,
+                "roles": c.roles.keys().collect::<Vec<_>>(), "alone": c.alone, "capabilities": c.capabilities,
+            })
+        })
+        .collect();
+    let presets: Vec<_> =
+        w.presets.iter().map(|(name, p)| json!({ "name": name, "about": p.about })).collect();
+    let params: Vec<_> = w
+        .params
+        .iter()
+        .map(|(name, s)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit }))
+        .collect();
+    json!({
+        "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "stand_ins": w.stand_ins,
+        "networks_apart": w.networks_apart, "inputs": w.inputs.keys().collect::<Vec<_>>(), "params": params, "presets": presets, "contenders": contenders,
+    })
+}

@@ -1,0 +1,150 @@
+//! `netdyno new`: a contender that passes `check`, to put a library into.
+//!
+//! Templates are `contenders/sdk/<language>/templates/<workload>/`: every file, its `.j2` taken off, is rendered with
+//! `name` into `contenders/<workload>/<name>/` of a checkout. Outside of one, into the folder that `netdyno.toml` names, or into
+//! `netdyno/` here with a `netdyno.toml` that names it; the SDK goes with it, so that the repository builds by itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::place::{self, Home};
+use super::{GOOD, Outcome, catalog, print};
+use crate::cli::NewArgs;
+use netdyno_lab_manifest::project;
+use netdyno_lab_manifest::{Catalog, Contender, ManifestError};
+
+/// Folders of an SDK that who uses it does not need.
+const NOT_VENDORED: [&str; 5] = ["templates", "tests", "target", "node_modules", "__pycache__"];
+/// Files of a template at the most.
+const FILES_MAX: usize = 100;
+
+/// Makes the contender's folder.
+///
+/// # Errors
+/// When the workload or the template is unknown, the name is taken or not allowed, or the folder cannot be written.
+pub fn run(args: &NewArgs) -> Outcome {
+    let catalog = catalog(&[&args.workload])?;
+    let workload = catalog.workload(&args.workload)?;
+    let template = template(&catalog, &args.language, &workload.name)?;
+    let home = place::home()?;
+    let (Home::Checkout(contenders) | Home::Own { folder: contenders, .. }) = &home;
+    let folder = contenders.join(&workload.name).join(&args.name);
+    if folder.exists() {
+        return Err(format!("{} exists: choose another name, or remove it", folder.display()).into());
+    }
+    let rendered = render(&template, &args.name)?;
+    // What a wrong name would break, before anything is written.
+    if let Some((file, text)) = rendered.iter().find(|(file, _)| file == Path::new("contender.toml")) {
+        Contender::parse(&folder.join(file), text)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    }
+    for (file, text) in &rendered {
+        let path = folder.join(file);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, text)?;
+    }
+    if let Home::Own { project, .. } = &home {
+        vendor(&catalog, &args.language, contenders)?;
+        if let Some(file) = project {
+            fs::write(file, project_file(&workload.name, &args.name))?;
+            print(&format!("made {}, which names what there is here\n", file.display()));
+        }
+    }
+    print(&format!(
+        "made {}\nnext: netdyno check {}/{name}, put your library into it, netdyno run {} {name}\n",
+        folder.display(),
+        workload.name,
+        workload.name,
+        name = args.name
+    ));
+    Ok(GOOD)
+}
+
+/// Copies an SDK to where templates look for it, beside the contenders, if it is not there.
+fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Result<()> {
+    let to = contenders.join("sdk").join(language);
+    if to.exists() {
+        return Ok(());
+    }
+    let from = catalog.root.join("contenders/sdk").join(language);
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        fs::create_dir_all(to.join(&folder))?;
+        for entry in fs::read_dir(from.join(&folder))? {
+            let entry = entry?;
+            let (name, relative) = (entry.file_name(), folder.join(entry.file_name()));
+            if entry.path().is_dir() {
+                if !NOT_VENDORED.iter().any(|skipped| name == *skipped) {
+                    folders.push(relative);
+                }
+                continue;
+            }
+            fs::copy(entry.path(), to.join(&relative))?;
+        }
+    }
+    // Above it there may be a workspace that does not know it.
+    let manifest = to.join("Cargo.toml");
+    if manifest.exists() {
+        let text = fs::read_to_string(&manifest)?;
+        fs::write(&manifest, format!("[workspace]\n\n{text}"))?;
+    }
+    print(&format!("made {}, the SDK that it uses\n", to.display()));
+    Ok(())
+}
+
+/// What a repository tells the lab, to begin with.
+fn project_file(workload: &str, name: &str) -> String {
+    format!(
+        "# What `netdyno` finds here: its docs/CI.md says what else can stand here.\nworkload = \"{workload}\"\ncontender = \"{name}\"\n\
+         contenders = [\"{}\"]\nfail-on = [\"regression=3%\"]\n",
+        project::FOLDER
+    )
+}
+
+/// The folder of a template; where there is none, says which languages have one.
+fn template(catalog: &Catalog, language: &str, workload: &str) -> Result<PathBuf, ManifestError> {
+    let sdk = catalog.root.join("contenders/sdk");
+    let folder = |language: &str| sdk.join(language).join("templates").join(workload);
+    if folder(language).is_dir() && !language.contains(['/', '.']) {
+        return Ok(folder(language));
+    }
+    let mut known: Vec<String> = fs::read_dir(&sdk)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(|l| folder(l).is_dir())
+        .collect();
+    known.sort();
+    Err(ManifestError::unknown("language", language, known))
+}
+
+/// Every file of the template, rendered, by its path.
+fn render(template: &Path, name: &str) -> Result<Vec<(PathBuf, String)>, Box<dyn std::error::Error>> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let mut files = Vec::new();
+    let mut folders = vec![template.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if files.len() >= FILES_MAX {
+                return Err(format!("{}: more than {FILES_MAX} files", template.display()).into());
+            }
+            // Rendering drops a file's last newline.
+            let text =
+                format!("{}\n", environment.render_str(&fs::read_to_string(&path)?, context! { name })?);
+            let relative = path.strip_prefix(template)?;
+            files.push((relative.with_extension(""), text));
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,79 @@
+//! `netdyno plot`: a stored run as a picture.
+
+use std::path::PathBuf;
+
+use super::{GOOD, Outcome, print};
+use crate::cli::{Chart, PlotArgs};
+use netdyno_lab_analysis::report::Report;
+use netdyno_lab_manifest::Workload;
+use netdyno_lab_report::plot::{self, Picture};
+use netdyno_lab_store::Store;
+
+/// Draws who is how far from the baseline, or what else was asked for, into an SVG or PNG file.
+///
+/// # Errors
+/// When there is no such run, there is nothing to plot, or the file cannot be written.
+pub fn run(args: &PlotArgs) -> Outcome {
+    let store = Store::open(&Store::default_path())?;
+    let run = store.load(&store.find(&args.run)?)?;
+    let workload = run.header.parsed_workload()?;
+    let report = netdyno_lab_analysis::report::build(&run)?;
+    let mut picture = draw(args, &report, &workload)?;
+    if let Some(title) = &args.title {
+        picture.title.clone_from(title);
+    }
+    let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.svg", report.run.id)));
+    let is_png = file.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("png"));
+    let bytes = if is_png { plot::png(&picture)? } else { picture.file().into_bytes() };
+    std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+    print(&format!("{}\n", file.display()));
+    Ok(GOOD)
+}
+
+fn draw(
+    args: &PlotArgs,
+    report: &Report,
+    workload: &Workload,
+) -> Result<Picture, Box<dyn std::error::Error>> {
+    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
+    let metric = args.y.as_ref().unwrap_or(&report.run.primary);
+    let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
+        (Some(_), _) => Chart::Sweep,
+        (None, Some(_)) => Chart::Latency,
+        (None, None) => Chart::Ratios,
+    });
+    for (given, option, of) in [
+        (args.x.is_some(), "--x", &[Chart::Sweep][..]),
+        (args.curve.is_some(), "--curve", &[Chart::Latency]),
+        (args.y.is_some(), "--y", &[Chart::Sweep, Chart::Ratios, Chart::Cost, Chart::Matrix]),
+    ] {
+        if given && !of.contains(&chart) {
+            return Err(format!(
+                "{option} says nothing of this chart: leave it out, or choose another --chart"
+            )
+            .into());
+        }
+    }
+    Ok(match chart {
+        Chart::Ratios => {
+            plot::ranking_svg(&plot::ranking(report, workload, metric, &selection)?, plot::WIDTH)
+        }
+        Chart::Latency => {
+            let curve = args.curve.clone().map_or_else(|| plot::main_curve(report, workload), Ok)?;
+            plot::lines_svg(&plot::curves(report, workload, &curve, &selection)?, plot::WIDTH)
+        }
+        Chart::Sweep => {
+            let x = args.x.clone().map_or_else(|| plot::axis(report, workload, &selection), Ok)?;
+            plot::lines_svg(&plot::against(report, workload, &x, metric, &selection)?, plot::WIDTH)
+        }
+        Chart::Cost => {
+            let panels = match &args.y {
+                Some(metric) => vec![plot::bars(report, workload, metric, &selection)?],
+                None => plot::cost(report, workload, &selection)?,
+            };
+            plot::bars_svg(report, &panels, plot::WIDTH)
+        }
+        Chart::Ceiling => plot::bars_svg(report, &[plot::shares(report, workload, &selection)?], plot::WIDTH),
+        Chart::Matrix => plot::matrix_svg(&plot::matrix(report, workload, metric, &selection)?, plot::WIDTH),
+    })
+}

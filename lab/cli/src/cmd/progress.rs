@@ -1,0 +1,200 @@
+//! What the user sees while a run goes on: one line that changes on a terminal, plain lines elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::lines::Lines;
+use super::render;
+use crate::cli::ReportFormat;
+use netdyno_lab_engine::build::BuildEvent;
+use netdyno_lab_engine::run::{Display, Position};
+use netdyno_lab_engine::trial;
+use netdyno_lab_store::Run;
+
+/// A window longer than this is announced with its length where there is no terminal.
+const LONG_WINDOW: Duration = Duration::from_secs(5);
+/// Nothing is told while a window up to this is measured. In a longer one a line every ten seconds costs the figures nothing
+/// that shows.
+const QUIET_MAX: Duration = Duration::from_secs(10);
+
+/// A spinner on stderr, or lines. A thread of its own draws it a few times a second, too seldom to be felt by what is
+/// measured; while a window is measured nothing is drawn.
+pub(super) enum Progress {
+    Terminal(ProgressBar),
+    Plain(Lines),
+}
+
+impl Progress {
+    pub(super) fn new() -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress::Plain(Lines::stderr());
+        }
+        let bar = ProgressBar::new_spinner();
+        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        bar.set_style(style);
+        Progress::Terminal(bar)
+    }
+
+    /// A line that stays, after which nothing goes on.
+    pub(super) fn note(&self, text: &str) {
+        match self {
+            Progress::Terminal(bar) => {
+                bar.disable_steady_tick();
+                bar.println(super::for_stderr(text));
+            }
+            Progress::Plain(lines) => {
+                lines.rest();
+                lines.say(text);
+            }
+        }
+    }
+
+    /// What goes on now, on a terminal alone.
+    pub(super) fn show(&self, text: String) {
+        if let Progress::Terminal(bar) = self {
+            bar.disable_steady_tick();
+            show(bar, text);
+        }
+    }
+}
+
+impl Display for Progress {
+    fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
+        let place = format!("build {} of {count}: {contender}", index + 1);
+        match (event, &*self) {
+            (BuildEvent::Finished { cached: false, seconds }, _) => {
+                self.note(&format!("{place}: built in {seconds:.0} s"));
+            }
+            (BuildEvent::Finished { cached: true, .. }, Progress::Terminal(bar)) => {
+                show(bar, format!("{place}: from the cache"));
+            }
+            (BuildEvent::Finished { cached: true, .. }, Progress::Plain(lines)) => lines.rest(),
+            (BuildEvent::Started, Progress::Terminal(bar)) => {
+                bar.enable_steady_tick(Duration::from_millis(200));
+                show(bar, place);
+            }
+            (BuildEvent::Line(line), Progress::Terminal(bar)) => show(bar, format!("{place}: {line}")),
+            (BuildEvent::Started, Progress::Plain(lines)) => {
+                lines.say(&place);
+                lines.doing(format!("building {contender}"));
+            }
+            // Before the start: it waits for another lab.
+            (BuildEvent::Line(line), Progress::Plain(lines)) if !lines.is_doing() => {
+                lines.say(&format!("{place}: {line}"));
+                lines.doing(line.clone());
+            }
+            (BuildEvent::Line(_), Progress::Plain(_)) => {}
+        }
+    }
+
+    /// On stderr, as all progress: stdout has the report of the whole run alone.
+    fn first_look(&mut self, run: &Run, how_far: &str) {
+        let table = match render(run, ReportFormat::Table) {
+            Ok((_, table)) => table,
+            Err(error) => format!("{error}\n"),
+        };
+        let text = format!("\nFirst look: {how_far}\n{table}");
+        match self {
+            Progress::Terminal(bar) => bar.suspend(|| {
+                let _ = writeln!(anstream::stderr(), "{text}");
+            }),
+            Progress::Plain(lines) => {
+                lines.rest();
+                lines.say(&text);
+            }
+        }
+    }
+
+    fn left_out(&mut self, contender: &str, reason: &str) {
+        self.note(&format!("{contender} is left out: {reason}"));
+    }
+
+    fn trial(&mut self, at: &Position<'_>, progress: trial::Progress) {
+        let doing = match progress {
+            trial::Progress::Launching => "launching",
+            trial::Progress::Connecting => "connecting",
+            trial::Progress::Verifying => "verifying",
+            trial::Progress::WarmingUp => "warming up",
+            trial::Progress::Measuring => "measuring",
+            trial::Progress::Stopping => "stopping",
+        };
+        match self {
+            Progress::Terminal(_) => self.show(format!("{} · {doing} · {}", place(at), time_left(at))),
+            Progress::Plain(lines) => tell(lines, at, progress, doing),
+        }
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.note(&format!("warning: {text}"));
+    }
+
+    fn failed(&mut self, label: &str, reason: &str) {
+        self.note(&format!("{label} failed: {}", netdyno_lab_analysis::report::plain(reason)));
+    }
+
+    fn end(&mut self) {
+        match self {
+            Progress::Terminal(bar) => bar.finish_and_clear(),
+            Progress::Plain(lines) => lines.rest(),
+        }
+    }
+}
+
+fn show(bar: &ProgressBar, text: String) {
+    bar.set_message(text);
+    bar.tick();
+}
+
+/// A line at the begin of each block, of each trial that is long, and of any after a long silence.
+fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str) {
+    let begins = progress == trial::Progress::Launching;
+    let is_quiet = progress == trial::Progress::Measuring && at.window <= QUIET_MAX;
+    if begins && at.trial == 0 {
+        lines.say(&format!(
+            "{} {} of at most {}: {} to measure, {}",
+            unit(at),
+            at.block + 1,
+            at.max_blocks,
+            at.trials,
+            time_left(at)
+        ));
+    }
+    if begins && at.window > LONG_WINDOW {
+        lines.say(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
+    } else if lines.is_silent() || is_quiet && lines.silence() + at.window > QUIET_MAX {
+        lines.say(&format!("{} · {doing}", place(at)));
+    }
+    if is_quiet {
+        // Nothing wakes up meanwhile.
+        lines.rest();
+    } else {
+        lines.doing(format!("{doing} {}", at.label));
+    }
+}
+
+fn unit(at: &Position<'_>) -> &'static str {
+    if at.in_duels { "session" } else { "block" }
+}
+
+fn place(at: &Position<'_>) -> String {
+    format!(
+        "{} {} of at most {} · {} of {} · {}",
+        unit(at),
+        at.block + 1,
+        at.max_blocks,
+        at.trial + 1,
+        at.trials,
+        at.label
+    )
+}
+
+fn time_left(at: &Position<'_>) -> String {
+    let whole = (at.budget_s - at.elapsed_s).max(0.0).round() as u64;
+    match whole {
+        s if s >= 120 => format!("at most {} min left", s.div_ceil(60)),
+        s => format!("at most {s} s left"),
+    }
+}

@@ -1,0 +1,140 @@
+//! The methods of an article as runs that make sense here, and whether they measure what its claims are about.
+
+use clap::Parser;
+use indexmap::IndexMap;
+
+use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
+use netdyno_lab_analysis::claims::{self, CODE, Claim, JudgedClaim, Loaded, Method, Test};
+use netdyno_lab_engine::run::Resolved;
+use netdyno_lab_manifest::project::Project;
+use netdyno_lab_manifest::read::Problems;
+use netdyno_lab_manifest::{Catalog, ManifestError, nearest};
+use netdyno_lab_store::Side;
+
+/// The words behind `netdyno run` of a method.
+pub(super) fn words(method: &Method) -> impl Iterator<Item = &str> {
+    method.run.split_whitespace()
+}
+
+/// Every method, resolved against the catalog; each side of each claim has its one cell there.
+///
+/// # Errors
+/// Everything that is wrong, with its place in the file.
+pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, Resolved>, ManifestError> {
+    let mut problems = Problems::new(&loaded.file, &loaded.text);
+    let mut plans = IndexMap::new();
+    for (name, method) in &loaded.article.methods {
+        match resolved(method, catalog) {
+            Ok(plan) => drop(plans.insert(name.clone(), plan)),
+            Err(rule) => problems.push(format!("methods.{name}.run"), rule),
+        }
+    }
+    for (i, claim) in loaded.article.claims.iter().enumerate() {
+        for (place, test) in claim.tests() {
+            let Some(plan) = plans.get(&test.method) else { continue };
+            let at = format!("claims[{i}].{place}");
+            check_metric(claim.metric_of(&test), plan, &format!("claims[{i}]"), &at, &test, &mut problems);
+            for (name, side, own) in [("a", claim.a_of(&test), &test.a), ("b", claim.b_of(&test), &test.b)] {
+                let field =
+                    if own.is_some() { format!("{at}.{name}") } else { format!("claims[{i}].{name}") };
+                if let Err((rule, near)) = cell(side, plan, &test.method) {
+                    problems.push_near(field, rule, near);
+                }
+            }
+        }
+    }
+    problems.finish(plans).map_err(ManifestError::Broken)
+}
+
+/// The plan with those cells alone that these claims ask of the method.
+pub(super) fn of_claims(mut plan: Resolved, claims: &[&Claim], method: &str) -> Resolved {
+    let asked: Vec<(&Claim, Option<&JudgedClaim>)> = claims.iter().map(|claim| (*claim, None)).collect();
+    plan.ask(claims::questions(&asked, method));
+    plan
+}
+
+fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
+    let typed = ["netdyno", "run"].into_iter().chain(words(method));
+    let first_line = |e: clap::Error| e.to_string().lines().next().unwrap_or_default().to_owned();
+    let Verb::Run(args) = Cli::try_parse_from(typed).map_err(first_line)?.verb else {
+        return Err("must be what stands behind `netdyno run`".to_owned());
+    };
+    let RunArgs { budget, resume, format, .. } = &*args;
+    if budget.is_some() || resume.is_some() || *format != ReportFormat::Table {
+        return Err("--budget is said by `seconds`; --resume and --format are not for a method".to_owned());
+    }
+    // A claim says all by itself: what a project would add is not the article's.
+    super::super::run::request(&args, None, Project::default())?.resolve(catalog).map_err(|e| e.to_string())
+}
+
+fn check_metric(
+    metric: &str,
+    plan: &Resolved,
+    claim: &str,
+    test: &str,
+    own: &Test,
+    problems: &mut Problems<'_>,
+) {
+    let field = if own.metric.is_some() { format!("{test}.metric") } else { format!("{claim}.metric") };
+    let known = plan.workload.metrics.iter().map(|m| m.name.clone());
+    let code = ["library", "adapter", "generated"].map(|part| format!("{CODE}{part}"));
+    problems.known(&field, "metric", metric, known.chain(code));
+}
+
+/// Whether a run has exactly one cell of a side; if not, why, and the name that was probably meant.
+fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Option<String>)> {
+    if side.figure.is_some() {
+        return Ok(());
+    }
+    let count = plan.cells.iter().filter(|cell| side.is(cell)).count();
+    if count == 1 {
+        return Ok(());
+    }
+    let label = side.label();
+    if count > 1 {
+        return Err((
+            format!("{label} stands for {count} cells of the method {method}: say which by `where`"),
+            None,
+        ));
+    }
+    let wanted = side.contender.iter().chain(side.roles.values());
+    let known: Vec<&String> = plan.cells.iter().flat_map(|c| c.contenders.values()).collect();
+    let near = wanted.filter(|name| !known.contains(name)).find_map(|name| nearest(name, &known));
+    Err((format!("{label} is none of the cells of the method {method}"), near))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_documents_is_a_valid_file() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let document = std::fs::read_to_string(root.join("docs/CLAIMS.md")).unwrap();
+        let text = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
+        let file = Path::new("example.toml").to_owned();
+        let article = claims::Article::parse(&file, &text).unwrap();
+        let plans = of(&Loaded { file, text, article }, &Catalog::load(&root).unwrap());
+        assert_eq!(plans.unwrap_or_else(|e| panic!("{e}")).len(), 2);
+    }
+
+    #[test]
+    fn the_claims_of_this_repository_have_a_cell_for_each_side() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let catalog = Catalog::load(&root).unwrap();
+        let all = claims::load_all(&root).unwrap();
+        let mut ids: Vec<&str> = all.iter().map(|l| l.article.id.as_str()).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, ["D", "E", "K", "M", "R"]);
+        for loaded in &all {
+            let plans = of(loaded, &catalog).unwrap_or_else(|e| panic!("{e}"));
+            let used = |name: &&String| {
+                loaded.article.claims.iter().any(|c| c.tests().any(|(_, test)| test.method == **name))
+            };
+            let idle: Vec<&String> = plans.keys().filter(|name| !used(name)).collect();
+            assert!(idle.is_empty(), "{}: methods that test nothing: {idle:?}", loaded.file.display());
+        }
+    }
+}

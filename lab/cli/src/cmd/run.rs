@@ -1,0 +1,147 @@
+//! `netdyno run`.
+
+use std::io::Write;
+
+use super::gate::Gate;
+use super::progress::Progress;
+use super::{
+    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
+    render, tell,
+};
+use crate::cli::{ASK, ReportFormat, RunArgs, UNFINISHED};
+use netdyno_lab_analysis::comparison;
+use netdyno_lab_engine::build::install_all;
+use netdyno_lab_engine::plan::Casting;
+use netdyno_lab_engine::run::{Ended, Engine, More, Request};
+use netdyno_lab_manifest::project::Project;
+use netdyno_lab_report::history;
+use netdyno_lab_store::Store;
+
+/// Measures, and prints the report.
+///
+/// # Errors
+/// When the request makes no sense, or the environment does not let a run begin.
+pub fn run(args: &RunArgs) -> Outcome {
+    let gate = Gate::of(&args.fail_on)?;
+    let catalog = catalog(&named(args))?;
+    let mut store = Store::open(&Store::default_path())?;
+    let cancel = cancel_on_signal()?;
+    let builder = builder(&catalog, &cancel)?;
+    let mut display = Progress::new();
+    let mut engine = Engine {
+        catalog: &catalog,
+        store: &mut store,
+        builder: &builder,
+        display: &mut display,
+        cancel: &cancel,
+    };
+    let (id, ended) = match &args.resume {
+        Some(wanted) => {
+            let id = if wanted == UNFINISHED {
+                engine.store.find_unfinished()?
+            } else {
+                engine.store.find(wanted)?
+            };
+            let more = args.budget.map(|budget| budget.as_secs_f64());
+            engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
+        }
+        None => {
+            let resolved =
+                request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
+            engine.start(&resolved)?
+        }
+    };
+    let run = store.load(&id)?;
+    let (report, text) = render(&run, args.format)?;
+    print(&text);
+    keep_printed(&mut store, &report)?;
+    // For lists and histories, while it is at hand; they can make it again.
+    if let Err(error) = history::keep(&store, &run, &report) {
+        tracing::warn!(%error, "what the run says is not kept for lists");
+    }
+    if let Some(file) = &args.html {
+        let page = render(&run, ReportFormat::Html)?.1;
+        std::fs::write(file, page).map_err(|e| {
+            format!(
+                "{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE",
+                file.display()
+            )
+        })?;
+    }
+    if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
+        let _ = writeln!(anstream::stderr(), "to measure also what was skipped:\n  {command}");
+    }
+    if ended == Ended::Interrupted {
+        tell(&format!("interrupted; what was measured is kept: netdyno run --resume {id}"));
+        return Ok(INTERRUPTED);
+    }
+    let code = code_of(&report);
+    let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
+    let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
+    for claimed in &claims {
+        tell(&claimed.sentence(limit));
+    }
+    Ok(gate.code(comparison::worst(&claims)))
+}
+
+/// Every name on the command line.
+fn named(args: &RunArgs) -> Vec<&str> {
+    let one = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
+    one.chain(&args.contenders).map(String::as_str).collect()
+}
+
+/// The command line, but for what no user types.
+fn command_line() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(at) = words.iter().position(|word| word == ASK) {
+        words.drain(at..words.len().min(at + 2));
+    }
+    words
+}
+
+fn casting(args: &RunArgs) -> Casting {
+    match &args.against {
+        Some(name) => Casting::Against(name.clone()),
+        None if args.matrix => Casting::Matrix,
+        None => Casting::Alone,
+    }
+}
+
+/// What was typed, as a request; a project says what was not.
+pub(super) fn request(
+    args: &RunArgs,
+    regression: Option<f64>,
+    project: Project,
+) -> Result<Request, &'static str> {
+    let typed = args.workload.clone().or_else(|| project.workload.clone());
+    let workload =
+        typed.ok_or("which WORKLOAD? `netdyno list` names them; or a netdyno.toml here or above")?;
+    // Whom one's own are held against, in that workload.
+    let usual =
+        project.baseline.filter(|_| project.workload.as_ref() == Some(&workload) && args.against.is_none());
+    Ok(Request {
+        workload,
+        contenders: args.contenders.clone(),
+        preset: args.preset.clone(),
+        set: args.set.clone(),
+        sweep: args.sweep.clone(),
+        casting: casting(args),
+        role: args.role.clone(),
+        baseline: args.baseline.clone().or(usual),
+        budget_seconds: args.budget.map(|b| b.as_secs_f64()),
+        max_blocks: args.max_blocks,
+        precision: args.precision,
+        seed: args.seed,
+        placement: args.placement,
+        net: args.net.clone(),
+        no_ceiling: args.no_ceiling,
+        memory_limit_bytes: args.memory_limit,
+        awake: args.awake,
+        blocks: args.blocks,
+        regression,
+        time_limits: args.time_limits,
+        marks_hz: args.marks_hz,
+        asked: args.ask.clone(),
+        command: command_line(),
+    })
+}

@@ -1,0 +1,43 @@
+//! `netdyno serve`.
+
+use std::os::unix::net::UnixStream;
+
+use super::{GOOD, Outcome, print, studies};
+use crate::cli::ServeArgs;
+use netdyno_lab_report::serve::{Server, Settings, Token};
+use netdyno_lab_store::Store;
+
+/// Serves the pages of the store until Ctrl-C.
+///
+/// # Errors
+/// When the store cannot be read, the address is taken, or the token file holds none.
+pub fn run(args: &ServeArgs) -> Outcome {
+    let store = Store::default_path();
+    // Told here, once, and not on each page.
+    drop(Store::open(&store)?);
+    let (token, text) = match &args.token_file {
+        Some(file) => (Some(Token::of_file(file)?), None),
+        None if args.listen.ip().is_loopback() => (None, None),
+        None => {
+            let (token, text) = Token::generate()?;
+            (Some(token), Some(text))
+        }
+    };
+    let server = Server::bind(args.listen)
+        .map_err(|e| format!("{}: {e}; --listen ADDRESS:PORT names another one", args.listen))?;
+    let (end, stop) = UnixStream::pair()?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
+    }
+    print(&format!("http://{}/\n", server.address()));
+    if let Some(text) = text {
+        print(&format!("token: {text}\n"));
+    }
+    if !args.listen.ip().is_loopback() {
+        print("not encrypted: over a network that you do not trust, listen on loopback and use `ssh -L`\n");
+    }
+    let settings =
+        Settings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };
+    server.run(settings, stop)?;
+    Ok(GOOD)
+}

@@ -1,0 +1,19 @@
+//! `netdyno site`.
+
+use super::{GOOD, Outcome, print, studies};
+use crate::cli::SiteArgs;
+use netdyno_lab_report::site;
+use netdyno_lab_store::Store;
+
+/// Writes the pages of the store into a folder.
+///
+/// # Errors
+/// When the store cannot be read, the folder cannot be written, or a file of somebody else is in the way.
+pub fn run(args: &SiteArgs) -> Outcome {
+    let store = Store::open(&Store::default_path())?;
+    let written = site::write(&store, studies(args.studies.as_deref()).as_ref(), &args.folder, args.runs)?;
+    let index = args.folder.join("index.html");
+    let (pages, changed, removed) = (written.pages, written.changed, written.removed);
+    print(&format!("{}: {pages} pages, {changed} written, {removed} removed\n", index.display()));
+    Ok(GOOD)
+}

@@ -1,0 +1,185 @@
+//! What was found, and what to do about it.
+
+use std::fs;
+use std::time::Duration;
+
+use super::noise;
+use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, Topology};
+use netdyno_lab_engine::build::{Availability, Builder};
+use netdyno_lab_manifest::Catalog;
+use netdyno_lab_manifest::{Link, Net};
+use netdyno_lab_store::Host;
+use netdyno_lab_store::Store;
+
+/// A receive buffer that a batch of 64 large datagrams fits in (research on this field's default: 212,992 bytes hold
+/// about 90 small ones).
+const RECEIVE_BUFFER_BYTES: u64 = 4 << 20;
+/// Time lost to others, above which figures drift visibly.
+const LOST_SHARE: f64 = 0.01;
+const STEAL_PERCENT: f64 = 1.0;
+const FREE_BYTES: u64 = 5 << 30;
+const NOISE_TIME: Duration = Duration::from_millis(500);
+
+/// How good it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grade {
+    /// As it should be.
+    Good,
+    /// Measurements work, less well.
+    Warning,
+    /// Something cannot be done here.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// How good it is.
+    pub grade: Grade,
+    /// What was looked at.
+    pub what: String,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty where nothing is to be done.
+    pub remedy: String,
+}
+
+fn finding(grade: Grade, what: &str, found: impl Into<String>, remedy: &str) -> Finding {
+    let remedy = if grade == Grade::Good { String::new() } else { remedy.to_owned() };
+    Finding { grade, what: what.to_owned(), found: found.into(), remedy }
+}
+
+fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Finding {
+    finding(if good { Grade::Good } else { Grade::Warning }, what, found, remedy)
+}
+
+/// Looks at everything.
+#[must_use]
+pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
+    let host = netdyno_lab_engine::host::detect(netdyno_lab_engine::toolchains::toolchains());
+    let emulated = Link { delay: Duration::from_millis(1), ..Link::default() };
+    let nets = [Net::Loopback, Net::Veth(Link::default()), Net::Veth(emulated)];
+    let mut all = vec![cores(&host)];
+    all.extend(nets.iter().map(network));
+    all.push(good_if(
+        host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
+        "cgroups",
+        host.cgroup.clone(),
+        "mount cgroup v2; without it CPU time is read from each process, and a memory limit is not in force",
+    ));
+    all.push(receive_buffer());
+    all.push(governor(&host));
+    all.push(good_if(
+        host.smt != "on",
+        "SMT",
+        host.smt.clone(),
+        "echo off > /sys/devices/system/cpu/smt/control, or leave it: one hardware thread a core is used",
+    ));
+    all.push(quiet(&host));
+    all.push(disk(builder));
+    all.push(match Store::open(&Store::default_path()) {
+        Ok(_) => finding(Grade::Good, "store", Store::default_path().display().to_string(), ""),
+        // It says itself what to do.
+        Err(e) => finding(Grade::Bad, "store", e.to_string(), ""),
+    });
+    for problem in &catalog.problems {
+        all.push(finding(Grade::Bad, "manifest", problem.to_string(), "mend the file"));
+    }
+    for contender in catalog.contenders.values() {
+        all.push(match builder.availability(contender) {
+            Availability::Available => finding(Grade::Good, &contender.id(), "can be built here", ""),
+            Availability::Unavailable { reason, remedy } => {
+                finding(Grade::Warning, &contender.id(), reason, &remedy)
+            }
+        });
+    }
+    all
+}
+
+fn cores(host: &Host) -> Finding {
+    let enough = Topology::of_this_machine().is_ok_and(|t| t.cores().len() >= 2);
+    good_if(
+        enough,
+        "cores",
+        format!("{} physical, {} CPUs", host.cores, host.cpus),
+        "two roles apart need two physical cores; with one they share it (--placement shared)",
+    )
+}
+
+fn network(net: &Net) -> Finding {
+    let what = format!("network: {net}");
+    match Arena::open(&ArenaSpec::local(net.clone())) {
+        Ok(arena) => finding(Grade::Good, &what, arena.describe(), ""),
+        Err(e @ ArenaError::Missing { .. }) => finding(
+            Grade::Warning,
+            &what,
+            e.to_string(),
+            "modprobe tun; in a container: --device /dev/net/tun; as an ordinary user: chmod 666 /dev/net/tun",
+        ),
+        Err(e) => finding(
+            Grade::Warning,
+            &what,
+            e.to_string(),
+            "run as root, or: sysctl kernel.unprivileged_userns_clone=1 user.max_net_namespaces=1000",
+        ),
+    }
+}
+
+fn receive_buffer() -> Finding {
+    let most: u64 = fs::read_to_string("/proc/sys/net/core/rmem_max")
+        .ok()
+        .and_then(|t| t.trim().parse().ok())
+        .unwrap_or(0);
+    good_if(
+        most >= RECEIVE_BUFFER_BYTES,
+        "largest receive buffer",
+        format!("net.core.rmem_max = {most} bytes"),
+        "sysctl -w net.core.rmem_max=4194304",
+    )
+}
+
+fn governor(host: &Host) -> Finding {
+    // A virtual machine has none, and cannot choose.
+    let good = host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine);
+    good_if(
+        good,
+        "CPU frequency",
+        format!("governor {}", host.governor),
+        "cpupower frequency-set -g performance",
+    )
+}
+
+fn quiet(host: &Host) -> Finding {
+    let noise = noise::measure(NOISE_TIME);
+    let found = format!(
+        "{:.2} % of the time went to others, at most {} us at once; steal {:.2} % since boot",
+        100.0 * noise.lost,
+        noise.longest.as_micros(),
+        host.steal_percent
+    );
+    good_if(
+        noise.lost < LOST_SHARE && host.steal_percent < STEAL_PERCENT,
+        "noise",
+        found,
+        "end what else runs here (top); on a shared host more blocks make up for it (--precision, --budget)",
+    )
+}
+
+fn disk(builder: &Builder) -> Finding {
+    let folder = builder.cache().ancestors().find(|p| p.exists());
+    let free = folder
+        .and_then(|f| nix::sys::statvfs::statvfs(f).ok())
+        .map(|s| s.blocks_available() * s.fragment_size());
+    let found = match free {
+        Some(free) => {
+            format!("{}: {:.1} GiB free", builder.cache().display(), free as f64 / f64::from(1 << 30))
+        }
+        None => format!("{}: unknown", builder.cache().display()),
+    };
+    good_if(
+        free.is_some_and(|f| f >= FREE_BYTES),
+        "build cache",
+        found,
+        "free 5 GiB, or set NETDYNO_CACHE to another disk",
+    )
+}

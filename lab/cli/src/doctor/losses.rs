@@ -1,0 +1,345 @@
+//! How small a loss of speed this machine tells from none in a given time: losses of known size are put in, and must be found again.
+//!
+//! Each is a duel of a contender with itself, in the ordinary engine and for the whole time, in which the second one stands still for a
+//! known share of each turn; both are frozen once a turn, so that the freeze itself is no part of the loss. The first has no loss: a
+//! control. The others halve the list of losses until the least that is told is known. Where the primary metric is no rate, standing still
+//! does not show in it: of these it says nothing.
+
+use serde::Serialize;
+
+use super::against_itself::{Duel, Terms, duel};
+use netdyno_lab_engine::run::{Resolved, RunError};
+use netdyno_lab_manifest::{Catalog, ManifestError, Metric, Source, Workload};
+
+/// What may be lost, in thousandths of a contender's time: each is found, or not, in three duels.
+pub const LOSSES: [u32; 7] = [5, 10, 20, 30, 50, 100, 200];
+/// More sessions than there is time for.
+const SESSIONS_MAX: u32 = 100_000;
+
+/// The metric that a loss shows in.
+///
+/// # Errors
+/// The caller's: the workload has none, or no turns to stand still in; which ones do.
+pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Metric, ManifestError> {
+    fn rate(workload: &Workload) -> Option<&Metric> {
+        let is_rate = |m: &&Metric| matches!(m.from, Source::Rate { .. });
+        workload.primary().filter(is_rate).filter(|_| workload.turns.is_some())
+    }
+    rate(workload).ok_or_else(|| {
+        let able: Vec<&str> =
+            catalog.workloads.values().filter(|w| rate(w).is_some()).map(|w| w.name.as_str()).collect();
+        let other = if workload.detect.is_some() { "; doctor --self-test puts delays into this one" } else { "" };
+        let able = if able.is_empty() { "none here".to_owned() } else { able.join(", ") };
+        let name = &workload.name;
+        let rule = format!(
+            "{name} is not compared by a rate in turns, of which a side that stands still would lose its share; such are: {able}{other}"
+        );
+        ManifestError::Value { name: "resolve".to_owned(), rule }
+    })
+}
+
+/// A run that is the duel of a contender with one like it that loses so many thousandths of its time.
+///
+/// # Errors
+/// The caller's: an unknown name, or parameters without turns.
+pub fn plan(
+    catalog: &Catalog,
+    workload: &Workload,
+    contender: &str,
+    loss: u32,
+    budget_s: f64,
+) -> Result<Resolved, RunError> {
+    let terms = Terms { stalled: loss, sessions: SESSIONS_MAX, budget_s };
+    let mut resolved = duel(catalog, workload, contender, terms)?;
+    // The time is for one comparison, not for a sweep of them.
+    let first = resolved.cells[0].params.clone();
+    resolved.cells.retain(|cell| cell.params == first);
+    Ok(resolved)
+}
+
+/// A loss that was put in, and what was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// In thousandths; 0 in the control.
+    pub loss: u32,
+    /// The run that was the duel.
+    pub run: String,
+    /// None where a side failed.
+    pub duel: Option<Duel>,
+    /// What the run says of the machine meanwhile.
+    pub warnings: Vec<String>,
+}
+
+impl Found {
+    /// The ratio that ought to be found.
+    #[must_use]
+    pub fn expected(&self) -> f64 {
+        1.0 - f64::from(self.loss) / 1000.0
+    }
+
+    /// The two are told apart.
+    #[must_use]
+    pub fn is_detected(&self) -> bool {
+        self.duel.is_some_and(|duel| !duel.holds(1.0))
+    }
+
+    /// The interval has the loss that was put in.
+    #[must_use]
+    pub fn is_true(&self) -> bool {
+        self.duel.is_some_and(|duel| duel.holds(self.expected()))
+    }
+}
+
+/// What is tried next, if anything is left: first the control, then the loss in the middle of those that may be the least one told.
+#[must_use]
+pub fn next(found: &[Found]) -> Option<u32> {
+    if found.is_empty() {
+        return Some(0);
+    }
+    if found.iter().any(|f| f.duel.is_none()) {
+        return None;
+    }
+    let (from, to) = open(found);
+    LOSSES[from..to].get((to - from) / 2).copied()
+}
+
+/// The losses that are not tried, nor known by the others: above the greatest that was not told, below the least that was.
+fn open(found: &[Found]) -> (usize, usize) {
+    let place = |f: &Found| LOSSES.iter().position(|loss| *loss == f.loss);
+    let is_told = |f: &&Found| f.is_detected() && f.is_true();
+    let to = found.iter().filter(is_told).filter_map(place).min().unwrap_or(LOSSES.len());
+    let missed = found.iter().filter(|f| !is_told(f)).filter_map(place);
+    (missed.map(|at| at + 1).max().unwrap_or(0), to)
+}
+
+/// What this machine tells apart.
+#[derive(Debug, Clone, Serialize)]
+#[serde(into = "Told")]
+pub struct Resolution {
+    /// The workload.
+    pub workload: String,
+    /// Label of the metric.
+    pub metric: String,
+    /// Who met itself.
+    pub contender: String,
+    /// Seconds of measuring of each duel.
+    pub budget_s: f64,
+    /// In the order in which they were tried.
+    pub found: Vec<Found>,
+}
+
+impl Resolution {
+    /// The least loss that is told from none, in thousandths; none where nothing is, or it is not known yet.
+    #[must_use]
+    pub fn least(&self) -> Option<u32> {
+        let (from, to) = open(&self.found);
+        LOSSES.get(to).copied().filter(|_| from == to && !self.is_unlike_itself())
+    }
+
+    /// Without any loss two were told apart.
+    #[must_use]
+    pub fn is_unlike_itself(&self) -> bool {
+        self.found.iter().any(|f| f.loss == 0 && f.is_detected())
+    }
+
+    /// A side failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.found.iter().any(|f| f.duel.is_none())
+    }
+
+    /// All of it in a sentence.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        let Resolution { workload, metric, contender, budget_s, .. } = self;
+        let (from, to) = open(&self.found);
+        let what = format!("of {metric} of {workload}, with {contender},");
+        if self.has_failed() {
+            return "No answer: a duel failed.".to_owned();
+        }
+        if self.is_unlike_itself() {
+            return format!("No answer: {contender} was told from itself without any loss.");
+        }
+        if from < to {
+            return "No answer yet: it was interrupted.".to_owned();
+        }
+        match (LOSSES.get(to), to.checked_sub(1).map(|below| LOSSES[below])) {
+            (Some(least), Some(below)) => format!(
+                "In {budget_s} s this host tells a loss of {} {what} from none; one of {} it does not.",
+                percent(*least),
+                percent(below)
+            ),
+            (Some(least), None) => format!(
+                "In {budget_s} s this host tells a loss of {} {what} from none; less was not tried.",
+                percent(*least)
+            ),
+            (None, _) => format!(
+                "In {budget_s} s this host tells no loss of {} {what} from none; more was not tried.",
+                percent(LOSSES[LOSSES.len() - 1])
+            ),
+        }
+    }
+}
+
+/// `0.5 %`.
+#[must_use]
+pub fn percent(thousandths: u32) -> String {
+    format!("{} %", f64::from(thousandths) / 10.0)
+}
+
+/// A resolution as JSON: shares, and no bound where there is none.
+#[derive(Serialize)]
+struct Told {
+    workload: String,
+    metric: String,
+    contender: String,
+    budget_s: f64,
+    least_loss: Option<f64>,
+    answer: String,
+    duels: Vec<ToldDuel>,
+}
+
+#[derive(Serialize)]
+struct ToldDuel {
+    loss: f64,
+    expected: f64,
+    ratio: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    sessions: usize,
+    detected: bool,
+    holds_expected: bool,
+    run: String,
+    warnings: Vec<String>,
+}
+
+impl From<Resolution> for Told {
+    fn from(all: Resolution) -> Told {
+        let finite = |value: Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
+        let duels = all.found.iter().map(|f| ToldDuel {
+            loss: f64::from(f.loss) / 1000.0,
+            expected: f.expected(),
+            ratio: finite(f.duel.map(|d| d.ratio)),
+            low: finite(f.duel.map(|d| d.low)),
+            high: finite(f.duel.map(|d| d.high)),
+            sessions: f.duel.map_or(0, |d| d.sessions),
+            detected: f.is_detected(),
+            holds_expected: f.is_true(),
+            run: f.run.clone(),
+            warnings: f.warnings.clone(),
+        });
+        Told {
+            least_loss: all.least().map(|loss| f64::from(loss) / 1000.0),
+            answer: all.answer(),
+            duels: duels.collect(),
+            workload: all.workload,
+            metric: all.metric,
+            contender: all.contender,
+            budget_s: all.budget_s,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdyno_stats::{Judgement, Unit, Verdict};
+
+    /// A duel with this interval.
+    fn found(loss: u32, (low, high): (f64, f64)) -> Found {
+        let judgement = Judgement {
+            contender: "x".to_owned(),
+            ratio: f64::midpoint(low, high),
+            low,
+            high,
+            unit: Unit::Session,
+            blocks: 9,
+            p_adjusted: 1.0,
+            verdict: Verdict::Undecided { needs_blocks: None },
+        };
+        let duel = Some(Duel::new(&judgement, &[0.0; 9]));
+        Found { loss, run: "r".to_owned(), duel, warnings: Vec::new() }
+    }
+
+    fn resolution(found: Vec<Found>) -> Resolution {
+        let [workload, metric, contender] = ["w", "rate", "c"].map(str::to_owned);
+        Resolution { workload, metric, contender, budget_s: 60.0, found }
+    }
+
+    /// On a machine whose intervals are that wide, and find their loss times this factor.
+    fn searched(half_width: f64, factor: f64) -> Resolution {
+        let mut all = Vec::new();
+        while let Some(loss) = next(&all) {
+            assert!(all.len() < 4, "a control and three duels");
+            let ratio = 1.0 - factor * f64::from(loss) / 1000.0;
+            all.push(found(loss, (ratio - half_width, ratio + half_width)));
+        }
+        resolution(all)
+    }
+
+    #[test]
+    fn the_least_loss_is_found_in_three_duels() {
+        for (half_width, tried, least, says) in [
+            (
+                0.001,
+                &[0, 30, 10, 5][..],
+                Some(5),
+                "tells a loss of 0.5 % of rate of w, with c, from none; less was not tried",
+            ),
+            (
+                0.007,
+                &[0, 30, 10, 5],
+                Some(10),
+                "tells a loss of 1 % of rate of w, with c, from none; one of 0.5 % it does not",
+            ),
+            (0.025, &[0, 30, 10, 20], Some(30), "a loss of 3 % of rate of w, with c, from none; one of 2 %"),
+            (0.04, &[0, 30, 100, 50], Some(50), "a loss of 5 % of rate of w, with c, from none; one of 3 %"),
+            (
+                0.3,
+                &[0, 30, 100, 200],
+                None,
+                "tells no loss of 20 % of rate of w, with c, from none; more was not tried",
+            ),
+        ] {
+            let found = searched(half_width, 1.0);
+            assert_eq!(found.found.iter().map(|f| f.loss).collect::<Vec<_>>(), tried, "{half_width}");
+            assert_eq!(found.least(), least);
+            assert!(
+                found.answer().starts_with("In 60 s this host ") && found.answer().contains(says),
+                "{}",
+                found.answer()
+            );
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_found_with_another_size_is_not_told() {
+        let found = searched(0.004, 2.0);
+        assert!(found.found[1..].iter().all(|f| f.is_detected() && !f.is_true()), "{found:?}");
+        assert_eq!(found.least(), None);
+    }
+
+    #[test]
+    fn a_control_that_is_told_a_failure_and_an_interruption_are_no_answer() {
+        let unlike = resolution(vec![found(0, (0.9, 0.99)), found(5, (0.99, 0.999))]);
+        assert!(unlike.is_unlike_itself() && unlike.least().is_none());
+        assert!(unlike.answer().contains("told from itself without any loss"));
+        let failed = Found { duel: None, ..found(30, (1.0, 1.0)) };
+        let failed = resolution(vec![found(0, (0.9, 1.1)), failed]);
+        assert!(next(&failed.found).is_none() && failed.has_failed() && failed.answer().contains("failed"));
+        let halfway = resolution(vec![found(0, (0.9, 1.1)), found(30, (0.96, 0.98))]);
+        assert!(halfway.least().is_none() && halfway.answer().contains("interrupted"));
+    }
+
+    #[test]
+    fn json_has_shares_and_no_bound_where_there_is_none() {
+        let all = resolution(vec![found(0, (0.0, f64::INFINITY)), found(200, (0.75, 0.85))]);
+        let json = serde_json::to_value(&all).unwrap();
+        assert!(json["least_loss"].is_null() && json["duels"][0]["high"].is_null(), "{json}");
+        assert_eq!(
+            (&json["duels"][1]["expected"], &json["duels"][1]["detected"]),
+            (&0.8.into(), &true.into())
+        );
+        assert_eq!(json["duels"][1]["holds_expected"], true);
+    }
+}

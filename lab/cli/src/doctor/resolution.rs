@@ -1,0 +1,257 @@
+//! The lab's resolving power on this machine: an effect of known size is put in, and must be found again with its size.
+//!
+//! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
+//! random order; "without" pays for putting in, too. The difference to that within a block has an interval that holds at any stopping time.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use netdyno_lab_analysis::metrics;
+use netdyno_lab_arena::{Arena, ArenaSpec};
+use netdyno_lab_engine::build::{Availability, Builder, Built};
+use netdyno_lab_engine::plan;
+use netdyno_lab_engine::run;
+use netdyno_lab_engine::trial::{self, TrialSpec};
+use netdyno_lab_manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_store::Outcome;
+use netdyno_stats::{Interval, Unit, confidence_sequence};
+
+/// Blocks at the most.
+pub const BLOCKS_MAX: u32 = 30;
+/// Blocks at the least: fewer lean too much on the model.
+const BLOCKS_MIN: u32 = 6;
+/// Error level over all effects of a workload: a test that is run often must seldom be wrong.
+const ALPHA: f64 = 0.01;
+/// How exactly an effect can be put in, in ns: a wait that reads the clock ends up to a reading late.
+const EXACT: f64 = 50.0;
+/// Length of the windows and of the traffic before them, in s.
+const WINDOWS: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
+/// Seed of the orders and payloads.
+const SEED: u64 = 20_260_202;
+
+/// An effect that was put in, and what was found.
+#[derive(Debug, Clone)]
+pub struct Injected {
+    /// The workload.
+    pub workload: String,
+    /// Label of its primary metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The size put in.
+    pub value: f64,
+    /// The difference found.
+    pub found: Interval,
+    /// Blocks measured.
+    pub blocks: usize,
+}
+
+impl Injected {
+    /// Whether the interval has the size that was put in, and is narrow enough to tell it from half of it and from one
+    /// and a half.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.is_sure() && self.found.low <= self.value + EXACT && self.found.high >= self.value
+    }
+
+    fn is_sure(&self) -> bool {
+        self.found.low > 0.5 * self.value && self.found.high < 1.5 * self.value
+    }
+}
+
+/// Measures every workload that names an effect, until each effect is sure or `blocks_max` is reached.
+///
+/// # Errors
+/// In words: what could not be built or measured.
+pub fn measure(
+    catalog: &Catalog,
+    builder: &Builder,
+    arena: &ArenaSpec,
+    blocks_max: u32,
+    cancel: &AtomicBool,
+) -> Result<Vec<Injected>, String> {
+    let mut all = Vec::new();
+    for workload in catalog.workloads.values() {
+        let (Some(detect), Some(ceiling), Some(primary)) =
+            (&workload.detect, &workload.ceiling, workload.primary())
+        else {
+            continue;
+        };
+        let contender = catalog.contender(&workload.name, ceiling).map_err(|e| e.to_string())?;
+        if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
+            return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name));
+        }
+        let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
+        let folder = catalog.folder_of(&workload.name);
+        let bench = Bench { workload, folder, builder, built: &built, primary, arena, cancel };
+        all.extend(bench.measure(detect, blocks_max)?);
+    }
+    Ok(all)
+}
+
+/// Whether no further block is needed: each effect is sure, or the most blocks are measured.
+fn is_enough(found: &[Injected], blocks_max: u32) -> bool {
+    let blocks = found.first().map_or(0, |i| i.blocks);
+    blocks >= blocks_max as usize || blocks >= BLOCKS_MIN as usize && found.iter().all(Injected::is_sure)
+}
+
+/// The interval of each effect, from its differences to "without", a block each.
+fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
+    let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
+    let alpha = ALPHA / differences.len().max(1) as f64;
+    differences.iter().map(|d| confidence_sequence(d, Unit::Block, alpha).unwrap_or(unbounded)).collect()
+}
+
+struct Bench<'a> {
+    workload: &'a Workload,
+    /// Of its manifest.
+    folder: PathBuf,
+    builder: &'a Builder,
+    built: &'a Built,
+    primary: &'a Metric,
+    arena: &'a ArenaSpec,
+    cancel: &'a AtomicBool,
+}
+
+impl Bench<'_> {
+    fn measure(&self, detect: &Detect, blocks_max: u32) -> Result<Vec<Injected>, String> {
+        let mut values = vec![&detect.from];
+        values.extend(&detect.values);
+        let mut differences = vec![Vec::new(); detect.values.len()];
+        let mut found = Vec::new();
+        for block in 0..blocks_max {
+            let mut figures = vec![f64::NAN; values.len()];
+            for index in plan::order(SEED, block, values.len()) {
+                if self.cancel.load(Ordering::Relaxed) {
+                    return Err("interrupted".to_owned());
+                }
+                figures[index] = self.trial(&detect.param, values[index], block)?;
+            }
+            for (differences, figure) in differences.iter_mut().zip(&figures[1..]) {
+                differences.push(figure - figures[0]);
+            }
+            found = self.injected(detect, &differences);
+            if is_enough(&found, blocks_max) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn injected(&self, detect: &Detect, differences: &[Vec<f64>]) -> Vec<Injected> {
+        let size = |value: &ParamValue| value.number().unwrap_or(0.0);
+        let sizes = detect.values.iter().map(|value| size(value) - size(&detect.from));
+        sizes
+            .zip(intervals(differences))
+            .map(|(value, found)| Injected {
+                workload: self.workload.name.clone(),
+                metric: self.primary.label.clone(),
+                unit: self.primary.unit.clone(),
+                value,
+                found,
+                blocks: differences.first().map_or(0, Vec::len),
+            })
+            .collect()
+    }
+
+    /// The primary metric of one trial.
+    fn trial(&self, param: &str, value: &ParamValue, block: u32) -> Result<f64, String> {
+        let mut params: Params = self.workload.resolve(None, &[]).map_err(|e| e.to_string())?;
+        params.0.insert(param.to_owned(), value.clone());
+        for (name, seconds) in WINDOWS {
+            params.0.insert(name.to_owned(), ParamValue::Number(seconds));
+        }
+        let arena = Arena::best(self.arena).map_err(|e| e.to_string())?;
+        let name = self.workload.ceiling.as_deref().unwrap_or_default();
+        let spec = TrialSpec {
+            workload: self.workload,
+            params: &params,
+            inputs: self
+                .builder
+                .prepare((self.workload, &self.folder), &params, &mut |_| {})
+                .map_err(|e| e.to_string())?,
+            seed: plan::payload_seed(SEED, block),
+            roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)
+                .map_err(|e| e.to_string())?,
+            marks: trial::steady_marks(&params, 0),
+            limits: TimeLimits::default(),
+            extra_setup: false,
+        };
+        let record = trial::run(&spec, &arena, self.cancel, &mut |_| {}).record;
+        match &record.outcome {
+            Outcome::Ok => {}
+            other => return Err(format!("{}: {other:?}", self.workload.name)),
+        }
+        let figure = metrics::of_trial(self.primary, &params, &record);
+        figure.value.ok_or(figure.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    use super::*;
+
+    fn injected(found: Interval, blocks: usize) -> Injected {
+        let [workload, metric, unit] = ["w", "m", "ns"].map(str::to_owned);
+        Injected { workload, metric, unit, value: 1000.0, found, blocks }
+    }
+
+    #[test]
+    fn found_is_the_right_size_and_no_other() {
+        for (low, high, found) in [
+            (900.0, 1100.0, true),
+            (1040.0, 1200.0, true),
+            (1060.0, 1200.0, false),
+            (600.0, 990.0, false),
+            (10.0, 1990.0, false),
+            // A machine that was disturbed for 60 blocks.
+            (780.0, 1990.0, false),
+            (900.0, 1600.0, false),
+            (f64::NEG_INFINITY, f64::INFINITY, false),
+        ] {
+            let interval = Interval { estimate: f64::midpoint(low, high), low, high };
+            assert_eq!(injected(interval, 6).is_found(), found, "{low} - {high}");
+        }
+    }
+
+    /// Measures as [`Bench::measure`] does, on a machine that exists in numbers only: an effect of `shift` ns for each of
+    /// three that were put in, under noise of this deviation.
+    fn measured(seed: u64, shift: f64, deviation: f64) -> Vec<Injected> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        // A sum of twelve uniform numbers: variance 1.
+        let mut noise = || (0..12).map(|_| random.random_range(-0.5..0.5)).sum::<f64>();
+        let mut differences = vec![Vec::new(); 3];
+        loop {
+            differences.iter_mut().for_each(|d| d.push(shift + deviation * noise()));
+            let blocks = differences[0].len();
+            let found: Vec<_> = intervals(&differences).into_iter().map(|i| injected(i, blocks)).collect();
+            if is_enough(&found, BLOCKS_MAX) {
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn an_effect_is_found_with_its_size_and_an_absent_or_a_doubled_one_is_not() {
+        let all = |shift, deviation| {
+            let each = (0..200).flat_map(|seed| measured(seed, shift, deviation)).collect::<Vec<_>>();
+            let found = each.iter().filter(|i| i.is_found()).count();
+            let blocks = each.iter().map(|i| i.blocks).max().unwrap_or(0);
+            (found, each.len(), blocks)
+        };
+        // Up to one in a hundred runs may be wrong, by the level.
+        let (found, of, blocks) = all(1000.0, 200.0);
+        assert!(found * 100 >= of * 99 && blocks < BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
+        for wrong in [0.0, 500.0, 1600.0, 2000.0] {
+            let (found, of, _) = all(wrong, 200.0);
+            assert!(found * 100 <= of, "{wrong} ns taken for 1000: {found} of {of}");
+        }
+        // A noisy machine is not sure, and says so after the most blocks.
+        let (found, of, blocks) = all(1000.0, 3000.0);
+        assert!(found * 100 <= of && blocks == BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
+    }
+}

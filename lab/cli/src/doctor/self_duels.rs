@@ -1,0 +1,117 @@
+//! Duels of a dummy with itself: what they cost the lab, and how often they are wrong.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::against_itself::Duel;
+use super::self_test::{LIMITS, Window, roles};
+use netdyno_lab_analysis::metrics;
+use netdyno_lab_arena::{Arena, ArenaSpec};
+use netdyno_lab_engine::build::Prepared;
+use netdyno_lab_engine::trial::duel::{self, TurnPlan};
+use netdyno_lab_engine::trial::{Progress, TrialReport, TrialSpec};
+use netdyno_lab_manifest::Net;
+use netdyno_lab_manifest::dummy::workload;
+use netdyno_lab_store::Outcome;
+use netdyno_stats::{Comparison, Direction, Rules, Unit, judge};
+
+/// Turns that are as short as can be: what counts is how many duels there are.
+const SHORT: TurnPlan = TurnPlan {
+    turn: Duration::from_millis(8),
+    lead: Duration::from_millis(2),
+    count: 4,
+    stalled: Vec::new(),
+    undisturbed: Vec::new(),
+    stretch: Duration::ZERO,
+    under_way: None,
+    seed: 1,
+};
+/// No duel begins after this.
+const HOLD_TIME: Duration = Duration::from_secs(15);
+/// Lengths of the turns of which the longer ones have that much more in which the lab should sleep, and how many each side has.
+const SLEPT: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+const SLEPT_COUNT: u32 = 10;
+
+/// The lab's own CPU time within turns, agents included, as a share of one CPU. What it does between them, freezing and
+/// reading meters, is nobody's: longer turns have as much of it, so that the difference is free of it.
+///
+/// # Errors
+/// In words: why there is none.
+pub fn cost(cancel: &AtomicBool) -> Result<f64, String> {
+    let arenas = arenas()?;
+    let spent = |turn: Duration| {
+        let mut window = Window::default();
+        let turns = TurnPlan { turn, count: SLEPT_COUNT, ..SHORT };
+        session(&turns, &arenas, cancel, &mut |progress| window.see(progress))?;
+        window.spent()
+    };
+    let [(cpu, time), (cpu_longer, longer)] = [spent(SLEPT[0])?, spent(SLEPT[1])?];
+    Ok((cpu_longer - cpu).max(0.0) / (longer - time))
+}
+
+/// Holds short duels of so many sessions each: as many as there is time for, and no more than are asked for.
+///
+/// # Errors
+/// In words: why a session failed.
+pub fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Result<Vec<Option<Duel>>, String> {
+    let arenas = arenas()?;
+    let one = |duel: u32| {
+        let seed = |session| u64::from(duel * sessions + session);
+        let session = |i| session(&TurnPlan { seed: seed(i), ..SHORT }, &arenas, cancel, &mut |_| {});
+        let log_ratios = (0..sessions).map(session).collect::<Result<Vec<f64>, String>>()?;
+        let contender = "dummy".to_owned();
+        let comparison = Comparison { contender, unit: Unit::Session, log_ratios: log_ratios.clone() };
+        let judged = judge(&[comparison], Direction::Higher, &Rules::default());
+        Ok(judged.first().map(|judgement| Duel::new(judgement, &log_ratios)))
+    };
+    let begun = Instant::now();
+    (0..duels).take_while(|_| begun.elapsed() < HOLD_TIME).map(one).collect()
+}
+
+fn arenas() -> Result<Vec<Arena>, String> {
+    let arena = |_| Arena::best(&ArenaSpec::local(Net::Loopback)).map_err(|e| e.to_string());
+    (0..2).map(arena).collect()
+}
+
+/// One session of two dummies: the log of the ratio of what they counted.
+fn session(
+    turns: &TurnPlan,
+    arenas: &[Arena],
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<f64, String> {
+    let workload = workload();
+    let primary = workload.primary().ok_or("no primary metric")?;
+    let params = workload.resolve(None, &[("warmup_seconds".to_owned(), "0".to_owned())]);
+    let params = params.map_err(|e| e.to_string())?;
+    let spec = |arena: &Arena| {
+        let roles = roles(&workload, None, arena)?;
+        let (marks, limits) = (Vec::new(), LIMITS);
+        Ok(TrialSpec {
+            workload: &workload,
+            params: &params,
+            inputs: Prepared::new(),
+            seed: 1,
+            roles,
+            marks,
+            limits,
+            extra_setup: false,
+        })
+    };
+    let specs = arenas.iter().map(spec).collect::<Result<Vec<_>, _>>();
+    let specs = specs.map_err(|e: netdyno_lab_arena::ArenaError| e.to_string())?;
+    let reports = duel::run(&specs, turns, arenas, cancel, &mut |_, p| progress(p));
+    if cancel.load(Ordering::Relaxed) {
+        return Err("interrupted".to_owned());
+    }
+    let count = |report: Option<TrialReport>| {
+        let record = report.ok_or("the other side failed")?.record;
+        let figure = metrics::of_trial(primary, &params, &record);
+        match &record.outcome {
+            Outcome::Ok => figure.value.ok_or(figure.source),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let counts = reports.into_iter().map(count).collect::<Result<Vec<f64>, String>>()?;
+    Ok((counts[0] / counts[1]).ln())
+}

@@ -1,0 +1,269 @@
+//! The lab measured by itself: what it costs, and what it catches.
+//!
+//! A dummy role ([`crate::dummy`]) counts as fast as one thread can. Whatever the lab takes from it shows in the count.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use procfs::process::Process;
+
+use crate::dummy::Fault;
+use netdyno_lab_analysis::metrics;
+use netdyno_lab_arena::meter::monotonic_ns;
+use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Side, Topology};
+use netdyno_lab_engine::build::Prepared;
+use netdyno_lab_engine::trial::{self, Progress, RoleSpec, TrialReport, TrialSpec};
+use netdyno_lab_manifest::Net;
+use netdyno_lab_manifest::dummy::workload;
+use netdyno_lab_manifest::{ParamValue, Params, Placement, Workload};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_store::{Outcome, SampleKind};
+use netdyno_stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
+
+/// Share of one CPU that the lab may use while it measures.
+pub const COST_MOST: f64 = 0.01;
+/// Relative difference that marks may make.
+pub const MARKS_MOST: f64 = 0.01;
+/// Memory a dummy gets where it is to run out of it.
+const MEMORY_LIMIT_BYTES: u64 = 256 << 20;
+/// A part of the window with or without marks, and how many that are at 10 Hz.
+const SLICE: Duration = Duration::from_millis(400);
+const MARKS_IN_SLICE: u32 = 4;
+/// The window of a dummy that does something wrong.
+const FAULT_WINDOW: Duration = Duration::from_millis(500);
+/// What the roles owe comes quickly here, so that a fault shows quickly.
+pub(super) const LIMITS: TimeLimits = TimeLimits {
+    ready: Duration::from_secs(2),
+    connected: Duration::from_secs(2),
+    verified: Duration::from_secs(5),
+    counters: Duration::from_secs(1),
+    result: Duration::from_secs(2),
+};
+
+/// Every fault, and a part of the reason by which the lab must name it.
+pub const CAUGHT: [(Fault, &str); 17] = [
+    (Fault::Mute, "no `ready`"),
+    (Fault::Hang, "no `counters`"),
+    (Fault::Flood, "1048576 bytes"),
+    (Fault::Garbage, "bad line"),
+    (Fault::Crash, "SIGABRT"),
+    (Fault::Orphan, "behind"),
+    (Fault::Memory, "memory limit"),
+    (Fault::WrongDigest, "wrong digest"),
+    (Fault::Fewer, "messages received in verify"),
+    (Fault::Lost, "15 of 16 messages have arrived"),
+    (Fault::Overclaim, "sent only"),
+    (Fault::FewSetups, "setup times"),
+    (Fault::SlowClock, "does not count nanoseconds"),
+    (Fault::Quit, "ended early"),
+    (Fault::Chatter, "`connected`"),
+    (Fault::Linger, "no `exit`"),
+    (Fault::Unsupported, "no role"),
+];
+
+/// Runs one trial of dummies.
+///
+/// # Errors
+/// When no arena can be had.
+pub fn trial(
+    fault: Option<Fault>,
+    marks: Vec<Duration>,
+    seconds: f64,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<TrialReport, ArenaError> {
+    let workload = workload();
+    let mut params: Params = workload.resolve(None, &[]).unwrap_or_default();
+    params.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
+    let arena = Arena::best(&ArenaSpec::local(Net::Loopback))?;
+    let spec = TrialSpec {
+        workload: &workload,
+        params: &params,
+        inputs: Prepared::new(),
+        seed: 1,
+        roles: roles(&workload, fault, &arena)?,
+        marks,
+        limits: LIMITS,
+        extra_setup: false,
+    };
+    Ok(trial::run(&spec, &arena, cancel, progress))
+}
+
+/// The roles of dummies; the fault is the sink's, but for those that only a source can have.
+pub(super) fn roles(
+    workload: &Workload,
+    fault: Option<Fault>,
+    arena: &Arena,
+) -> Result<Vec<RoleSpec>, ArenaError> {
+    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    let roles = workload.roles.iter().enumerate().map(|(index, name)| {
+        let faulty = (fault == Some(Fault::Overclaim)) == (name == "source");
+        let mut argv = vec!["/proc/self/exe".to_owned(), "dummy".to_owned()];
+        if let Some(fault) = fault.filter(|_| faulty) {
+            argv.push(format!(
+                "--fault={}",
+                clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())
+            ));
+        }
+        let (local, peer) = arena.addresses(Side::A);
+        let mut launch = LaunchSpec::new(index, argv, PathBuf::from("/"));
+        launch.cpus = cpus.roles.get(index).cloned();
+        launch.memory_limit_bytes = (fault == Some(Fault::Memory)).then_some(MEMORY_LIMIT_BYTES);
+        RoleSpec { name: name.clone(), contender: "dummy".to_owned(), launch, local, peer }
+    });
+    Ok(roles.collect())
+}
+
+/// The lab's own CPU time over a measured window, agents included, as a share of one CPU.
+///
+/// # Errors
+/// When no arena can be had, or the trial fails, in words.
+pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
+    let mut window = Window::default();
+    let marks = (1..=10 * seconds as u32).map(|i| Duration::from_millis(100) * i).collect();
+    let report = trial(None, marks, seconds, cancel, &mut |p| window.see(p)).map_err(|e| e.to_string())?;
+    if report.record.outcome != Outcome::Ok {
+        return Err(format!("{:?}", report.record.outcome));
+    }
+    let (cpu, time) = window.spent()?;
+    Ok(cpu / time)
+}
+
+/// The lab's own CPU time and the clock, both in ns, at the begin and the end of what is measured.
+#[derive(Default)]
+pub(super) struct Window {
+    begin: Option<(u64, u64)>,
+    end: Option<(u64, u64)>,
+}
+
+impl Window {
+    pub(super) fn see(&mut self, progress: Progress) {
+        let now = || own_cpu_ns().map(|cpu| (cpu, monotonic_ns()));
+        match progress {
+            Progress::Measuring => self.begin = now(),
+            // Of two that take turns the first that stops ends it.
+            Progress::Stopping if self.end.is_none() => self.end = now(),
+            _ => {}
+        }
+    }
+
+    /// CPU time and time, in ns.
+    pub(super) fn spent(&self) -> Result<(f64, f64), String> {
+        match (self.begin, self.end) {
+            (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
+                Ok((cpu_after.saturating_sub(cpu) as f64, (after - at) as f64))
+            }
+            _ => Err("/proc does not tell the lab's own CPU time".to_owned()),
+        }
+    }
+}
+
+/// CPU time of this process and of its children, the agents, in ns: the scheduler's own account of every thread.
+fn own_cpu_ns() -> Option<u64> {
+    let me = Process::myself().ok()?;
+    let children =
+        procfs::process::all_processes().ok()?.flatten().filter(|p| p.stat().is_ok_and(|s| s.ppid == me.pid));
+    Some(std::iter::once(Process::new(me.pid).ok()?).chain(children).map(|p| threads_cpu_ns(&p)).sum())
+}
+
+fn threads_cpu_ns(process: &Process) -> u64 {
+    let Ok(tasks) = process.tasks() else { return 0 };
+    tasks.flatten().filter_map(|t| t.schedstat().ok()).map(|s| s.sum_exec_runtime).sum()
+}
+
+/// Compares counting with marks at 10 Hz to counting without: slices of one trial in pairs, so that what drifts between
+/// trials (the machine by several per cent) cancels, and with the order turned from pair to pair. Trials of `pairs` are added
+/// until it is decided, at most `trials`.
+///
+/// # Errors
+/// When no arena can be had, or a trial fails, in words.
+pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, String> {
+    let rules = Rules { margin: MARKS_MOST, ..Rules::default() };
+    let mut logs = Vec::new();
+    for done in 1.. {
+        logs.extend(log_ratios_of_marks(pairs, cancel)?);
+        let contender = "marks at 10 Hz".to_owned();
+        let comparison = Comparison { contender, unit: Unit::Block, log_ratios: logs.clone() };
+        let judged = judge(&[comparison], Direction::Higher, &rules);
+        let judgement = judged.into_iter().next().ok_or("nothing to judge")?;
+        if done >= trials || netdyno_stats::decided(std::slice::from_ref(&judgement), &rules) {
+            return Ok(judgement);
+        }
+    }
+    Err("no trial was asked for".to_owned())
+}
+
+/// One trial: for each pair of slices the log of the rate with marks over the rate without.
+fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, String> {
+    let workload = workload();
+    let primary = workload.primary().ok_or("no primary metric")?;
+    let (marks, slices) = marks_in_slices(pairs);
+    let window = marks.last().map_or(0.0, Duration::as_secs_f64);
+    let report = trial(None, marks, window, cancel, &mut |_| {}).map_err(|e| e.to_string())?;
+    let record = report.record;
+    if record.outcome != Outcome::Ok {
+        return Err(format!("{:?}", record.outcome));
+    }
+    let rate = |(first, last): Slice| {
+        let mut slice = record.clone();
+        slice.samples.retain(|s| s.kind != SampleKind::Counter || s.mark == first || s.mark == last);
+        metrics::of_trial(primary, &Params::default(), &slice).value
+    };
+    Ok(slices.iter().filter_map(|(with, without)| Some((rate(*with)? / rate(*without)?).ln())).collect())
+}
+
+/// The first and the last mark of a slice.
+type Slice = (u64, u64);
+
+/// When to mark, and for each pair its slice with marks inside and its slice without.
+fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
+    let mut marks = Vec::new();
+    let mut slices = Vec::new();
+    let mut begin = Duration::ZERO;
+    let mut slice = |marked: bool| {
+        let first = marks.len() as u64;
+        let inside = if marked { MARKS_IN_SLICE } else { 1 };
+        marks.extend((1..=inside).map(|i| begin + SLICE * i / inside));
+        begin += SLICE;
+        (first, marks.len() as u64)
+    };
+    for pair in 0..pairs {
+        let (a, b) = (slice(pair % 2 == 0), slice(pair % 2 == 1));
+        slices.push(if pair % 2 == 0 { (a, b) } else { (b, a) });
+    }
+    (marks, slices)
+}
+
+/// What the lab made of a fault: whether it named it, and how.
+///
+/// # Errors
+/// When no arena can be had.
+pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
+    let report = trial(
+        Some(fault),
+        vec![FAULT_WINDOW / 2, FAULT_WINDOW],
+        FAULT_WINDOW.as_secs_f64(),
+        cancel,
+        &mut |_| {},
+    )?;
+    Ok(match report.record.outcome {
+        Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
+        Outcome::Skipped { reason, role } => {
+            (fault == Fault::Unsupported && reason.contains(part), format!("{role}: {reason}"))
+        }
+        other => (false, format!("{other:?}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn slices_share_their_ends_and_turn_their_order() {
+        let (marks, slices) = super::marks_in_slices(2);
+        assert_eq!(marks.len(), 10);
+        assert_eq!(marks[9], super::SLICE * 4);
+        assert!(marks.is_sorted());
+        assert_eq!(slices, [((0, 4), (4, 5)), ((6, 10), (5, 6))]);
+    }
+}

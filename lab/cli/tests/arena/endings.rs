@@ -1,0 +1,228 @@
+//! However a trial ends, nothing is left of it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, RoleProcess, Side, limits};
+use netdyno_lab_manifest::Net;
+
+use super::freezing::FREEZINGS;
+use super::trial::*;
+
+#[test]
+fn a_daemon_does_not_outlive_its_contender() {
+    let Some(arena) = open(Net::Loopback) else { return };
+    drop(arena);
+    for private_pids in [true, false] {
+        let script = "setsid sh -c 'setsid sleep 1000 & sleep 1000' & echo up; read x; exit 0";
+        let arena = Arena::open(&spec(Net::Loopback)).unwrap();
+        let mut trial = Trial::with(arena, script, |launch| launch.private_pids = private_pids);
+        assert_eq!(trial.line(), "up");
+        eventually("the daemons start", || marked(&trial.mark).len() >= 4);
+        trial.role().send_line("go").unwrap();
+        let exit = trial.exit();
+        assert_eq!((exit.code, exit.by), (Some(0), EndedBy::Itself), "private_pids {private_pids}: {exit:?}");
+        assert_eq!(marked(&trial.mark), [0; 0], "private_pids {private_pids}");
+        trial.finish();
+    }
+}
+
+#[test]
+fn a_killed_contender_is_reported() {
+    let Some(arena) = open(Net::Loopback) else { return };
+    let trial = Trial::new(arena, "sleep 1000 & echo up; wait");
+    assert_eq!(trial.line(), "up");
+    kill(trial.pid);
+    let exit = trial.exit();
+    assert_eq!((exit.code, exit.signal, exit.by), (None, Some(9), EndedBy::Itself), "{exit:?}");
+    assert!(exit.reason.contains("SIGKILL"));
+    trial.finish();
+}
+
+#[test]
+fn nothing_outlives_a_killed_agent() {
+    if open(Net::Loopback).is_none() {
+        return;
+    }
+    for private_pids in [true, false] {
+        let arena = Arena::open(&spec(Net::Loopback)).unwrap();
+        let mut trial = Trial::with(arena, "setsid sleep 1000 & echo up; sleep 1000", |launch| {
+            launch.private_pids = private_pids;
+        });
+        assert_eq!(trial.line(), "up");
+        let pid = trial.pid;
+        kill(trial.role().agent_pid());
+        assert!(matches!(trial.last(), AgentEvent::Failed { .. }));
+        eventually("the contender is dead", || marked(&trial.mark).is_empty());
+        eventually("the contender is reaped", || !Path::new(&format!("/proc/{pid}")).exists());
+        trial.finish();
+    }
+}
+
+#[test]
+fn a_flood_is_stopped_and_named() {
+    for (script, limit) in [
+        ("yes", "lines within a second"),
+        ("head -c 3000000 /dev/zero | tr '\\0' x; read x", "a line of more than"),
+    ] {
+        let Some(arena) = open(Net::Loopback) else { return };
+        let trial = Trial::new(arena, script);
+        let flood =
+            std::iter::from_fn(|| Some(trial.next())).find(|event| !matches!(event, AgentEvent::Line { .. }));
+        let Some(AgentEvent::Flood { reason }) = flood else { panic!("{flood:?}") };
+        assert!(reason.contains(limit), "{reason}");
+        assert_eq!(trial.exit().by, EndedBy::Flood);
+        trial.finish();
+    }
+}
+
+#[test]
+fn a_contender_that_does_not_read_is_stopped() {
+    let arena = Arena::open(&spec(Net::Host)).unwrap();
+    let mut trial = Trial::new(arena, "sleep 1000");
+    let line = "x".repeat(1 << 20);
+    for _ in 0..=limits::MAX_UNREAD_STDIN_BYTES >> 20 {
+        trial.role().send_line(&line).unwrap();
+    }
+    assert!(matches!(trial.next(), AgentEvent::Flood { reason } if reason.contains("stdin")));
+    assert_eq!(trial.exit().by, EndedBy::Flood);
+    trial.finish();
+}
+
+#[test]
+fn a_memory_hog_is_named() {
+    let arena = Arena::open(&spec(Net::Host)).unwrap();
+    let script = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
+    let trial = Trial::with(arena, script, |launch| launch.memory_limit_bytes = Some(64 << 20));
+    if !trial.memory_limited {
+        println!("{:?}", trial.notes);
+        return skip::<()>("a writable memory cgroup").unwrap_or_default();
+    }
+    let exit = trial.exit();
+    assert_eq!(exit.by, EndedBy::MemoryLimit, "{exit:?}");
+    assert_eq!(exit.reason, "killed: exceeded the memory limit of 64 MiB");
+    trial.finish();
+}
+
+/// Not a test by itself: the lab of the next one, which that kills.
+#[test]
+fn as_a_lab() {
+    let Ok(mark) = std::env::var("NETDYNO_TEST_AS_LAB") else { return };
+    let arena = Arena::best(&spec(Net::Loopback)).unwrap();
+    let (sender, events) = channel();
+    let freezing = std::env::var("NETDYNO_TEST_FREEZE").ok().map(|n| FREEZINGS[n.parse::<usize>().unwrap()]);
+    let mut roles: Vec<RoleProcess> = (0..2)
+        .map(|role| {
+            let mut launch = shell("setsid sleep 1000 & echo up; sleep 1000", &mark);
+            (launch.role, launch.memory_limit_bytes) = (role, Some(1 << 30));
+            launch.freezing = freezing.unwrap_or_default();
+            arena.launch(launch, sender.clone()).unwrap()
+        })
+        .collect();
+    let ups = events.iter().filter(|(_, event)| matches!(event, AgentEvent::Line { .. })).take(2).count();
+    if freezing.is_some() {
+        roles.iter_mut().for_each(|role| role.freeze(true).unwrap());
+        let frozen = events.iter().filter(|(_, event)| matches!(event, AgentEvent::Frozen { .. })).take(2);
+        frozen.for_each(|(_, event)| {
+            assert!(matches!(event, AgentEvent::Frozen { by: Ok(_), .. }), "{event:?}")
+        });
+    }
+    println!(
+        "\nready {ups} {} {}",
+        roles.len(),
+        arena.net_path(Side::A).map_or(0, |path| {
+            fs::read_link(path)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .trim_matches(|c: char| !c.is_ascii_digit())
+                .parse::<u64>()
+                .unwrap()
+        })
+    );
+    if std::env::var("NETDYNO_TEST_PANIC").is_ok() {
+        panic!("as asked");
+    }
+    std::thread::sleep(Duration::from_secs(1000));
+}
+
+fn lab_that_ends(private: bool, end: impl FnOnce(&mut std::process::Child)) {
+    lab_with(&[], private, end);
+}
+
+fn lab_with(env: &[(&str, &str)], private: bool, end: impl FnOnce(&mut std::process::Child)) {
+    let mark = new_mark();
+    let mut lab = Command::new(std::env::current_exe().unwrap());
+    lab.args(["--exact", "endings::as_a_lab", "--nocapture"])
+        .env("NETDYNO_TEST_AS_LAB", &mark)
+        .envs(env.iter().copied())
+        .stdout(Stdio::piped());
+    if !private {
+        lab.env("NETDYNO_TEST_PANIC", "1").stderr(Stdio::null());
+    }
+    let mut lab = lab.process_group(0).spawn().unwrap();
+    let mut stdout = std::io::BufReader::new(lab.stdout.take().unwrap());
+    let ready = std::io::BufRead::lines(&mut stdout)
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("ready"))
+        .unwrap();
+    let net = PathBuf::from(format!("net:[{}]", ready.rsplit(' ').next().unwrap()));
+    if private {
+        assert!(marked(&mark).len() >= 4);
+        // Only root may make cgroups here, as a rule.
+        assert!(!nix::unistd::geteuid().is_root() || !cgroups_of(lab.id()).is_empty());
+    }
+    end(&mut lab);
+    lab.wait().unwrap();
+    eventually("the contenders are dead", || marked(&mark).is_empty());
+    eventually("the namespace is gone", || users_of(&HashSet::from([net.clone()])) == 0);
+    eventually("the cgroups are gone", || cgroups_of(lab.id()).is_empty());
+}
+
+#[test]
+fn nothing_outlives_a_killed_lab() {
+    if open(Net::Loopback).is_some() {
+        lab_that_ends(true, |lab| lab.kill().unwrap());
+    }
+}
+
+/// In the middle of a turn: what is frozen or stopped is gone, too.
+#[test]
+fn nothing_frozen_outlives_a_killed_lab() {
+    if open(Net::Loopback).is_some() {
+        for way in 0..FREEZINGS.len() {
+            lab_with(&[("NETDYNO_TEST_FREEZE", &way.to_string())], true, |lab| lab.kill().unwrap());
+        }
+    }
+}
+
+#[test]
+fn nothing_outlives_a_panic_of_the_lab() {
+    if open(Net::Loopback).is_some() {
+        lab_that_ends(false, |_| {});
+    }
+}
+
+#[test]
+fn a_later_run_sweeps_the_cgroups_of_a_dead_lab() {
+    // A process id that was alive and is not any more.
+    let mut dead = Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuacct"];
+    let dirs: Vec<PathBuf> =
+        roots.iter().map(|root| Path::new(root).join(format!("netdyno-{}-0", dead.id()))).collect();
+    let made: Vec<&PathBuf> = dirs.iter().filter(|dir| fs::create_dir(dir).is_ok()).collect();
+    let _arena = Arena::open(&spec(Net::Host)).unwrap();
+    for dir in made {
+        let swept = !dir.exists();
+        let _ = fs::remove_dir(dir);
+        if dir.starts_with("/sys/fs/cgroup/unified") || dir.starts_with("/sys/fs/cgroup/cpuacct") {
+            assert!(swept, "{dir:?}");
+        }
+    }
+}

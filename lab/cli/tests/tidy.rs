@@ -1,0 +1,376 @@
+//! What a test can hold of the repository's own rules: documents that name what exists, small files, and a lab that knows
+//! no contender by name.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use netdyno_lab_manifest::Catalog;
+
+/// Lines of ARCHITECTURE.md: what can be read in one go.
+const ARCHITECTURE_LINES_MAX: usize = 150;
+/// Lines of a source file of the lab, tests left out.
+const SOURCE_LINES_MAX: usize = 450;
+/// Words that do not stay. In two parts, so that this file may hold them.
+const BANNED: [&str; 10] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("blaz", "ing"),
+    concat!("todo", "!("),
+    concat!("crates", ".io"),
+    concat!("registry", ".npmjs"),
+    concat!("pypi", ".org"),
+    concat!("proxy.golang", ".org"),
+    concat!("deb.debian", ".org"),
+];
+/// Our crates but for the lab: protocol cores, sockets, what a user adds, for other languages too, and the simulator.
+const STACKS: [&str; 15] = [
+    "stacks/sctp",
+    "stacks/rtc",
+    "stacks/resp",
+    "stacks/kv",
+    "stacks/echonet",
+    "stacks/rtp",
+    "stacks/mjpeg",
+    "io",
+    "net/rtc",
+    "net/kv",
+    "net/echonet",
+    "net/mjpeg",
+    "bindings/c",
+    "bindings/python",
+    "sim",
+];
+/// Of these, what opens no socket.
+const WITHOUT_SOCKETS: [&str; 14] = [
+    "stacks/sctp",
+    "stacks/rtc",
+    "stacks/resp",
+    "stacks/kv",
+    "stacks/echonet",
+    "stacks/rtp",
+    "stacks/mjpeg",
+    "net/rtc",
+    "net/kv",
+    "net/echonet",
+    "net/mjpeg",
+    "bindings/c",
+    "bindings/python",
+    "sim",
+];
+/// Folders that are made, not written.
+const MADE: [&str; 8] =
+    ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
+/// Files that a tool writes, as templates too.
+const LOCK_FILES: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "requirements.txt", "go.mod"];
+/// What a path of this repository begins with, should the folder be gone one day too.
+const TOP: [&str; 12] = [
+    "lab",
+    "contenders",
+    "workloads",
+    "docs",
+    ".ci",
+    "stacks",
+    "io",
+    "net",
+    "bindings",
+    "sim",
+    "fuzz",
+    "claims",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every file below a folder, but for what was made.
+fn files(below: &str) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![root().join(below)], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !MADE.contains(&name.as_str()) {
+                folders.push(path);
+            } else if path.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn with_extension(below: &str, extension: &str) -> Vec<PathBuf> {
+    files(below).into_iter().filter(|path| path.extension().is_some_and(|e| e == extension)).collect()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// Fails with everything that is wrong, not with the first of it.
+fn check(what: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}
+
+/// The texts between backticks, code blocks left out.
+fn code_spans(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+}
+
+/// The targets of `[text](target)` that are files.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    targets.filter(|target| !target.is_empty() && !target.contains("://")).collect()
+}
+
+/// The part of a path that must exist: up to its first placeholder. None if the text is no path of this repository.
+fn repository_path(text: &str) -> Option<&str> {
+    let first = text.split('/').next()?;
+    let is_path = TOP.contains(&first) && text.contains('/');
+    let is_document = text.ends_with(".md") && text.starts_with(|c: char| c.is_ascii_uppercase());
+    if !(is_path || is_document) || text.contains([' ', '\n', '(', '"', '=']) {
+        return None;
+    }
+    let fixed = text.find(['<', '*', '{']).map_or(text, |at| &text[..at]);
+    Some(fixed.rfind('/').filter(|_| fixed.len() < text.len()).map_or(fixed, |at| &fixed[..at]))
+}
+
+#[test]
+fn every_path_that_a_document_names_exists() {
+    let mut wrong = Vec::new();
+    for document in with_extension("", "md") {
+        let (text, folder) = (fs::read_to_string(&document).unwrap(), document.parent().unwrap());
+        let paths = code_spans(&text).into_iter().filter_map(repository_path).map(|path| root().join(path));
+        let linked = links(&text).into_iter().map(|path| folder.join(path));
+        let absent = paths.chain(linked).filter(|path| !path.exists());
+        wrong.extend(absent.map(|path| format!("{}: {}", shown(&document), shown(&path))));
+    }
+    check("documents name what does not exist", &wrong);
+}
+
+#[test]
+fn pictures_follow_the_reader_into_the_dark() {
+    let bright = |path: &PathBuf| !read(path).replace(' ', "").contains("(prefers-color-scheme:dark)");
+    let wrong: Vec<String> =
+        with_extension("docs", "svg").iter().filter(|p| bright(p)).map(|p| shown(p)).collect();
+    check("pictures that stay bright", &wrong);
+}
+
+#[test]
+fn what_counts_as_a_path() {
+    for (text, path) in [
+        ("lab/src/cli.rs", Some("lab/src/cli.rs")),
+        ("contenders/<workload>/<name>/", Some("contenders")),
+        ("lab/src/stats/*.rs", Some("lab/src/stats")),
+        ("ARCHITECTURE.md", Some("ARCHITECTURE.md")),
+        ("datachannel/pion", None),
+        ("/proc/self/net/dev", None),
+        ("cargo test", None),
+        ("contender.toml", None),
+    ] {
+        assert_eq!(repository_path(text), path, "{text}");
+    }
+    assert_eq!(code_spans("a `b` c\n```\n`d`\n```\n`e`"), ["b", "e"]);
+    assert_eq!(links("[a](b.md#c) [d](https://e) [f](#g)"), ["b.md"]);
+}
+
+#[test]
+fn files_stay_small() {
+    let architecture = read("ARCHITECTURE.md").lines().count();
+    assert!(architecture <= ARCHITECTURE_LINES_MAX, "ARCHITECTURE.md has {architecture} lines");
+    let sources =
+        ["lab"].iter().chain(&STACKS).flat_map(|crate_| with_extension(&format!("{crate_}/src"), "rs"));
+    let sources = sources.filter(|path| !is_test(path));
+    let long = sources.filter_map(|path| {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        (lines > SOURCE_LINES_MAX).then(|| format!("{}: {lines}", shown(&path)))
+    });
+    check("files of too many lines", &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn no_banned_words() {
+    let mut wrong = Vec::new();
+    for path in files("") {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let name = name.strip_suffix(".j2").unwrap_or(&name);
+        // What is no text has no words.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if !LOCK_FILES.contains(&name) {
+            let found = BANNED.into_iter().filter(|word| text.contains(word));
+            wrong.extend(found.map(|word| format!("{}: {word}", shown(&path))));
+        }
+    }
+    check("banned words", &wrong);
+}
+
+#[test]
+fn the_readme_has_every_verb_and_exit_code_of_help() {
+    let output = Command::new(env!("CARGO_BIN_EXE_netdyno")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let readme = read("README.md");
+    let commands = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    let verbs: Vec<&str> = commands
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|v| !v.is_empty())
+        .collect();
+    assert!(verbs.contains(&"run"), "{help}");
+    let missing = verbs.iter().filter(|verb| !readme.contains(&format!("`netdyno {verb}")));
+    let mut wrong: Vec<String> = missing.map(|verb| format!("verb {verb}")).collect();
+
+    let help: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let codes = help.split("Exit codes: ").nth(1).unwrap().split('.').next().unwrap();
+    for code in codes.split(", ") {
+        let (number, meaning) = code.split_once(' ').unwrap();
+        let row = format!("| {number} | {meaning} |");
+        wrong.extend((!readme.contains(&row)).then(|| format!("exit code {row}")));
+    }
+    check("README.md lacks", &wrong);
+}
+
+#[test]
+fn manifests_are_valid_and_every_workload_has_its_ceiling() {
+    let catalog = Catalog::load(&root()).unwrap();
+    let mut wrong: Vec<String> = catalog.problems.iter().map(ToString::to_string).collect();
+    assert!(!catalog.workloads.is_empty());
+    for (name, workload) in &catalog.workloads {
+        let ceilings: Vec<&str> =
+            catalog.contenders_of(name).filter(|c| c.ceiling).map(|c| c.name.as_str()).collect();
+        if workload.ceiling.as_deref().is_none_or(|ceiling| ceilings != [ceiling]) {
+            wrong.push(format!(
+                "{name}: its ceiling is {:?}, its contenders have {ceilings:?}",
+                workload.ceiling
+            ));
+        }
+        let baseline = workload.baseline.as_deref();
+        if baseline.is_some_and(|baseline| catalog.contender(name, baseline).is_err()) {
+            wrong.push(format!("{name}: no contender {baseline:?}, its baseline"));
+        }
+        for (role, partner) in &workload.partners {
+            if !catalog.contender(name, partner).is_ok_and(|contender| contender.plays(role)) {
+                wrong.push(format!("{name}: no contender {partner} that plays the {role}, its partner"));
+            }
+        }
+    }
+    check("manifests", &wrong);
+}
+
+/// The dependencies of a crate of ours, those of tests included.
+fn dependencies(crate_: &str) -> toml::Table {
+    let manifest: toml::Table = read(format!("{crate_}/Cargo.toml")).parse().unwrap();
+    let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
+    sections.iter().filter_map(|name| manifest.get(*name)?.as_table().cloned()).flatten().collect()
+}
+
+#[test]
+fn lab_and_stacks_do_not_depend_on_each_other_and_say_why_on_the_rest() {
+    let architecture = read("ARCHITECTURE.md");
+    let (_, table) = architecture.split_once("## Dependencies").unwrap();
+    let explained: BTreeSet<&str> =
+        table.split(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c))).collect();
+    let mut wrong = Vec::new();
+    for crate_ in ["lab"].iter().chain(&STACKS) {
+        for (name, spec) in dependencies(crate_) {
+            let ours = name.starts_with("netdyno");
+            if ours && (*crate_ == "lab" || name == "netdyno-lab" || name == "netdyno-contender") {
+                wrong.push(format!(
+                    "{crate_}: {name}: the lab and the stacks meet in the contender protocol alone"
+                ));
+            }
+            if !ours && ["path", "git", "workspace"].iter().any(|from| spec.get(from).is_some()) {
+                wrong.push(format!("{crate_}: {name}: not a published crate"));
+            }
+            if !ours && !explained.contains(name.as_str()) {
+                wrong.push(format!("{crate_}: {name}: not in the dependencies tables of ARCHITECTURE.md"));
+            }
+        }
+    }
+    check("dependencies", &wrong);
+}
+
+/// Tests, and what only tests use.
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    let in_folder = path.components().any(|part| part.as_os_str() == "tests");
+    in_folder || ["tests.rs", "_tests.rs", "synthetic.rs", "fixture.rs"].iter().any(|end| name.ends_with(end))
+}
+
+/// The lines of a source file that are code: comments and the test module at the end left out.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..end].lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The ceiling is left out: its usual name is also a word of the manifest. So are our own contender, which has the name
+/// of the program, and the examples of `--help`.
+#[test]
+fn the_lab_knows_no_contender_by_name() {
+    let catalog = Catalog::load(&root()).unwrap();
+    let names: BTreeSet<String> = catalog
+        .contenders
+        .values()
+        .filter(|c| !c.ceiling && c.name != "netdyno")
+        .map(|c| format!("\"{}\"", c.name))
+        .collect();
+    assert!(!names.is_empty());
+    let mut wrong = Vec::new();
+    for path in with_extension("lab/src", "rs") {
+        if is_test(&path) || path.ends_with("src/cli.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (line, code) in code_lines(&text) {
+            let found = names.iter().filter(|name| code.contains(name.as_str()));
+            wrong.extend(found.map(|name| format!("{}:{}: {name}", shown(&path), line + 1)));
+        }
+    }
+    check("the lab names contenders", &wrong);
+}
+
+/// Places in code, tests left out, that hold one of `words`.
+fn places(crate_: &str, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in with_extension(&format!("{crate_}/src"), "rs").into_iter().filter(|path| !is_test(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = code_lines(&text).filter(|(_, code)| words.iter().any(|word| code.contains(word)));
+        found.extend(lines.map(|(line, _)| format!("{}:{}", shown(&path), line + 1)));
+    }
+    found
+}
+
+#[test]
+fn unsafe_code_stands_in_five_files() {
+    let crates = ["lab"].iter().chain(&STACKS);
+    let mut wrong: Vec<_> =
+        crates.flat_map(|crate_| places(crate_, &["unsafe {", "unsafe fn", "unsafe impl"])).collect();
+    // For Tokio it is one line.
+    let allowed = [
+        "lab/src/arena/sys.rs:",
+        "io/src/tcp/uring/sys.rs:",
+        "io/src/slice.rs:",
+        "io/src/tokio.rs:",
+        "bindings/c/src/border.rs:",
+    ];
+    wrong.retain(|place| !allowed.iter().any(|file| place.starts_with(file)));
+    check("unsafe code outside of the files that are for it", &wrong);
+}
+
+/// Clocks, threads, locks and randomness of a core are refused by the lint: stacks/clippy.toml.
+#[test]
+fn only_io_opens_sockets() {
+    let sockets = ["net::UdpSocket", "net::TcpStream", "net::TcpListener", "socket2::", "quinn_udp::"];
+    let wrong: Vec<_> = WITHOUT_SOCKETS.iter().flat_map(|crate_| places(crate_, &sockets)).collect();
+    check("sockets outside io", &wrong);
+}

@@ -1,0 +1,107 @@
+//! Whether a contender can be built here: asked before any build begins.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use super::ecosystem::{Missing, Probe, Remedy, ecosystem};
+use super::limits::PROBE_LIMIT;
+use super::process::Watch;
+use netdyno_lab_manifest::{Contender, Need};
+
+/// Whether a contender can be built here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Availability {
+    /// Everything that it needs is there.
+    Available,
+    /// Something is missing.
+    Unavailable {
+        /// What is missing.
+        reason: String,
+        /// The command or page that installs it.
+        remedy: String,
+    },
+}
+
+/// Looks for the toolchain and for everything that the contender needs beside it.
+pub(super) fn availability(contender: &Contender, cancel: &AtomicBool) -> Availability {
+    let probe = Probe { contender, watch: Watch::new(cancel, PROBE_LIMIT) };
+    let mut missing: Vec<Missing> = ecosystem(contender.build.tool).missing(&probe).into_iter().collect();
+    missing.extend(contender.build.needs.iter().filter_map(|need| unmet(need, &probe)));
+    if missing.is_empty() {
+        return Availability::Available;
+    }
+    let reasons: Vec<String> = missing.iter().map(|m| m.reason.clone()).collect();
+    Availability::Unavailable { reason: reasons.join("; "), remedy: remedy(missing) }
+}
+
+fn unmet(need: &Need, probe: &Probe<'_>) -> Option<Missing> {
+    match need {
+        Need::Program { program, apt } => Missing::programs(&[program], || Missing::apt(&[apt])),
+        Need::PkgConfig { pkg_config, apt } => {
+            Missing::programs(&["pkg-config"], || Missing::apt(&["pkg-config", apt])).or_else(|| {
+                let absent = probe.denies("pkg-config", &["--exists", pkg_config]);
+                let reason = format!("library {pkg_config} not found by pkg-config");
+                absent.then(|| Missing { reason, remedy: Missing::apt(&[apt]) })
+            })
+        }
+    }
+}
+
+const APT: &str = "apt-get install ";
+
+/// One command that installs what several remedies name, and the pages that they name after it; none where one remedy
+/// says it all.
+#[must_use]
+pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let installs = |remedy: &&str| remedy.starts_with(APT) || remedy.starts_with("https://");
+    let remedies: BTreeSet<&str> = remedies.into_iter().filter(installs).collect();
+    let (mut packages, mut pages) = (BTreeSet::new(), BTreeSet::new());
+    for part in remedies.iter().flat_map(|remedy| remedy.split("; ")) {
+        match part.strip_prefix(APT) {
+            Some(names) => packages.extend(names.split(' ')),
+            None => drop(pages.insert(part.to_owned())),
+        }
+    }
+    let packages: Vec<&str> = packages.into_iter().collect();
+    let command = (!packages.is_empty()).then(|| format!("{APT}{}", packages.join(" ")));
+    let parts: Vec<String> = command.into_iter().chain(pages).collect();
+    (remedies.len() > 1).then(|| parts.join("; "))
+}
+
+/// One command for all packages, and what is not a package after it.
+fn remedy(missing: Vec<Missing>) -> String {
+    let (mut packages, mut others) = (Vec::new(), Vec::new());
+    for m in missing {
+        match m.remedy {
+            Remedy::Apt(names) => packages.extend(names),
+            Remedy::Other(other) => others.push(other.to_owned()),
+        }
+    }
+    packages.sort();
+    packages.dedup();
+    let mut parts = Vec::new();
+    if !packages.is_empty() {
+        parts.push(format!("{APT}{}", packages.join(" ")));
+    }
+    parts.extend(others);
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_command_installs_what_all_remedies_name() {
+        let all = [
+            "apt-get install clang libssl-dev",
+            "apt-get install libjansson-dev libssl-dev; https://go.dev/dl",
+        ];
+        let others = ["", "give it a second CPU", "apt-get install clang libssl-dev"];
+        assert_eq!(
+            install_all(all.into_iter().chain(others)).as_deref(),
+            Some("apt-get install clang libjansson-dev libssl-dev; https://go.dev/dl")
+        );
+        assert_eq!(install_all(others), None);
+    }
+}

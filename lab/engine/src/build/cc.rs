@@ -1,0 +1,88 @@
+//! C: one call of the compiler over the contender's and the SDK's sources, `-O2`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::BuildError;
+use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::job::Job;
+use netdyno_lab_manifest::Need;
+
+pub(super) struct Cc;
+
+impl Ecosystem for Cc {
+    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
+        Missing::programs(&["cc", "pkg-config"], || Missing::apt(&["build-essential", "pkg-config"]))
+    }
+
+    /// The libraries count as part of it: their headers and flags decide what comes out.
+    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
+        let mut text =
+            format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
+        for library in libraries(&probe.contender.build.needs) {
+            let version = probe.ask("pkg-config", &["--modversion", library])?;
+            let flags = probe.ask("pkg-config", &["--cflags", "--libs", library])?;
+            text.push_str(&format!("\n{library} {version} {flags}"));
+        }
+        Ok(text)
+    }
+
+    fn flags(&self) -> &'static [&'static str] {
+        &["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        &["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH"]
+    }
+
+    /// A distribution pins its libraries itself; their versions are part of the toolchain.
+    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
+        ("contender.toml", None)
+    }
+
+    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
+        let libraries = libraries(&job.contender.build.needs);
+        let mut flags: Vec<String> = Vec::new();
+        if !libraries.is_empty() {
+            let mut ask = Command::new("pkg-config");
+            ask.args(["--cflags", "--libs"]).args(&libraries).current_dir(&job.contender.dir);
+            job.run_reading("pkg-config", &mut ask, &mut |line| {
+                flags.extend(line.split_whitespace().map(str::to_owned));
+                true
+            })?;
+        }
+        let mut command = Command::new("cc");
+        command.args(self.flags()).arg("-o").arg(job.files().join(&job.contender.name));
+        for folder in [Some(job.contender.dir.as_path()), job.sdk].into_iter().flatten() {
+            command.arg("-I").arg(folder);
+            command.args(sources(folder).map_err(|e| job.source_error(folder, e.to_string()))?);
+        }
+        command.args(flags).current_dir(&job.contender.dir);
+        job.run("cc", &mut command)
+    }
+}
+
+/// The libraries that pkg-config is asked for.
+fn libraries(needs: &[Need]) -> Vec<&str> {
+    needs
+        .iter()
+        .filter_map(|need| match need {
+            Need::PkgConfig { pkg_config, .. } => Some(pkg_config.as_str()),
+            Need::Program { .. } => None,
+        })
+        .collect()
+}
+
+/// The C files of a folder, sorted: what is in folders below it (tests, templates) is not part of the program.
+fn sources(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "c") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,205 @@
+//! One build under way: its folders, its log, its progress, and the tools that it runs.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::limits::{INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
+use super::package::Package;
+use super::process::{Stop, Stream, Watch, run};
+use super::tree::Tree;
+use super::{BuildError, BuildEvent, remedy_for};
+use netdyno_lab_manifest::Contender;
+
+/// One build under way.
+pub(super) struct Job<'a> {
+    pub(super) contender: &'a Contender,
+    /// The folder of the SDK that the contender uses.
+    pub(super) sdk: Option<&'a Path>,
+    /// Where the finished build will be; `files` in it is what roles see.
+    pub(super) entry: &'a Path,
+    /// State that tools share between builds.
+    pub(super) work: &'a Path,
+    /// The toolchain, in its own words.
+    pub(super) toolchain: &'a str,
+    pub(super) watch: Watch<'a>,
+    pub(super) events: &'a mut dyn FnMut(BuildEvent),
+    /// How long it waited for other labs.
+    pub(super) waited: Duration,
+    pub(super) log: Log,
+    /// What the program was built from, as far as its source is here; else why it is not.
+    pub(super) packages: Result<Vec<Package>, String>,
+}
+
+/// What a build's tools printed: all of it in a file, the last lines at hand.
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    tail: VecDeque<String>,
+}
+
+impl Job<'_> {
+    /// Where what roles see is put.
+    pub(super) fn files(&self) -> PathBuf {
+        self.entry.join("files")
+    }
+
+    /// Runs a tool; `step` names it in errors.
+    pub(super) fn run(&mut self, step: &str, command: &mut Command) -> Result<(), BuildError> {
+        self.run_reading(step, command, &mut |_| false)
+    }
+
+    /// Runs a tool and offers each line of its stdout first to `read`, which says whether it was meant for it.
+    pub(super) fn run_reading(
+        &mut self,
+        step: &str,
+        command: &mut Command,
+        read: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), BuildError> {
+        self.log.write(&format!("$ {command:?}"));
+        self.log.tail.clear();
+        let (log, events) = (&mut self.log, &mut *self.events);
+        let ended = run(command, self.watch, &mut |stream, line| {
+            if stream == Stream::Stdout && read(line) {
+                return;
+            }
+            log.write(line);
+            events(BuildEvent::Line(shown(line)));
+        });
+        let contender = self.contender.id();
+        match ended {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                let tail: Vec<String> = self.log.tail.iter().cloned().collect();
+                let remedy = remedy_for(&tail);
+                let (step, log) = (step.to_owned(), self.log.path.clone());
+                Err(BuildError::Tool { contender, step, status, tail, log, remedy })
+            }
+            Err(Stop::Start(source)) => Err(BuildError::Start { contender, step: step.to_owned(), source }),
+            Err(stop) => Err(self.stopped(stop)),
+        }
+    }
+
+    /// Takes a lock shared with other labs, which is held until the file is dropped.
+    pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
+        let begun = Instant::now();
+        let locked = wait_for_lock(path, self.watch, &mut *self.events);
+        self.waited += begun.elapsed();
+        match locked {
+            Ok(file) => Ok(file),
+            Err(LockError::Io(source)) => Err(BuildError::cache(path, source)),
+            Err(LockError::Stop(stop)) => Err(self.stopped(stop)),
+        }
+    }
+
+    /// The error for something about the contender's own files.
+    pub(super) fn source_error(&self, path: &Path, rule: impl Into<String>) -> BuildError {
+        BuildError::Source { contender: self.contender.id(), path: path.to_owned(), rule: rule.into() }
+    }
+
+    /// Copies the source files of a folder.
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
+        let tree = Tree::list(from).map_err(|refused| self.source_error(&refused.path, refused.rule))?;
+        tree.copy_to(to).map_err(|e| BuildError::cache(to, e))
+    }
+
+    fn stopped(&self, stop: Stop) -> BuildError {
+        let contender = self.contender.id();
+        match stop {
+            Stop::Start(source) => BuildError::Start { contender, step: "the tool".to_owned(), source },
+            Stop::Cancelled => BuildError::Cancelled { contender },
+            Stop::TooLong => {
+                let rule = format!("makes a file of more than {INPUT_BYTES_MAX} bytes");
+                self.source_error(&self.contender.dir, rule)
+            }
+            Stop::TimeLimit => {
+                let tail = self.log.tail.iter().cloned().collect();
+                BuildError::TimeLimit { contender, tail, log: self.log.path.clone() }
+            }
+        }
+    }
+}
+
+impl Log {
+    /// A log that is not written yet: the file may belong to another lab's build.
+    pub(super) fn none(path: PathBuf) -> Self {
+        Self { path, file: None, bytes: 0, tail: VecDeque::with_capacity(TAIL_LINES) }
+    }
+
+    /// Begins the file anew.
+    pub(super) fn open(&mut self) -> Result<(), BuildError> {
+        self.file = Some(File::create(&self.path).map_err(|e| BuildError::cache(&self.path, e))?);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &str) {
+        if self.tail.len() == TAIL_LINES {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(shown(line));
+        self.bytes = self.bytes.saturating_add(line.len() as u64 + 1);
+        if let Some(file) = self.file.as_mut().filter(|_| self.bytes <= LOG_BYTES_MAX) {
+            // A log that cannot be written, as on a full disk, is no reason to fail: the tool itself will say so.
+            let _ = writeln!(file, "{line}");
+        }
+    }
+}
+
+/// Why a lock was not had.
+pub(super) enum LockError {
+    Io(std::io::Error),
+    Stop(Stop),
+}
+
+/// Waits for a lock file, saying so once.
+pub(super) fn wait_for_lock(
+    path: &Path,
+    watch: Watch<'_>,
+    events: &mut dyn FnMut(BuildEvent),
+) -> Result<File, LockError> {
+    let file = open_lock(path).map_err(LockError::Io)?;
+    let mut told = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        if !std::mem::replace(&mut told, true) {
+            events(BuildEvent::Line("waiting for another netdyno that is building".to_owned()));
+        }
+        watch.check().map_err(LockError::Stop)?;
+        thread::sleep(POLL);
+    }
+}
+
+/// Opens a lock file, making it and its folder.
+pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
+/// A line as it is shown: without colours and control characters, and not too long.
+pub(super) fn shown(line: &str) -> String {
+    let mut chars = line.chars();
+    let mut text = String::new();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // An escape sequence ends with its first letter.
+            let _ = chars.find(char::is_ascii_alphabetic);
+        } else if !c.is_control() || c == '\t' {
+            text.push(c);
+        }
+        if text.len() >= SHOWN_LINE_CHARS_MAX {
+            break;
+        }
+    }
+    text
+}

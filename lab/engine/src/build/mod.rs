@@ -1,0 +1,281 @@
+//! Builds, named by what they are made of.
+//!
+//! Does: say whether a contender can be built here, build it once for each state of its sources, lock file,
+//! toolchain and flags (of a distribution's programs: of those files), and say how to start its roles. Does not: run roles, or know any contender by name.
+//!
+//! ```text
+//! <cache>/builds/<contender>-<16 hex>/files/   what was built: {dir}
+//!                                    /build.json   the record; written last, and what makes a build finished
+//! <cache>/inputs/                              what trials are given: prepare.rs
+//! <cache>/logs/<contender>-<16 hex>.log        everything that the tools printed
+//! <cache>/work/                                locks, and the state that tools share between builds
+//! <cache>/revisions/, <cache>/catalogues/       what builds may be of: revisions.rs, catalogue.rs
+//! ```
+//!
+//! A build is made where it will stay, because a virtual environment cannot be moved. It counts as finished once its
+//! record has been moved into place; a folder without one is left over from an interrupted build and is removed.
+
+mod availability;
+mod built;
+mod cargo;
+mod cc;
+mod count;
+mod ecosystem;
+mod error;
+mod expected;
+mod go;
+mod java;
+mod job;
+mod key;
+pub mod limits;
+mod lines;
+#[cfg(test)]
+mod lines_tests;
+mod local;
+mod npm;
+mod package;
+mod pip;
+mod prepare;
+mod process;
+mod prune;
+mod system;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use etcetera::BaseStrategy;
+
+pub use availability::{Availability, install_all};
+pub use built::{Built, Record, RoleCommand};
+use ecosystem::{Probe, ecosystem};
+pub use error::BuildError;
+use error::remedy_for;
+use job::{Job, Log};
+use key::Inputs;
+use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
+pub use prepare::{Prepared, PreparedInput};
+use process::Watch;
+pub(crate) use process::{Answer, ask};
+pub use prune::Stale;
+
+use netdyno_lab_manifest::{Contender, Tool};
+
+/// What happens during a build.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BuildEvent {
+    /// Tools are about to run.
+    Started,
+    /// A line that a tool printed, cut to a sensible length.
+    Line(String),
+    /// The build is there.
+    Finished {
+        /// Whether it was there before.
+        cached: bool,
+        /// How long it took, now or then.
+        seconds: f64,
+    },
+}
+
+/// Builds contenders into a cache.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    cache: PathBuf,
+    root: PathBuf,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Builder {
+    /// A builder for the contenders of the repository `root`. Nothing is written before the first build. A build under
+    /// way ends soon after `cancel` becomes true.
+    pub fn new(cache: &Path, root: &Path, cancel: Arc<AtomicBool>) -> Result<Self, BuildError> {
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|e| BuildError::cache(path, e));
+        let cache = absolute(cache)?;
+        if cache.to_str().is_none() {
+            return Err(BuildError::cache(&cache, io::Error::other("the path is not UTF-8")));
+        }
+        Ok(Self { cache, root: absolute(root)?, cancel })
+    }
+
+    /// `NETDYNO_CACHE`, else `netdyno` in the user's cache folder.
+    pub fn default_cache() -> Result<PathBuf, BuildError> {
+        if let Some(cache) = std::env::var_os("NETDYNO_CACHE").filter(|cache| !cache.is_empty()) {
+            return Ok(PathBuf::from(cache));
+        }
+        let base = etcetera::choose_base_strategy();
+        let base = base.map_err(|e| BuildError::cache(Path::new("~/.cache"), io::Error::other(e)))?;
+        Ok(base.cache_dir().join("netdyno"))
+    }
+
+    /// Where builds are kept.
+    pub fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// Whether a contender can be built here.
+    pub fn availability(&self, contender: &Contender) -> Availability {
+        availability::availability(contender, &self.cancel)
+    }
+
+    /// The finished build of a contender: from the cache, or made now.
+    pub fn build(
+        &self,
+        contender: &Contender,
+        events: &mut dyn FnMut(BuildEvent),
+    ) -> Result<Built, BuildError> {
+        if let Availability::Unavailable { reason, remedy } = self.availability(contender) {
+            return Err(BuildError::Unavailable { contender: contender.id(), reason, remedy });
+        }
+        let inputs = self.inputs(contender)?;
+        let node =
+            (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
+        let entry = self.entry(contender, &inputs.key);
+        let local = contender.revision.clone().or_else(|| inputs.local.clone());
+        let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
+            Some(record) => (record, true),
+            None => self.make(contender, &entry, inputs, events)?,
+        };
+        events(BuildEvent::Finished { cached, seconds: record.seconds });
+        Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
+    }
+
+    /// Where the build of this key is, or will be.
+    fn entry(&self, contender: &Contender, key: &str) -> PathBuf {
+        self.cache.join("builds").join(format!("{}-{}", contender.name, &key[..16]))
+    }
+
+    fn probe<'a>(&'a self, contender: &'a Contender) -> Probe<'a> {
+        Probe { contender, watch: Watch::new(&self.cancel, PROBE_LIMIT) }
+    }
+
+    fn sdk(&self, contender: &Contender) -> Option<PathBuf> {
+        let sdk = contender.build.sdk.as_ref()?;
+        // Beside it, as in another revision or in a library's repository; else the catalogue's.
+        let beside = contender.dir.ancestors().nth(2).map(|folder| folder.join("sdk").join(sdk));
+        beside.filter(|folder| folder.is_dir()).or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
+    }
+
+    fn inputs(&self, contender: &Contender) -> Result<Inputs, BuildError> {
+        key::inputs(&self.probe(contender), &self.root, self.sdk(contender).as_deref())
+    }
+
+    /// Builds under the build's own lock, unless another lab did meanwhile.
+    fn make(
+        &self,
+        contender: &Contender,
+        entry: &Path,
+        inputs: Inputs,
+        events: &mut dyn FnMut(BuildEvent),
+    ) -> Result<(Record, bool), BuildError> {
+        let [builds, logs, work] = ["builds", "logs", "work"].map(|folder| self.cache.join(folder));
+        for folder in [&builds, &logs, &work] {
+            fs::create_dir_all(folder).map_err(|e| BuildError::cache(folder, e))?;
+        }
+        let name = &*entry.file_name().unwrap_or_default().to_string_lossy();
+        let sdk = self.sdk(contender);
+        let mut job = Job {
+            contender,
+            sdk: sdk.as_deref(),
+            entry,
+            work: &work,
+            toolchain: &inputs.toolchain,
+            watch: Watch::new(&self.cancel, BUILD_LIMIT),
+            events,
+            waited: Duration::ZERO,
+            log: Log::none(logs.join(format!("{name}.log"))),
+            packages: Err(lines::COMPILED.to_owned()),
+        };
+        let _lock = job.lock(&lock_path(&work, name))?;
+        if let Some(record) = built::read_record(entry, &inputs.key, contender) {
+            return Ok((record, true));
+        }
+        sweep(&builds, &work, contender, (name, built::RECORD));
+        let cache_error = |e| BuildError::cache(entry, e);
+        match fs::remove_dir_all(entry) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
+            _ => {}
+        }
+        fs::create_dir_all(job.files()).map_err(cache_error)?;
+        job.log.open()?;
+        job.waited = Duration::ZERO;
+        let begun = Instant::now();
+        (job.events)(BuildEvent::Started);
+        tracing::info!(contender = contender.id(), name, "build started");
+        let tool = ecosystem(contender.build.tool);
+        tool.build(&mut job)?;
+        if self.inputs(contender)?.key != inputs.key {
+            return Err(job.source_error(&contender.dir, "changed while it was built; build again"));
+        }
+        let seconds = begun.elapsed().saturating_sub(job.waited).as_secs_f64();
+        let record = Record {
+            key: inputs.key,
+            contender: contender.id(),
+            tool: contender.build.tool,
+            inputs: inputs.folders,
+            files: inputs.files,
+            toolchain: inputs.toolchain.clone(),
+            flags: tool.flags().iter().map(|flag| (*flag).to_owned()).collect(),
+            environment: inputs.environment,
+            lock_hash: inputs.lock_hash,
+            seconds,
+            built_at: jiff::Timestamp::now().to_string(),
+            log: job.log.path.clone(),
+            lines: lines::count(contender, &job.packages),
+        };
+        write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
+        Ok((record, false))
+    }
+}
+
+fn lock_path(work: &Path, name: &str) -> PathBuf {
+    work.join("locks").join(format!("{name}.lock"))
+}
+
+/// Takes the lock of a folder of the cache, which is held until the file is dropped.
+pub fn lock(cache: &Path, name: &str) -> io::Result<fs::File> {
+    let file = job::open_lock(&lock_path(&cache.join("work"), name))?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Removes what interrupted builds of this contender's other states left, where nobody is building them; a finished one has a record of
+/// this name. Best effort: what cannot be removed is only in the way of space.
+fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&str, &str)) {
+    let prefix = format!("{}-", contender.name);
+    for entry in fs::read_dir(builds).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let state = name.strip_prefix(&prefix);
+        let is_state = state.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        if !is_state || name == ours || entry.path().join(record).exists() {
+            continue;
+        }
+        if let Ok(lock) = job::open_lock(&lock_path(work, &name))
+            && lock.try_lock().is_ok()
+        {
+            let removed = fs::remove_dir_all(entry.path());
+            tracing::debug!(name, ok = removed.is_ok(), "removed an interrupted build");
+        }
+    }
+}
+
+/// A record of this name, if it is there.
+fn read_whole<T: serde::de::DeserializeOwned>(entry: &Path, name: &str) -> Option<T> {
+    let mut text = String::new();
+    fs::File::open(entry.join(name)).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Writes a record under another name and moves it into place: from then on what it is about is finished.
+fn write_whole(entry: &Path, name: &str, record: &impl serde::Serialize) -> io::Result<()> {
+    let partial = entry.join(format!("{name}.partial"));
+    let mut file = fs::File::create(&partial)?;
+    file.write_all(&serde_json::to_vec_pretty(record)?)?;
+    file.sync_all()?;
+    fs::rename(partial, entry.join(name))
+}

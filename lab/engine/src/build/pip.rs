@@ -1,0 +1,228 @@
+//! Python: a copy of the contender, a virtual environment of its own beside it, and the SDK on the PYTHONPATH. Folders of the repository among its
+//! sources that are Python packages are built by what the lock file has of their build tools, and installed into it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::BuildError;
+use super::cargo;
+use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::job::Job;
+use super::limits::BUILT_PACKAGES_MAX;
+use super::npm::is_below;
+use super::package::{Package, owner};
+use netdyno_lab_manifest::Contender;
+
+/// The flags of every installation.
+pub(super) const FLAGS: &[&str] = &["--require-hashes"];
+
+/// Prints a line a package: what its metadata says, and the files that it was installed with.
+const PACKAGES: &str = r#"
+import importlib.metadata, json
+NAMED = {"homepage", "home-page", "source", "source code", "repository", "code", "github"}
+for found in importlib.metadata.distributions():
+    urls = [url.partition(",") for url in found.metadata.get_all("Project-URL") or []]
+    places = [url.strip() for label, _, url in urls if label.strip().lower() in NAMED]
+    home = found.metadata.get("Home-page")
+    print(json.dumps({
+        "name": found.metadata["Name"], "version": found.version, "addresses": places + ([home] if home else []),
+        "folder": str(found.locate_file("")), "files": [str(file) for file in found.files or []],
+    }))
+"#;
+
+pub(super) struct Pip;
+
+impl Ecosystem for Pip {
+    fn missing(&self, probe: &Probe<'_>) -> Option<Missing> {
+        missing(probe)
+    }
+
+    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
+        let mut text = probe.ask("python3", &["-VV"])?;
+        if of_the_repository(probe.contender).any(|package| package.join("Cargo.toml").is_file()) {
+            text.push_str(&format!("\n{}", probe.ask("rustc", &["-vV"])?));
+        }
+        Ok(text)
+    }
+
+    fn flags(&self) -> &'static [&'static str] {
+        FLAGS
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        &[
+            "PIP_NO_BINARY",
+            "PIP_ONLY_BINARY",
+            "PIP_PREFER_BINARY",
+            "RUSTFLAGS",
+            "CC",
+            "CXX",
+            "CFLAGS",
+            "CXXFLAGS",
+        ]
+    }
+
+    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
+        ("requirements.txt", Some("pip-compile --generate-hashes"))
+    }
+
+    /// What the repository's packages among its sources are made of, where that is Rust.
+    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+        let mut folders = Vec::new();
+        for package in
+            of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file())
+        {
+            let found = cargo::path_dependencies(probe, package, Vec::new())?;
+            let workspaces = found.iter().filter(|path| path.ends_with("Cargo.toml"));
+            folders.extend(
+                workspaces.map(|path| path.with_file_name("Cargo.lock")).filter(|path| path.is_file()),
+            );
+            folders.extend(found);
+        }
+        Ok(folders)
+    }
+
+    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+        let file = self.lock_file().0;
+        let text = probe.file(file)?;
+        let refused = |rule| probe.source_error(file, rule);
+        text.lines().filter_map(local_path).map(|path| archive(probe, path).map_err(refused)).collect()
+    }
+
+    /// A virtual environment cannot be moved, so it is made where it will stay.
+    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
+        job.copy(&job.contender.dir, &job.files())?;
+        if let Some(sdk) = job.sdk {
+            job.copy(sdk, &sdk_folder(job.entry))?;
+        }
+        environment(job, self.lock_file().0)?;
+        for package in of_the_repository(job.contender) {
+            install(job, &package)?;
+        }
+        job.packages = installed(job);
+        Ok(())
+    }
+}
+
+/// The Python packages of the repository among a contender's sources.
+fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
+    // contenders/WORKLOAD/NAME
+    let root = contender.dir.ancestors().nth(3);
+    let folders =
+        contender.build.sources.iter().filter_map(move |folder| root?.join(folder).canonicalize().ok());
+    folders.filter(|folder| folder.join("pyproject.toml").is_file())
+}
+
+/// Builds a package of the repository and installs it. Its build tools are there already, by their hashes; all that is in Rust shares one
+/// target folder.
+fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
+    let programs = job.entry.join("venv/bin");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
+    let mut install = Command::new(python(job.entry));
+    install
+        .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
+        .args(["--no-index", "--no-deps", "--no-build-isolation"])
+        .arg(package)
+        .current_dir(job.files())
+        .env("CARGO_TARGET_DIR", job.work.join("cargo-python"))
+        .env("PATH", path.unwrap_or_default())
+        .env_remove("PYTHONPATH");
+    job.run("pip install", &mut install)
+}
+
+/// The packages in a build's virtual environment.
+fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
+    let mut ask = Command::new(python(job.entry));
+    ask.args(["-c", PACKAGES]).current_dir(job.entry).env_remove("PYTHONPATH");
+    let mut packages = Vec::new();
+    let listed = job.run_reading("looking at the packages", &mut ask, &mut |line| {
+        if packages.len() < BUILT_PACKAGES_MAX {
+            packages.extend(serde_json::from_str::<Installed>(line).ok().map(Installed::package));
+        }
+        true
+    });
+    listed.map(|()| packages).map_err(|e| e.to_string())
+}
+
+/// A line of the answer to [`PACKAGES`].
+#[derive(Deserialize)]
+struct Installed {
+    name: String,
+    version: String,
+    addresses: Vec<String>,
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Installed {
+    fn package(self) -> Package {
+        Package {
+            name: self.name,
+            version: self.version,
+            owners: self.addresses.iter().filter_map(|address| owner(address)).collect(),
+            folder: self.folder,
+            // Beside it (`../`) are only scripts that start it.
+            files: Some(self.files.into_iter().filter(|f| f.components().all(is_below)).collect()),
+            ..Package::default()
+        }
+    }
+}
+
+/// The path of a requirement that is a file or folder of this host.
+fn local_path(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let editable = ["-e ", "--editable ", "--editable="].iter().find_map(|option| line.strip_prefix(option));
+    let place = editable.or_else(|| line.split_once(" @ ").map(|(_, place)| place)).unwrap_or(line);
+    let place = place.split_whitespace().next()?;
+    let file = place.strip_prefix("file://").or_else(|| place.strip_prefix("file:"));
+    file.or_else(|| place.starts_with(['.', '/', '~']).then_some(place))
+}
+
+/// A local requirement in words. Only an archive in the contender's own folder can be installed by its hash.
+fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
+    let outside = Path::new(path).components().any(|part| !is_below(part));
+    if outside || !probe.contender.dir.join(path).is_file() {
+        return Err(format!(
+            "{path} is no archive in this folder, and pip installs nothing else by its hash: \
+             `pip wheel --no-deps --wheel-dir . {path}`, then name ./THE.whl with the hash that `pip hash` prints of it"
+        ));
+    }
+    Ok(path.to_owned())
+}
+
+/// Makes the build's virtual environment and installs into it what a requirements file in `files` names.
+pub(super) fn environment(job: &mut Job<'_>, requirements: &str) -> Result<(), BuildError> {
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
+    job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;
+    let mut install = Command::new(python(job.entry));
+    install
+        .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
+        .args(FLAGS)
+        .args(["-r", requirements])
+        .current_dir(job.files())
+        .env_remove("PYTHONPATH");
+    job.run("pip install", &mut install)
+}
+
+/// What of Python itself is not installed.
+pub(super) fn missing(probe: &Probe<'_>) -> Option<Missing> {
+    let packages = || Missing::apt(&["python3", "python3-venv"]);
+    Missing::programs(&["python3"], packages).or_else(|| {
+        let absent = probe.denies("python3", &["-c", "import venv, ensurepip"]);
+        absent.then(|| Missing { reason: "python3 has no venv".to_owned(), remedy: packages() })
+    })
+}
+
+/// The Python of a build's virtual environment.
+pub(super) fn python(entry: &Path) -> PathBuf {
+    entry.join("venv/bin/python")
+}
+
+/// The SDK's copy, which goes on the PYTHONPATH.
+pub(super) fn sdk_folder(entry: &Path) -> PathBuf {
+    entry.join("sdk")
+}

@@ -1,0 +1,185 @@
+//! Inputs: files that a trial's roles are given, each made once by a program of the workload's own and kept by what decided it.
+//!
+//! ```text
+//! <cache>/inputs/<input>-<16 hex>/file          what was made; given to the roles by its path
+//!                                /input.json    the record; written last, and what makes an input finished
+//! ```
+//!
+//! The program is started as `PROGRAM PATH name=value ..`, with the parameters that the workload names for it. It writes the file at
+//! PATH and prints one line of JSON, what the gate must see of it: `{"digest": "64 hex digits", "messages": N, "bytes": N}`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::job::{Job, Log};
+use super::limits::{INPUT_BYTES_MAX, INPUT_LIMIT};
+use super::process::Watch;
+use super::{BuildError, BuildEvent, Builder, lock_path, read_whole, sweep, write_whole};
+use netdyno_lab_manifest::{Contender, Expected, InputSpec, Params, Workload, hex};
+
+/// Changed when the layout of an input, or how its program is started, changes.
+const FORMAT: u32 = 1;
+/// Its presence is what makes an input finished.
+pub(super) const RECORD: &str = "input.json";
+const DIGEST_DIGITS: usize = 64;
+
+/// The inputs of a trial, by name.
+pub type Prepared = BTreeMap<String, PreparedInput>;
+
+/// A file that was made for a trial's roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedInput {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What the gate must see of it.
+    pub expected: Expected,
+}
+
+/// What is known of an input; kept beside it.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Record {
+    key: String,
+    /// The program that made it, as `<workload>/<input>`.
+    maker: String,
+    /// The build of the program that made it.
+    program: String,
+    /// What the program was told.
+    arguments: Vec<String>,
+    /// Length of the file.
+    file_bytes: u64,
+    expected: Expected,
+    made_at: String,
+}
+
+impl Builder {
+    /// What a workload's roles are given with these parameters: from the cache, or made now. `folder` is that of its manifest.
+    ///
+    /// # Errors
+    /// As for a build, of the input's program in the place of a contender.
+    pub fn prepare(
+        &self,
+        (workload, folder): (&Workload, &Path),
+        params: &Params,
+        events: &mut dyn FnMut(BuildEvent),
+    ) -> Result<Prepared, BuildError> {
+        let one = |(name, spec): (&String, &InputSpec)| {
+            let maker = spec.maker(folder, &workload.name, name);
+            Ok((name.clone(), self.input(&maker, spec.arguments(params), events)?))
+        };
+        workload.inputs.iter().map(one).collect()
+    }
+
+    fn input(
+        &self,
+        maker: &Contender,
+        arguments: Vec<String>,
+        events: &mut dyn FnMut(BuildEvent),
+    ) -> Result<PreparedInput, BuildError> {
+        let built = self.build(maker, events)?;
+        let mut hash = Sha256::new();
+        hash.update(format!("{FORMAT} {} {arguments:?}", built.record.key));
+        let key = hex(&hash.finalize());
+        let name = format!("{}-{}", maker.name, &key[..16]);
+        let entry = self.cache.join("inputs").join(&name);
+        let program = built.dir.join(&maker.name);
+        let record = match read_record(&entry, &key) {
+            Some(record) => record,
+            None => {
+                let of = Record {
+                    key,
+                    maker: maker.id(),
+                    program: built.record.key,
+                    arguments,
+                    file_bytes: 0,
+                    expected: Expected { digest: String::new(), messages: 0, bytes: 0 },
+                    made_at: String::new(),
+                };
+                self.make_input(maker, (&entry, &name), &program, of, events)?
+            }
+        };
+        Ok(PreparedInput { path: entry.join("file"), expected: record.expected })
+    }
+
+    /// Makes it under its own lock, unless another lab did meanwhile.
+    fn make_input(
+        &self,
+        maker: &Contender,
+        (entry, name): (&Path, &str),
+        program: &Path,
+        mut record: Record,
+        events: &mut dyn FnMut(BuildEvent),
+    ) -> Result<Record, BuildError> {
+        let [logs, work] = ["logs", "work"].map(|folder| self.cache.join(folder));
+        let cache_error = |e| BuildError::cache(entry, e);
+        let partial = entry.join("file.partial");
+        let mut job = Job {
+            contender: maker,
+            sdk: None,
+            entry,
+            work: &work,
+            toolchain: "",
+            watch: Watch::new(&self.cancel, INPUT_LIMIT).making(&partial, INPUT_BYTES_MAX),
+            events,
+            waited: Duration::ZERO,
+            log: Log::none(logs.join(format!("{name}.log"))),
+            packages: Err(String::new()),
+        };
+        let _lock = job.lock(&lock_path(&work, name))?;
+        if let Some(record) = read_record(entry, &record.key) {
+            return Ok(record);
+        }
+        sweep(&self.cache.join("inputs"), &work, maker, (name, RECORD));
+        match fs::remove_dir_all(entry) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
+            _ => {}
+        }
+        fs::create_dir_all(entry).map_err(cache_error)?;
+        job.log.open()?;
+        let begun = Instant::now();
+        (job.events)(BuildEvent::Started);
+        let mut command = Command::new(program);
+        command.arg(&partial).args(&record.arguments).current_dir(entry);
+        let mut told = None;
+        job.run_reading("the input's program", &mut command, &mut |line| {
+            let expected = serde_json::from_str::<Expected>(line).ok();
+            let is_told = expected.is_some();
+            told = expected.or(told.take());
+            is_told
+        })?;
+        let broken = |rule: &str| job.source_error(&maker.dir, format!("its program {rule}"));
+        let is_digest =
+            |text: &str| text.len() == DIGEST_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+        record.expected = told.filter(|told| is_digest(&told.digest)).ok_or_else(|| {
+            broken("did not print a line {\"digest\": .., \"messages\": .., \"bytes\": ..}")
+        })?;
+        let file = File::open(&partial).map_err(|_| broken("did not write the file that it was told to"))?;
+        record.file_bytes = file.metadata().map_err(cache_error)?.len();
+        if record.file_bytes > INPUT_BYTES_MAX {
+            return Err(broken(&format!("wrote more than {INPUT_BYTES_MAX} bytes")));
+        }
+        file.sync_all().and_then(|()| fs::rename(&partial, entry.join("file"))).map_err(cache_error)?;
+        record.made_at = jiff::Timestamp::now().to_string();
+        write_whole(entry, RECORD, &record).map_err(cache_error)?;
+        (job.events)(BuildEvent::Finished { cached: false, seconds: begun.elapsed().as_secs_f64() });
+        Ok(record)
+    }
+}
+
+/// The record of a finished input with this key, if its file is whole.
+fn read_record(entry: &Path, key: &str) -> Option<Record> {
+    let record: Record = read_whole(entry, RECORD)?;
+    let whole = fs::metadata(entry.join("file")).is_ok_and(|file| file.len() == record.file_bytes);
+    (record.key == key && whole).then_some(record)
+}
+
+/// The program that made an input, and the key of its build; none of one that is not finished.
+pub(super) fn program_of(entry: &Path) -> Option<(String, String)> {
+    read_whole::<Record>(entry, RECORD).map(|record| (record.maker, record.program))
+}

@@ -1,0 +1,136 @@
+//! Builds of another state than the current one of this checkout, inputs made by such a program, revisions that were compared, and
+//! catalogues that another program carried: what they take, and their removal.
+//!
+//! Does not touch what tools share between builds (`work`): the next build would begin from nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
+use crate::revisions;
+use netdyno_lab_manifest::Contender;
+
+/// A build, or an input, that nobody of this checkout would use.
+#[derive(Debug)]
+pub struct Stale {
+    /// `build`, `input`, `revision` or `catalogue`.
+    pub kind: &'static str,
+    /// Name of its folder: `<contender>-<16 hex>`.
+    pub name: String,
+    /// What its files take.
+    pub bytes: u64,
+    folder: PathBuf,
+}
+
+impl Builder {
+    /// The builds that none of these contenders would use as it stands now, and the inputs that no such build made: the programs of inputs
+    /// are among the contenders. What belongs to one whose state cannot be told, since a tool is missing, is left.
+    ///
+    /// `carried` names the catalogue that this program carries.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn stale<'a>(
+        &self,
+        contenders: impl Iterator<Item = &'a Contender>,
+        carried: &str,
+    ) -> Result<Vec<Stale>, BuildError> {
+        let (mut current, mut keys, mut unknown) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for contender in contenders {
+            let is_available = matches!(self.availability(contender), Availability::Available);
+            match self.inputs(contender) {
+                Ok(inputs) if is_available => {
+                    current.insert(format!("{}-{}", contender.name, &inputs.key[..16]));
+                    keys.insert(inputs.key)
+                }
+                _ => unknown.insert(contender.id()),
+            };
+        }
+        let is_stale_build = |folder: &Path, name: &str| {
+            !current.contains(name) && contender_of(folder).is_some_and(|id| !unknown.contains(&id))
+        };
+        let is_stale_input = |folder: &Path, _: &str| {
+            let made = |(maker, key)| !keys.contains(&key) && !unknown.contains(&maker);
+            prepare::program_of(folder).is_none_or(made)
+        };
+        let mut stale = self.stale_in("build", &is_stale_build)?;
+        stale.extend(self.stale_in("input", &is_stale_input)?);
+        // A revision is written again when it is wanted again.
+        stale.extend(self.stale_in("revision", &|_, _| true)?);
+        stale.extend(self.stale_in("catalogue", &|_, name| name != carried)?);
+        Ok(stale)
+    }
+
+    /// What is stale of a kind, by name.
+    fn stale_in(
+        &self,
+        kind: &'static str,
+        is_stale: &dyn Fn(&Path, &str) -> bool,
+    ) -> Result<Vec<Stale>, BuildError> {
+        let all = self.cache.join(format!("{kind}s"));
+        let entries = match fs::read_dir(&all) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(BuildError::cache(&all, e)),
+        };
+        let mut stale = Vec::new();
+        for folder in entries.flatten().map(|e| e.path()).filter(|path| path.is_dir()) {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if is_stale(&folder, &name) {
+                stale.push(Stale { kind, bytes: bytes_below(&folder), name, folder });
+            }
+        }
+        stale.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(stale)
+    }
+
+    /// Removes one and its log, unless somebody makes it just now; whether it was removed.
+    ///
+    /// # Errors
+    /// When the cache does not let it be removed.
+    pub fn remove(&self, stale: &Stale) -> Result<bool, BuildError> {
+        let error = |e| BuildError::cache(&stale.folder, e);
+        let lock = job::open_lock(&lock_path(&self.cache.join("work"), &stale.name)).map_err(error)?;
+        if lock.try_lock().is_err() {
+            return Ok(false);
+        }
+        // The record first: what is left of an interrupted removal is no finished build.
+        let record = stale.folder.join(match stale.kind {
+            "build" => built::RECORD,
+            "input" => prepare::RECORD,
+            _ => revisions::WHOLE,
+        });
+        for gone in [fs::remove_file(record), fs::remove_dir_all(&stale.folder)] {
+            match gone {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(e)),
+                _ => {}
+            }
+        }
+        let log = self.cache.join("logs").join(format!("{}.log", stale.name));
+        // A log without its build is small, and in nobody's way.
+        let _ = fs::remove_file(log);
+        Ok(true)
+    }
+}
+
+/// Whose build this is; none of one that is not finished: the next build of that contender sweeps it.
+fn contender_of(folder: &Path) -> Option<String> {
+    Some(built::read_any_record(folder)?.contender)
+}
+
+/// What the files below a folder take; links are not followed.
+fn bytes_below(folder: &Path) -> u64 {
+    let (mut folders, mut bytes) = (vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(m) if m.is_dir() => folders.push(entry.path()),
+                Ok(m) => bytes += m.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,88 @@
+//! Whether what is to be made equal takes effect in a role: seen from outside, before anything is measured with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::preload::{Preload, allocator_of};
+use super::{Look, processes};
+use netdyno_lab_store::Equal;
+use netdyno_lab_store::probe::Found;
+
+const STATIC: &str = "does not load libraries, or not this one: it is linked statically";
+const GO: &str = "Go makes its system calls and allocates by itself, not by the C library";
+
+pub(super) struct Acts {
+    equal: Equal,
+    page: Option<Preload>,
+    root: i32,
+}
+
+impl Acts {
+    pub(super) fn new(
+        equal: Option<&Equal>,
+        language: &str,
+        folder: &Path,
+        env: &mut Vec<(String, String)>,
+    ) -> Result<Self, String> {
+        let equal = equal.ok_or("nothing is made equal")?.clone();
+        if language == "go" && matches!(equal, Equal::Rcvbuf { .. } | Equal::Allocator { .. }) {
+            return Err(GO.to_owned());
+        }
+        let page = match equal {
+            Equal::Rcvbuf { .. } => Some(Preload::new(folder, env)?),
+            _ => None,
+        };
+        Ok(Self { equal, page, root: 0 })
+    }
+
+    /// Every process of the role has the library, and none an allocator of its own beside.
+    fn is_allocated_by(&self, library: &Path) -> Result<u64, String> {
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut times = 0;
+        for pid in processes(self.root) {
+            // One that has ended meanwhile allocates no more.
+            let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else { continue };
+            if !maps.contains(&name) {
+                return Err(format!("one of its processes {STATIC}"));
+            }
+            if let Some(own) = allocator_of(&PathBuf::from(format!("/proc/{pid}/exe"))) {
+                return Err(format!("it brings an allocator of its own along, {own}"));
+            }
+            times += 1;
+        }
+        Ok(times)
+    }
+}
+
+impl Look for Acts {
+    fn source(&self) -> String {
+        self.equal.name().to_owned()
+    }
+
+    fn attach(&mut self, root: i32) -> Result<(), String> {
+        self.root = root;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        if let Equal::Allocator { library } = &self.equal {
+            self.is_allocated_by(library)?;
+        }
+        Ok(())
+    }
+
+    fn found(&mut self) -> Result<Found, String> {
+        let times = match &self.page {
+            Some(page) => match page.read()? {
+                counts if counts.loaded == 0 => return Err(format!("it {STATIC}")),
+                counts => counts.buffers,
+            },
+            None => 1,
+        };
+        Ok(Found::Acts { times })
+    }
+}

@@ -1,0 +1,64 @@
+//! Counters of `/proc` that no trial stores: which kind of context switch it was, and page faults. They disturb nobody.
+
+use procfs::process::Process;
+
+use super::{Look, processes};
+use netdyno_lab_store::probe::{Found, KernelCounts};
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    root: i32,
+    begin: KernelCounts,
+    end: KernelCounts,
+}
+
+impl Look for Counters {
+    fn source(&self) -> String {
+        "/proc/*/stat, /proc/*/task/*/status and schedstat".to_owned()
+    }
+
+    fn attach(&mut self, root: i32) -> Result<(), String> {
+        self.root = root;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        self.begin = read(self.root);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.end = read(self.root);
+        Ok(())
+    }
+
+    /// A thread that ended in between takes its count along: what would be less than nothing is nothing.
+    fn found(&mut self) -> Result<Found, String> {
+        let (a, b) = (self.begin, self.end);
+        Ok(Found::Kernel(KernelCounts {
+            voluntary: b.voluntary.saturating_sub(a.voluntary),
+            involuntary: b.involuntary.saturating_sub(a.involuntary),
+            queued_ns: b.queued_ns.saturating_sub(a.queued_ns),
+            minor_faults: b.minor_faults.saturating_sub(a.minor_faults),
+            major_faults: b.major_faults.saturating_sub(a.major_faults),
+        }))
+    }
+}
+
+fn read(root: i32) -> KernelCounts {
+    let mut sum = KernelCounts::default();
+    for process in processes(root).into_iter().filter_map(|pid| Process::new(pid).ok()) {
+        if let Ok(stat) = process.stat() {
+            sum.minor_faults += stat.minflt;
+            sum.major_faults += stat.majflt;
+        }
+        for task in process.tasks().into_iter().flatten().flatten() {
+            if let Ok(status) = task.status() {
+                sum.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
+                sum.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+            }
+            sum.queued_ns += task.schedstat().map_or(0, |stat| stat.run_delay);
+        }
+    }
+    sum
+}

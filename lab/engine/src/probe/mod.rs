@@ -1,0 +1,206 @@
+//! Probes: trials that are looked at from outside, and are no measurements.
+//!
+//! Does: run the trial of each kind of look, one after the other, and say what was found of each role, or why nothing could be.
+//! Does not: compute anything from it ([`netdyno_lab_analysis::explain::rank`] does), or store it.
+
+mod acts;
+mod kernel;
+mod perf;
+mod preload;
+mod scratch;
+mod strace;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use crate::trial::{self, Progress, TrialSpec, Watch};
+use netdyno_lab_analysis::explain::figures::Unit;
+use netdyno_lab_analysis::metrics;
+use netdyno_lab_arena::Arena;
+use netdyno_lab_manifest::Params;
+use netdyno_lab_store::Equal;
+use netdyno_lab_store::probe::{Found, Probe, ProbeKind};
+use netdyno_lab_store::{Outcome, TrialRecord};
+
+pub use preload::library as preload_library;
+pub use scratch::Scratch;
+
+/// Units of work that are enough to count system calls of: each leaves two events.
+const SYSCALL_UNITS: f64 = 50_000.0;
+/// The shortest window of a profile: a role that mostly waits has few samples in it.
+const PROFILE_LEAST: Duration = Duration::from_secs(2);
+/// The shortest window of another look.
+const WINDOW_LEAST: Duration = Duration::from_millis(300);
+
+/// One way to look at the processes of a role.
+trait Look {
+    /// Who says what is found.
+    fn source(&self) -> String;
+    /// Gets ready, while the role works already.
+    fn attach(&mut self, root: i32) -> Result<(), String>;
+    /// Looks from now on.
+    fn begin(&mut self) -> Result<(), String>;
+    /// Looks no more.
+    fn end(&mut self) -> Result<(), String>;
+    /// What was seen.
+    fn found(&mut self) -> Result<Found, String>;
+}
+
+/// What all probes of one cell share.
+pub struct Bench<'a> {
+    /// Where the tools write.
+    pub scratch: &'a Scratch,
+    /// Language of the program of each role: how its stacks are walked.
+    pub languages: &'a BTreeMap<String, String>,
+    /// What counts units of work.
+    pub unit: &'a Unit,
+    /// What is made equal, of a trial that shows whether it is.
+    pub equal: Option<&'a Equal>,
+    /// Units a second in trials that nobody looked at.
+    pub undisturbed: Option<f64>,
+    /// Ends it.
+    pub cancel: &'a AtomicBool,
+}
+
+impl Bench<'_> {
+    /// Runs one trial that is looked at in this way, and says what was found of each role.
+    pub fn probe(
+        &self,
+        kind: ProbeKind,
+        mut spec: TrialSpec<'_>,
+        arena: &Arena,
+        progress: &mut dyn FnMut(Progress),
+    ) -> BTreeMap<String, Probe> {
+        let names: Vec<String> = spec.roles.iter().map(|role| role.name.clone()).collect();
+        spec.marks = vec![self.window(kind, spec.params)];
+        let mut watcher = Watcher { roles: Vec::new() };
+        for role in &mut spec.roles {
+            let language = self.languages.get(&role.name).map_or("", String::as_str);
+            let folder = self.scratch.folder(&format!("{}-{}", kind.as_str(), role.name));
+            let look = folder.and_then(|folder| look(kind, language, &folder, &mut role.launch.env, self));
+            watcher.roles.push(Watched { name: role.name.clone(), look, begun: None, looked: None });
+        }
+        let report = trial::watched(&spec, arena, self.cancel, progress, &mut watcher);
+        let outcome = &report.record.outcome;
+        let failed = match outcome {
+            Outcome::Ok => None,
+            Outcome::Failed { role, reason, .. } => Some(format!("the trial failed: {role} {reason}")),
+            other => Some(format!("the trial did not end: {other:?}")),
+        };
+        let rate = rate(&report.record, self.unit);
+        names
+            .into_iter()
+            .zip(watcher.roles)
+            .map(|(name, w)| (name, self.of(kind, w, rate, &failed)))
+            .collect()
+    }
+
+    fn of(&self, kind: ProbeKind, mut watched: Watched, rate: Option<f64>, failed: &Option<String>) -> Probe {
+        let units = rate.zip(watched.looked).map_or(0.0, |(rate, looked)| rate * looked.as_secs_f64());
+        let source = watched.look.as_ref().map_or(String::new(), |look| look.source());
+        let found = match (failed, &mut watched.look) {
+            (_, Err(why)) => Err(why.clone()),
+            (Some(why), _) => Err(why.clone()),
+            (None, Ok(_)) if units <= 0.0 => Err("no work was done while it looked".to_owned()),
+            (None, Ok(look)) => look.found(),
+        };
+        let speed = rate.zip(self.undisturbed).map(|(with, without)| with / without);
+        Probe { kind, source, units, speed, found }
+    }
+
+    /// As long as the cell's own window; longer for a profile where that is short, and shorter where system calls are many.
+    fn window(&self, kind: ProbeKind, params: &Params) -> Duration {
+        let whole = trial::seconds(params, "seconds").max(WINDOW_LEAST);
+        let enough = self.undisturbed.filter(|rate| *rate > 0.0).map(|rate| SYSCALL_UNITS / rate);
+        let whole = if kind == ProbeKind::Profile { whole.max(PROFILE_LEAST) } else { whole };
+        match (kind, enough.and_then(|s| Duration::try_from_secs_f64(s).ok())) {
+            (ProbeKind::Syscalls, Some(enough)) => enough.clamp(WINDOW_LEAST, whole),
+            _ => whole,
+        }
+    }
+}
+
+/// Units a second.
+fn rate(trial: &TrialRecord, unit: &Unit) -> Option<f64> {
+    metrics::of_trial(&unit.rate(), &Params::default(), trial).value
+}
+
+/// The best way to look that this machine has.
+fn look(
+    kind: ProbeKind,
+    language: &str,
+    folder: &Path,
+    env: &mut Vec<(String, String)>,
+    bench: &Bench<'_>,
+) -> Result<Box<dyn Look>, String> {
+    Ok(match kind {
+        ProbeKind::Kernel => Box::new(kernel::Counters::default()),
+        ProbeKind::Syscalls => match perf::Recording::of_syscalls(folder) {
+            Ok(recording) => Box::new(recording),
+            Err(no_perf) => Box::new(strace::Strace::new(folder, &no_perf)?),
+        },
+        ProbeKind::Allocations => Box::new(preload::Allocator::new(language, folder, bench.scratch, env)?),
+        ProbeKind::Profile => Box::new(perf::Recording::of_stacks(folder, language)?),
+        ProbeKind::Acts => Box::new(acts::Acts::new(bench.equal, language, folder, env)?),
+    })
+}
+
+/// A role that is looked at; or why it is not, which stops nobody else.
+struct Watched {
+    name: String,
+    look: Result<Box<dyn Look>, String>,
+    begun: Option<Instant>,
+    looked: Option<Duration>,
+}
+
+struct Watcher {
+    roles: Vec<Watched>,
+}
+
+impl Watcher {
+    fn each(&mut self, mut step: impl FnMut(&mut Watched) -> Result<(), String>) {
+        for role in &mut self.roles {
+            if let Err(why) = step(role) {
+                role.look = Err(why);
+            }
+        }
+    }
+}
+
+impl Watch for Watcher {
+    fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String> {
+        self.each(|watched| {
+            let Ok(look) = &mut watched.look else { return Ok(()) };
+            let root = roles.iter().find(|(name, _)| *name == watched.name).map(|(_, pid)| *pid);
+            look.attach(root.filter(|pid| *pid > 0).ok_or("its process is not known")?)
+        });
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        self.each(|watched| {
+            let Ok(look) = &mut watched.look else { return Ok(()) };
+            look.begin()?;
+            watched.begun = Some(Instant::now());
+            Ok(())
+        });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.each(|watched| {
+            let Ok(look) = &mut watched.look else { return Ok(()) };
+            watched.looked = watched.begun.map(|begun| begun.elapsed());
+            look.end()
+        });
+        Ok(())
+    }
+}
+
+/// The processes of a role, the one that it was started as first.
+fn processes(root: i32) -> Vec<i32> {
+    let below = netdyno_lab_arena::meter::descendants(root);
+    std::iter::once(root).chain(below.iter().map(procfs::process::Process::pid)).collect()
+}

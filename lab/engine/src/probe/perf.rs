@@ -1,0 +1,186 @@
+//! `perf record`, told through a pipe when to look: stacks by the CPU clock, which needs no hardware counters, and system calls by
+//! their trace points.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+
+use super::scratch::{Running, complaint, output, program};
+use super::{Look, processes};
+use netdyno_lab_analysis::explain::parse;
+use netdyno_lab_store::probe::Found;
+
+/// Samples a second of CPU time: no multiple of what programs or the kernel do at even rates.
+const SAMPLES_HZ: u32 = 997;
+/// What is kept of a stack that is walked by tables: more costs more, less cuts deep stacks off.
+const STACK_BYTES: u32 = 16 << 10;
+/// Pages of memory a CPU between the kernel and perf: system calls come by the million.
+const SYSCALL_PAGES: u32 = 4096;
+/// Perf writes no more than this.
+const FILE_MAX: &str = "1G";
+/// How long perf may take to get ready, to obey, to end.
+const PERF_TIME: Duration = Duration::from_secs(30);
+/// Languages whose programs keep frame pointers, or whose frames no table tells of.
+const BY_FRAME_POINTERS: [&str; 5] = ["go", "javascript", "typescript", "java", "python"];
+
+/// What is recorded.
+enum What {
+    Stacks { by: String },
+    Syscalls,
+}
+
+/// One recording of one role.
+pub(super) struct Recording {
+    perf: PathBuf,
+    folder: PathBuf,
+    what: What,
+    running: Option<(Running, File, File)>,
+}
+
+impl Recording {
+    /// Of stacks. Programs are not built anew for it: that would be another program. Most compilers leave frame pointers out, and
+    /// tables for unwinding in; Go has frame pointers.
+    pub(super) fn of_stacks(folder: &Path, language: &str) -> Result<Self, String> {
+        let by = match BY_FRAME_POINTERS.contains(&language) {
+            true => "fp".to_owned(),
+            false => format!("dwarf,{STACK_BYTES}"),
+        };
+        Self::new(folder, What::Stacks { by })
+    }
+
+    /// Of system calls: refused here already where the trace points cannot be had.
+    pub(super) fn of_syscalls(folder: &Path) -> Result<Self, String> {
+        let recording = Self::new(folder, What::Syscalls)?;
+        let mut test = Command::new(&recording.perf);
+        test.args(["record", "-q", "-R", "-c", "1", "-e", EVENTS, "-o"]).arg(folder.join("test"));
+        test.args(["--", "true"]);
+        output(test, folder).map(|_| recording)
+    }
+
+    fn new(folder: &Path, what: What) -> Result<Self, String> {
+        let perf = program("perf", "linux-perf")?;
+        Ok(Self { perf, folder: folder.to_owned(), what, running: None })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Tells perf, and waits until it has done so.
+    fn tell(&mut self, what: &str) -> Result<(), String> {
+        let errors = self.folder.join("errors");
+        let (perf, control, answer) = self.running.as_mut().ok_or("perf does not run")?;
+        control.write_all(what.as_bytes()).map_err(|e| format!("telling perf: {e}"))?;
+        let deadline = Instant::now() + PERF_TIME;
+        let mut heard = Vec::new();
+        while !heard.windows(3).any(|w| w == b"ack") {
+            if perf.wait(Duration::ZERO).is_some() {
+                return Err(format!("perf ended: {}", complaint(&errors)));
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("perf does not answer: {}", complaint(&errors)));
+            }
+            let mut fds = [PollFd::new(answer.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut fds, PollTimeout::from(50u16));
+            let mut bytes = [0; 64];
+            if let Ok(count) = answer.read(&mut bytes) {
+                heard.extend_from_slice(&bytes[..count]);
+            }
+        }
+        Ok(())
+    }
+}
+
+const EVENTS: &str = "raw_syscalls:sys_enter,raw_syscalls:sys_exit";
+
+impl Look for Recording {
+    fn source(&self) -> String {
+        match &self.what {
+            What::Stacks { by } => format!("perf, CPU clock at {SAMPLES_HZ} Hz, stacks by {by}"),
+            What::Syscalls => "perf, trace points of system calls".to_owned(),
+        }
+    }
+
+    fn attach(&mut self, root: i32) -> Result<(), String> {
+        let pipe = |name: &str| {
+            let path = self.folder.join(name);
+            let failed = |e: String| format!("{}: {e}", path.display());
+            nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(|e| failed(e.to_string()))?;
+            let mut open = OpenOptions::new();
+            // Open at both ends, so that neither waits for the other.
+            let file = open.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&path);
+            Ok::<_, String>((path.clone(), file.map_err(|e| failed(e.to_string()))?))
+        };
+        let ((control_path, control), (answer_path, answer)) = (pipe("control")?, pipe("answer")?);
+        let errors = File::create(self.folder.join("errors")).map_err(|e| e.to_string())?;
+        let pids: Vec<String> = processes(root).iter().map(i32::to_string).collect();
+        let mut command = Command::new(&self.perf);
+        command.args(["record", "-q", "-N", "-B", "-D", "-1", "--max-size", FILE_MAX]);
+        command.arg(format!("--control=fifo:{},{}", control_path.display(), answer_path.display()));
+        match &self.what {
+            What::Stacks { by } => {
+                command.args(["-e", "cpu-clock", "-F", &SAMPLES_HZ.to_string(), "--call-graph", by]);
+            }
+            What::Syscalls => {
+                command.args(["-R", "-c", "1", "-m", &SYSCALL_PAGES.to_string(), "-e", EVENTS]);
+            }
+        }
+        command.args(["-p", &pids.join(","), "-o"]).arg(self.data());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let perf = Running(command.spawn().map_err(|e| format!("perf: {e}"))?);
+        self.running = Some((perf, control, answer));
+        self.tell("ping\n")
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        self.tell("enable\n")
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.tell("disable\n")
+    }
+
+    fn found(&mut self) -> Result<Found, String> {
+        let errors = self.folder.join("errors");
+        if let Some((mut perf, mut control, _)) = self.running.take() {
+            // One whose processes have ended has ended by itself.
+            let _ = control.write_all(b"stop\n");
+            perf.wait(PERF_TIME).ok_or_else(|| format!("perf does not end: {}", complaint(&errors)))?;
+        }
+        if complaint(&errors).contains("size limit") {
+            return Err(format!(
+                "more than {FILE_MAX} of events: a shorter window is needed, --set seconds=.."
+            ));
+        }
+        let mut command = Command::new(&self.perf);
+        match self.what {
+            What::Stacks { .. } => {
+                command.args(["script", "-F", "ip,sym,dso", "--no-inline", "-i"]).arg(self.data());
+                let stacks = parse::folded(&output(command, &self.folder)?);
+                let samples = stacks.values().sum();
+                match samples {
+                    0 => Err("no samples: it used no CPU time, or perf may not see it".to_owned()),
+                    _ => Ok(Found::Profile { stacks, samples }),
+                }
+            }
+            What::Syscalls => {
+                command
+                    .args(["trace", "--summary", "-i"])
+                    .arg(self.data())
+                    .arg("-o")
+                    .arg(self.folder.join("summary"));
+                let printed = output(command, &self.folder)?;
+                let summary = super::scratch::read(&self.folder.join("summary"))?;
+                let (calls, lost) = parse::perf_trace(&format!("{printed}\n{summary}"));
+                Ok(Found::Syscalls { calls, lost })
+            }
+        }
+    }
+}

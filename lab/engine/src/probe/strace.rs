@@ -1,0 +1,82 @@
+//! `strace -c`: system calls where perf's trace points are not to be had. It needs no privilege, and stops the program twice a call.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::scratch::{Running, complaint, program, read};
+use super::{Look, processes};
+use netdyno_lab_analysis::explain::parse;
+use netdyno_lab_store::probe::Found;
+
+/// How long it may take to attach, and to let go.
+const STRACE_TIME: Duration = Duration::from_secs(10);
+
+pub(super) struct Strace {
+    strace: PathBuf,
+    folder: PathBuf,
+    why_not_perf: String,
+    root: i32,
+    running: Option<Running>,
+}
+
+impl Strace {
+    pub(super) fn new(folder: &Path, why_not_perf: &str) -> Result<Self, String> {
+        let strace = program("strace", "strace").map_err(|e| format!("{why_not_perf}; {e}"))?;
+        let (folder, why_not_perf) = (folder.to_owned(), why_not_perf.to_owned());
+        Ok(Self { strace, folder, why_not_perf, root: 0, running: None })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+impl Look for Strace {
+    fn source(&self) -> String {
+        format!("strace, which slows every call down (perf: {})", self.why_not_perf)
+    }
+
+    fn attach(&mut self, root: i32) -> Result<(), String> {
+        self.root = root;
+        Ok(())
+    }
+
+    /// It counts from when it has attached, and says so.
+    fn begin(&mut self) -> Result<(), String> {
+        let errors = File::create(self.file("errors")).map_err(|e| e.to_string())?;
+        let mut command = Command::new(&self.strace);
+        command.args(["-c", "-w", "-f", "-o"]).arg(self.file("table"));
+        for pid in processes(self.root) {
+            command.args(["-p", &pid.to_string()]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let mut strace = Running(command.spawn().map_err(|e| format!("strace: {e}"))?);
+        let deadline = Instant::now() + STRACE_TIME;
+        while !complaint(&self.file("errors")).contains("attached") {
+            if strace.wait(Duration::ZERO).is_some() || Instant::now() >= deadline {
+                let said = complaint(&self.file("errors"));
+                let remedy = "as root, or with sysctl kernel.yama.ptrace_scope=0";
+                return Err(format!("strace cannot attach: {said}; {remedy} (perf: {})", self.why_not_perf));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.running = Some(strace);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let strace = self.running.as_mut().ok_or("strace does not run")?;
+        let pid = i32::try_from(strace.0.id()).map_err(|e| e.to_string())?;
+        kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|e| format!("ending strace: {e}"))?;
+        strace.wait(STRACE_TIME).map(drop).ok_or_else(|| "strace does not let go".to_owned())
+    }
+
+    fn found(&mut self) -> Result<Found, String> {
+        Ok(Found::Syscalls { calls: parse::strace(&read(&self.file("table"))?), lost: 0 })
+    }
+}

@@ -1,0 +1,289 @@
+//! Two states of a contender's repository as two contenders.
+//!
+//! | does | does not |
+//! |---|---|
+//! | put the files of a commit into the cache, once, as git would check them out | touch the repository: its index, its worktrees, its hooks |
+//! | read the contender's manifest as it is there | build; what is built is named by its files, so that equal ones are built once |
+//! | take path dependencies inside the repository from that commit too, since they are below the same folder | follow submodules |
+//!
+//! ```text
+//! <cache>/revisions/<commit>/files/   the whole tree of the commit
+//!                           /whole    written last: what makes it finished
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use netdyno_lab_manifest::{Catalog, ManifestError};
+
+/// The state of the working tree, whatever is committed of it.
+pub const WORKING_TREE: &str = ".";
+/// Its presence is what makes an export finished.
+pub(crate) const WHOLE: &str = "whole";
+/// Digits of a commit that are shown.
+const SHOWN_DIGITS: usize = 12;
+/// The longest name of a revision, in bytes.
+const NAME_BYTES_MAX: usize = 128;
+/// What git's own environment, as in a hook, would change.
+const GIT_VARIABLES: [&str; 6] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
+
+/// Why a revision cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RevisionError {
+    /// The caller's.
+    #[error(
+        "--rev {0:?} is not a revision: a branch, tag or commit as git names it, or \".\" for the working tree"
+    )]
+    Name(String),
+    /// No such commit.
+    #[error(
+        "no revision {revision:?} in {}: {said}; in a shallow clone fetch it first: git fetch --depth 1 origin {revision}",
+        repository.display()
+    )]
+    Unknown {
+        /// As typed.
+        revision: String,
+        /// Where it was looked for.
+        repository: PathBuf,
+        /// What git said.
+        said: String,
+    },
+    /// The contender is in no repository.
+    #[error("{} is in no git repository, and --rev names revisions of one: {said}", folder.display())]
+    NoRepository {
+        /// The contender's folder.
+        folder: PathBuf,
+        /// What git said.
+        said: String,
+    },
+    /// Its manifest cannot be used.
+    #[error("{contender} at {revision}: {source}; the adapter must be part of both revisions")]
+    Manifest {
+        /// The contender.
+        contender: String,
+        /// As typed.
+        revision: String,
+        /// What is wrong with it there.
+        source: Box<ManifestError>,
+    },
+    /// A name of the request.
+    #[error(transparent)]
+    Asked(#[from] ManifestError),
+    /// git failed.
+    #[error("git {step}: {said}")]
+    Git {
+        /// What it was to do.
+        step: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// The cache cannot be written.
+    #[error("the cache {}: {source}. Set NETDYNO_CACHE to a folder that can be written", path.display())]
+    Cache {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Adds a contender as it is at a revision to the catalog; gives its name there, `<name>@<revision>`.
+///
+/// # Errors
+/// The caller's: an unknown name or revision, or a contender that is not in it. The environment's: no git, no cache.
+pub fn add(
+    catalog: &mut Catalog,
+    cache: &Path,
+    (workload, name): (&str, &str),
+    revision: &str,
+) -> Result<String, RevisionError> {
+    let odd = |c: char| c.is_control() || c.is_whitespace();
+    if revision.is_empty() || revision.len() > NAME_BYTES_MAX || revision.contains(odd) {
+        return Err(RevisionError::Name(revision.to_owned()));
+    }
+    let contender = catalog.contender(workload, name)?;
+    // The manifest's own folder: a variant is built from its sibling's.
+    let folder = contender.dir.with_file_name(name);
+    let folder = folder.canonicalize().map_err(|source| RevisionError::Cache { path: folder, source })?;
+    let top = git(&folder, &["rev-parse", "--show-toplevel"])
+        .map_err(|said| RevisionError::NoRepository { folder: folder.clone(), said })?;
+    let top = PathBuf::from(top);
+    let contenders = folder.ancestors().nth(2).unwrap_or(&folder);
+    let (contenders, state) = if revision == WORKING_TREE {
+        (contenders.to_owned(), format!("the working tree of {}", state(&top)))
+    } else {
+        let commit = commit(&top, revision)?;
+        let files = exported(&top, &commit, cache)?;
+        let below = contenders.strip_prefix(&top).unwrap_or(contenders);
+        (files.join(below), format!("git {}", shown(&commit)))
+    };
+    catalog.add_revision(&contenders, (workload, name), (label(revision), state)).map_err(|source| {
+        RevisionError::Manifest {
+            contender: format!("{workload}/{name}"),
+            revision: revision.to_owned(),
+            source: Box::new(source),
+        }
+    })
+}
+
+/// What stands behind the contender's name: of a whole hash the first digits.
+fn label(revision: &str) -> &str {
+    if is_hash(revision) { shown(revision) } else { revision }
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The commit that a revision names.
+fn commit(top: &Path, revision: &str) -> Result<String, RevisionError> {
+    let wanted = format!("{revision}^{{commit}}");
+    let found = git(top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
+    let unknown =
+        |said| RevisionError::Unknown { revision: revision.to_owned(), repository: top.to_owned(), said };
+    found.map_err(unknown).and_then(|hash| if is_hash(&hash) { Ok(hash) } else { Err(unknown(hash)) })
+}
+
+/// `0123456789ab, with changes`.
+fn state(top: &Path) -> String {
+    let head = git(top, &["rev-parse", "--verify", "HEAD"]).unwrap_or_default();
+    // Takes no lock that its owner may want.
+    match git(top, &["--no-optional-locks", "status", "--porcelain"]) {
+        Ok(changes) if changes.is_empty() => format!("git {}", shown(&head)),
+        _ => format!("git {}, with changes", shown(&head)),
+    }
+}
+
+fn shown(commit: &str) -> &str {
+    commit.get(..SHOWN_DIGITS).unwrap_or(commit)
+}
+
+/// The folder that has a commit's files.
+fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionError> {
+    let entry = cache.join("revisions").join(commit);
+    let error = |path: &Path| {
+        let path = path.to_owned();
+        move |source| RevisionError::Cache { path, source }
+    };
+    let (files, whole) = (entry.join("files"), entry.join(WHOLE));
+    // Another lab may want the same.
+    let _lock = crate::build::lock(cache, commit).map_err(error(cache))?;
+    fs::create_dir_all(&entry).map_err(error(&entry))?;
+    if whole.is_file() {
+        return Ok(files);
+    }
+    match fs::remove_dir_all(&files) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(&files)(e)),
+        _ => {}
+    }
+    fs::create_dir(&files).map_err(error(&files))?;
+    let index = entry.join("index");
+    let with_index = |step: &'static str, args: &[&str]| {
+        let mut command = command(top, args);
+        ask(command.env("GIT_INDEX_FILE", &index)).map_err(|said| RevisionError::Git { step, said })
+    };
+    with_index("read-tree", &["read-tree", commit])?;
+    // As `git checkout` would write them, filters included; `git archive` leaves out what is marked `export-ignore`.
+    let prefix = format!("--prefix={}/", files.display());
+    with_index("checkout-index", &["checkout-index", "--all", "--force", &prefix])?;
+    fs::remove_file(&index).and_then(|()| fs::write(&whole, commit)).map_err(error(&whole))?;
+    Ok(files)
+}
+
+/// What git prints in a folder; else what it complains of.
+fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
+    ask(&mut command(folder, args))
+}
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(args);
+    for name in GIT_VARIABLES {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn ask(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("git cannot be started: {e}; apt-get install git"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Repository(tempfile::TempDir);
+
+    impl Repository {
+        fn new() -> Repository {
+            let repository = Repository(tempfile::tempdir().unwrap());
+            repository.git(&["init", "-q", "-b", "main"]);
+            repository
+        }
+
+        fn git(&self, args: &[&str]) -> String {
+            let who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+            git(self.0.path(), &[&who[..], args].concat()).unwrap()
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.0.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn commit(&self) -> String {
+            self.git(&["add", "-A"]);
+            self.git(&["commit", "-q", "-m", "x"]);
+            self.git(&["rev-parse", "HEAD"])
+        }
+    }
+
+    /// Also of what an archive of the commit would leave out, and while files are staged.
+    #[test]
+    fn a_commit_is_exported_whole_and_the_repository_stays_as_it_is() {
+        let (repository, cache) = (Repository::new(), tempfile::tempdir().unwrap());
+        repository.write(".gitattributes", "tests export-ignore\n");
+        repository.write("src/lib.rs", "one");
+        repository.write("tests/a.rs", "one");
+        let first = repository.commit();
+        repository.write("src/lib.rs", "two");
+        repository.git(&["add", "-A"]);
+        repository.write("src/lib.rs", "three");
+        let before = repository.git(&["status", "--porcelain=v2"]);
+        let files = exported(repository.0.path(), &first, cache.path()).unwrap();
+        assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "one");
+        assert_eq!(fs::read_to_string(files.join("tests/a.rs")).unwrap(), "one");
+        assert_eq!(repository.git(&["status", "--porcelain=v2"]), before);
+        assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+        // What was interrupted is done again; what is whole is not.
+        fs::write(files.join("src/lib.rs"), "kept").unwrap();
+        exported(repository.0.path(), &first, cache.path()).unwrap();
+        assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "kept");
+        fs::remove_file(files.parent().unwrap().join("whole")).unwrap();
+        exported(repository.0.path(), &first, cache.path()).unwrap();
+        assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_revision_is_a_commit_and_no_option() {
+        let repository = Repository::new();
+        repository.write("a", "a");
+        let head = repository.commit();
+        let top = repository.0.path();
+        assert_eq!(commit(top, "main").unwrap(), head);
+        assert_eq!(commit(top, &head[..10]).unwrap(), head);
+        for wrong in ["nothing", "--help", "main:a", "main..main"] {
+            let error = commit(top, wrong).unwrap_err().to_string();
+            assert!(error.contains(wrong) && error.contains("git fetch"), "{error}");
+        }
+        assert_eq!(state(top), format!("git {}", &head[..12]));
+        repository.write("b", "b");
+        assert_eq!(state(top), format!("git {}, with changes", &head[..12]));
+    }
+}

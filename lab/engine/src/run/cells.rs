@@ -1,0 +1,227 @@
+//! What becomes of a cell: why it cannot run, how it was built, how it ended, and how its roles are started.
+
+use std::collections::BTreeMap;
+
+use super::equal;
+use crate::build::Built;
+use crate::trial::RoleSpec;
+use netdyno_lab_arena::{Arena, ArenaError, CpuPlan, Freezing, LaunchSpec, Side, Topology};
+use netdyno_lab_manifest::{Contender, Placement, Tuning, Workload, version_matches};
+use netdyno_lab_protocol::Implementation;
+use netdyno_lab_store::{BuildRecord, CellRecord, CellStatus, Outcome, Run, Settings};
+
+/// Why a contender cannot do a cell, if it cannot, and the remedy.
+pub(super) fn cannot(
+    contender: &Contender,
+    workload: &Workload,
+    role: &str,
+    cell: &CellRecord,
+) -> Option<(String, String)> {
+    if !contender.plays(role) {
+        return Some((format!("{} does not play the role {role}", contender.name), String::new()));
+    }
+    contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
+}
+
+/// Why the workload cannot be done with these parameters where the roles share one CPU, if it cannot.
+pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String, String)> {
+    workload.one_cpu_max.iter().find_map(|(name, most)| {
+        let value = cell.params.number(name)?;
+        (value > most.number()?).then(|| {
+            let reason = format!(
+                "{name}={value} with both roles on one CPU: one that keeps to its times would take them from the \
+                 other; the workload allows at most {most} there"
+            );
+            (reason, format!("give it a second CPU, or --set {name}={most}"))
+        })
+    })
+}
+
+pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
+    // A variable can say as much as a flag: how much is optimised, for one.
+    let variables = built.record.environment.iter().map(|(variable, value)| format!("{variable}={value}"));
+    let record = BuildRecord {
+        key: built.record.key.clone(),
+        toolchain: built.record.toolchain.clone(),
+        flags: built.record.flags.iter().cloned().chain(variables).collect(),
+        lock_hash: built.record.lock_hash.clone().unwrap_or_default(),
+        version: contender.implementation.version.clone(),
+        tuning: match contender.tuning {
+            Tuning::Defaults => "defaults".to_owned(),
+            Tuning::Peak => format!("peak: {}", contender.tuned.join(", ")),
+        },
+        local: built.local.clone(),
+        caveat: contender.caveat.clone(),
+        lines: built.record.lines.clone(),
+    };
+    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
+        cell.builds.insert(name.to_owned(), record.clone());
+    }
+}
+
+/// A contender that is another version than its manifest says is not what would be printed.
+pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implementation>) -> Option<String> {
+    said.iter().find_map(|(role, implementation)| {
+        let manifest = cell.builds.get(cell.contenders.get(role)?)?;
+        let (said, wanted) = (&implementation.version, &manifest.version);
+        (!version_matches(wanted, said))
+            .then(|| format!("the {role} says it is version {said}, its manifest says {wanted}"))
+    })
+}
+
+pub(super) fn note_outcome(
+    cell: &mut CellRecord,
+    outcome: &Outcome,
+    implementations: BTreeMap<String, Implementation>,
+) {
+    cell.implementations.extend(implementations);
+    match outcome {
+        Outcome::Ok => cell.status = CellStatus::Ok,
+        Outcome::Skipped { role, reason } => {
+            cell.status = CellStatus::Skipped;
+            cell.reason = format!("the {role}: {reason}");
+        }
+        Outcome::Failed { role, reason, stderr } => {
+            cell.status = CellStatus::Failed;
+            cell.reason = if role.is_empty() { reason.clone() } else { format!("the {role}: {reason}") };
+            for line in excerpt(stderr) {
+                cell.reason.push_str("\n      ");
+                cell.reason.push_str(&line);
+            }
+        }
+        Outcome::Interrupted => {}
+    }
+}
+
+/// The first and the last lines of what a role printed when it failed: some runtimes say why at the beginning, before the
+/// frames, others at the end. The report has all of it.
+fn excerpt(stderr: &str) -> Vec<String> {
+    const HEAD: usize = 5;
+    const TAIL: usize = 3;
+    const LINE_CHARS_MAX: usize = 240;
+    let lines: Vec<&str> = stderr.lines().filter(|l| !l.trim().is_empty()).collect();
+    let short = |line: &&str| match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => (*line).to_owned(),
+    };
+    // A line that says that one line is left out would be as long as that line.
+    if lines.len() <= HEAD + TAIL + 1 {
+        return lines.iter().map(short).collect();
+    }
+    let left_out = lines.len() - HEAD - TAIL;
+    let between = format!("... {left_out} lines left out: netdyno show --format json has them as `stderr`");
+    let (head, tail) = (&lines[..HEAD], &lines[lines.len() - TAIL..]);
+    head.iter().map(short).chain([between]).chain(tail.iter().map(short)).collect()
+}
+
+/// How the roles of a cell are started.
+pub fn roles(
+    workload: &Workload,
+    cell: &CellRecord,
+    settings: &Settings,
+    builds: &BTreeMap<String, Built>,
+    plan: &CpuPlan,
+    arena: &Arena,
+) -> Vec<RoleSpec> {
+    let spec = |(index, role): (usize, &String)| {
+        let name = cell.contenders.get(role)?;
+        let cpus = plan.roles.get(index).cloned();
+        let mut spec =
+            role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)?;
+        settings.equal.iter().for_each(|equal| equal::set(equal, &mut spec.launch.env));
+        Some(spec)
+    };
+    workload.roles.iter().enumerate().filter_map(spec).collect()
+}
+
+/// How the roles are started outside a run, each on a core of its own. `cast` gives who plays a role, and its build.
+///
+/// # Errors
+/// When the CPUs of this machine cannot be told.
+pub fn apart<'a>(
+    workload: &Workload,
+    cast: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
+    arena: &Arena,
+) -> Result<Vec<RoleSpec>, ArenaError> {
+    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    let spec = |(index, role): (usize, &String)| {
+        let (name, built) = cast(role)?;
+        role_spec(built, name, role, index, cpus.roles.get(index).cloned(), None, arena)
+    };
+    Ok(workload.roles.iter().enumerate().filter_map(spec).collect())
+}
+
+/// How one role is started; none if the contender does not play it.
+fn role_spec(
+    built: &Built,
+    contender: &str,
+    role: &str,
+    index: usize,
+    cpus: Option<Vec<usize>>,
+    memory_limit_bytes: Option<u64>,
+    arena: &Arena,
+) -> Option<RoleSpec> {
+    let command = built.command(role)?;
+    // The first role is on one side of the network, the others on the other.
+    let side = if index == 0 { Side::A } else { Side::B };
+    let (local, peer) = arena.addresses(side);
+    let launch = LaunchSpec {
+        role: index,
+        argv: command.argv,
+        env: command.env.into_iter().collect(),
+        cwd: built.dir.clone(),
+        cpus,
+        memory_limit_bytes,
+        side,
+        private_pids: true,
+        freezing: Freezing::default(),
+        is_adapter: command.is_adapter,
+    };
+    Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO: &str = "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\n\
+        main.receive(0xc000012345)\n\t/src/main.go:41 +0x1d\nmain.main()\n\t/src/main.go:12 +0x2a\nexit status 2\n";
+    const NODE: &str = "/src/main.js:7\n  channel.send(undefined.length);\n                         ^\n\n\
+        TypeError: Cannot read properties of undefined (reading 'length')\n    at run (/src/main.js:7:26)\n    \
+        at Socket.emit (node:events:519:28)\n    at addChunk (node:internal/streams/readable:559:12)\n    \
+        at process.processTicksAndRejections (node:internal/process/task_queues:95:5)\n\nNode.js v20.20.2\n";
+    const PYTHON: &str = "Traceback (most recent call last):\n  File \"/src/main.py\", line 30, in <module>\n    main()\n  \
+        File \"/src/main.py\", line 21, in main\n    run(channel)\n  File \"/src/main.py\", line 9, in run\n    \
+        return 1 / 0\nZeroDivisionError: division by zero\n";
+    const RUST: &str = "\nthread 'main' panicked at src/main.rs:4:10:\ncalled `Option::unwrap()` on a `None` value\n\
+        stack backtrace:\n   0: rust_begin_unwind\n   1: core::panicking::panic_fmt\n   2: main::receive\n   3: main::main\n\
+        note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
+
+    /// Node says why behind the place, the line and a caret: these are three lines already.
+    #[test]
+    fn the_cause_of_a_crash_stands_in_the_excerpt() {
+        for (stderr, cause) in [
+            (GO, "panic: runtime error: index out of range [5] with length 3"),
+            (NODE, "TypeError: Cannot read properties of undefined (reading 'length')"),
+            (PYTHON, "ZeroDivisionError: division by zero"),
+            (RUST, "called `Option::unwrap()` on a `None` value"),
+        ] {
+            let lines = excerpt(stderr);
+            assert!(lines.iter().any(|l| l == cause), "{lines:#?}");
+            assert!(lines.len() <= 9 && lines.iter().all(|l| !l.trim().is_empty()), "{lines:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let many: String = (0..100).map(|i| format!("line {i}\n")).collect();
+        let lines = excerpt(&many);
+        assert_eq!((lines[4].as_str(), lines[6].as_str(), lines.len()), ("line 4", "line 97", 9));
+        assert!(
+            lines[5].starts_with("... 92 lines left out") && lines[5].contains("--format json"),
+            "{lines:?}"
+        );
+        assert_eq!(excerpt("\n one\n\ntwo"), [" one", "two"]);
+        assert_eq!(excerpt(&"é".repeat(1000)), [format!("{} ...", "é".repeat(240))]);
+    }
+}

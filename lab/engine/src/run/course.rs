@@ -1,0 +1,324 @@
+//! The course of a run, from its begin to its end: what is left out, builds, measuring.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::Resolved;
+use super::cells::{cannot, crowded, note_build};
+use super::engine::{Ended, Engine, More, RunError, arena_spec};
+use super::first_look;
+use super::measure::Measuring;
+use super::order::order;
+use crate::build::{Availability, BuildError, Built, Prepared};
+use netdyno_lab_arena::{Arena, Awake, CpuPlan, Topology};
+use netdyno_lab_manifest::Net;
+use netdyno_lab_manifest::{ManifestError, Placement, Workload};
+use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus};
+
+impl Engine<'_> {
+    /// Begins a run and takes it to its end. Gives its id.
+    ///
+    /// # Errors
+    /// When it could not begin, or the store failed meanwhile.
+    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
+        let _awake = resolved.settings.awake.then(Awake::hold).transpose()?;
+        let arena = Arena::best(&arena_spec(&resolved.settings))?;
+        let plan =
+            Topology::of_this_machine()?.place(resolved.settings.placement, resolved.workload.roles.len());
+        let run = self.begin(resolved, &arena, &plan)?;
+        drop(arena);
+        let _claim = self.store.claim(&run.header.id)?;
+        let rounds = 0..resolved.rounds.unwrap_or(u32::MAX).min(run.header.settings.max_blocks);
+        self.go_on(run, &resolved.workload, &plan, rounds)
+    }
+
+    /// Goes on with an unfinished run; with more of it also with one that its budget ended.
+    ///
+    /// # Errors
+    /// When it is finished, or cannot go on here.
+    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
+        let _claim = self.store.claim(id)?;
+        let mut run = self.store.load(id)?;
+        let has_ended = run.status == RunStatus::Finished;
+        let rounds = match more {
+            Some(more) => grant(&mut run, more),
+            None if has_ended => {
+                let why = "is finished: `netdyno show` shows it; --budget gives it more time".into();
+                return Err(RunError::NotResumable(run.header.id, why));
+            }
+            None => 0..run.header.settings.max_blocks,
+        };
+        if has_ended && rounds.is_empty() {
+            let why = "has had all its blocks: begin a new run".into();
+            return Err(RunError::NotResumable(run.header.id, why));
+        }
+        // No contender of a catalogue has such a name.
+        if run.cells.iter().flat_map(|cell| cell.contenders.values()).any(|name| name.contains('@')) {
+            let why = "compares revisions, which may have moved on: begin again with netdyno compare".into();
+            return Err(RunError::NotResumable(run.header.id, why));
+        }
+        // By the rules it began under: a checkout may have changed since.
+        let workload = run.header.parsed_workload()?;
+        let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
+        // The settings hold the network that was really used: it is to be had again, or the run does not go on.
+        drop(Arena::open(&arena_spec(&run.header.settings))?);
+        let _awake = run.header.settings.awake.then(Awake::hold).transpose()?;
+        if plan.warning.is_some() {
+            let why = "began with a core for each role, which are not there now".into();
+            return Err(RunError::NotResumable(run.header.id, why));
+        }
+        self.store.update_header(&run.header)?;
+        self.store.set_status(&run.header.id, RunStatus::Running, "")?;
+        self.go_on(run, &workload, &plan, rounds)
+    }
+
+    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
+        let mut cells: Vec<CellRecord> = resolved
+            .cells
+            .iter()
+            .map(|c| CellRecord {
+                contenders: c.contenders.clone(),
+                partners: c.partners.clone(),
+                params: c.params.clone(),
+                ceiling: c.ceiling,
+                again: c.again,
+                stalled: c.stalled,
+                status: CellStatus::Planned,
+                reason: String::new(),
+                remedy: String::new(),
+                builds: BTreeMap::new(),
+                inputs: BTreeMap::new(),
+                implementations: BTreeMap::new(),
+            })
+            .collect();
+        self.leave_out(&resolved.workload, plan, &mut cells)?;
+        let started_at = Timestamp::now();
+        // What is recorded is what is used, not what was wished for.
+        let mut settings = resolved.settings.clone();
+        let mut warnings: Vec<String> = plan.warning.iter().chain(&resolved.warnings).cloned().collect();
+        if plan.warning.is_some() {
+            settings.placement = Placement::Shared;
+        }
+        if !arena.is_private() {
+            settings.net = Net::Host;
+            warnings.push(format!("network: {}", arena.describe()));
+        }
+        let header = RunHeader {
+            id: run_id(started_at, resolved.settings.seed),
+            workload: resolved.workload.name.clone(),
+            manifest: self.manifest_text(&resolved.workload)?,
+            started_at,
+            lab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: resolved.command.clone(),
+            settings,
+            host: crate::host::detect(crate::toolchains::toolchains()),
+            arena: arena.describe().to_owned(),
+            warnings,
+        };
+        self.store.begin_run(&header, &cells)?;
+        Ok(Run {
+            header,
+            status: RunStatus::Running,
+            stopped_because: String::new(),
+            cells,
+            trials: Vec::new(),
+        })
+    }
+
+    fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
+        let file = self.catalog.folder_of(&workload.name).join(format!("{}.toml", workload.name));
+        std::fs::read_to_string(&file)
+            .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
+    }
+
+    /// Marks the cells that cannot run as skipped: before anything is built.
+    fn leave_out(
+        &mut self,
+        workload: &Workload,
+        plan: &CpuPlan,
+        cells: &mut [CellRecord],
+    ) -> Result<(), RunError> {
+        let mut known: BTreeMap<String, Availability> = BTreeMap::new();
+        for cell in cells {
+            for (role, name) in &cell.contenders {
+                let contender = self.catalog.contender(&workload.name, name)?;
+                let availability =
+                    known.entry(name.clone()).or_insert_with(|| self.builder.availability(contender));
+                let why = match availability {
+                    Availability::Unavailable { reason, remedy } => Some((reason.clone(), remedy.clone())),
+                    Availability::Available => cannot(contender, workload, role, cell)
+                        .or_else(|| plan.on_one_cpu().then(|| crowded(workload, cell)).flatten()),
+                };
+                if let Some((reason, remedy)) = why {
+                    cell.status = CellStatus::Skipped;
+                    cell.reason = reason;
+                    cell.remedy = remedy;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on(
+        &mut self,
+        mut run: Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        rounds: Range<u32>,
+    ) -> Result<(String, Ended), RunError> {
+        let inputs = self.prepare_all(&mut run, workload)?;
+        let builds = match &inputs {
+            Some(inputs) => self.build_all(&mut run, workload, plan, inputs)?,
+            None => None,
+        };
+        let why = match inputs.zip(builds) {
+            Some((inputs, builds)) => {
+                let budget_s = run.header.settings.budget_seconds;
+                let (builds, inputs) = (&builds, &*inputs);
+                let with =
+                    Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
+                self.measure(&mut run, &with)?
+            }
+            None => None,
+        };
+        self.display.end();
+        let (status, ended, why) = match why {
+            Some(why) => (RunStatus::Finished, Ended::Finished, why),
+            None => (RunStatus::Interrupted, Ended::Interrupted, "interrupted"),
+        };
+        self.store.set_status(&run.header.id, status, why)?;
+        Ok((run.header.id, ended))
+    }
+
+    /// Makes what the roles of each cell are given, each file once; none when the user stopped it. A cell without what it needs fails.
+    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<Vec<Prepared>>, RunError> {
+        let mut all = vec![Prepared::new(); run.cells.len()];
+        if workload.inputs.is_empty() {
+            return Ok(Some(all));
+        }
+        let what = workload.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let folder = self.catalog.folder_of(&workload.name);
+        for (index, inputs) in all.iter_mut().enumerate() {
+            let cell = &mut run.cells[index];
+            if !matches!(cell.status, CellStatus::Planned | CellStatus::Ok) {
+                continue;
+            }
+            let display = &mut *self.display;
+            let prepared = self.builder.prepare((workload, &folder), &cell.params, &mut |event| {
+                display.building(&what, 0, 1, &event);
+            });
+            match prepared {
+                Ok(prepared) => *inputs = prepared,
+                Err(BuildError::Cancelled { .. }) => return Ok(None),
+                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e) => {
+                    self.display.left_out(&cell.label(&workload.roles), &e.to_string());
+                    cell.status = CellStatus::Failed;
+                    cell.reason = e.to_string();
+                    continue;
+                }
+            }
+            let told: BTreeMap<_, _> =
+                inputs.iter().map(|(name, i)| (name.clone(), i.expected.clone())).collect();
+            if std::mem::replace(&mut cell.inputs, told.clone()) != told
+                && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
+            {
+                let why = format!("measured with another {what}: begin a new run");
+                return Err(RunError::NotResumable(run.header.id.clone(), why));
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Builds every contender that a cell still needs, each once, and has a first look meanwhile where that is worth it;
+    /// none when the user stopped it.
+    fn build_all(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        inputs: &[Prepared],
+    ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
+        let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
+        let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values());
+        let wanted: BTreeSet<String> = wanted.cloned().collect();
+        let expected_seconds = |name: &String| {
+            let contender = self.catalog.contender(&workload.name, name);
+            contender.map_or(0.0, |contender| self.builder.expected_seconds(contender))
+        };
+        let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
+        let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
+        // Without partners and the baseline nothing can be compared.
+        let first: Vec<&str> =
+            workload.partners.values().map(String::as_str).chain(baseline).chain(ceiling).collect();
+        let names = order(wanted, &first, |name| expected[name]);
+        let mut builds = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
+            let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
+            let is_due = first_look::is_due(run, |name| builds.contains_key(name), &to_come);
+            if is_due && !self.first_look(run, workload, plan, (&builds, inputs))? {
+                return Ok(None);
+            }
+            let contender = self.catalog.contender(&workload.name, name)?;
+            let display = &mut *self.display;
+            let built = self
+                .builder
+                .build(contender, &mut |event| display.building(name, index, names.len(), &event));
+            match built {
+                Ok(built) => {
+                    if was_measured_with_another(run, name, &built) {
+                        let why = format!("measured another build of {name}: begin a new run");
+                        return Err(RunError::NotResumable(run.header.id.clone(), why));
+                    }
+                    note_build(run, name, contender, &built);
+                    builds.insert(name.clone(), built);
+                }
+                Err(BuildError::Cancelled { .. }) => return Ok(None),
+                // The cache serves every contender: without it none can be built.
+                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e) => {
+                    self.display.left_out(name, &e.to_string());
+                    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
+                        if cell.status == CellStatus::Skipped {
+                            continue;
+                        }
+                        cell.status = CellStatus::Failed;
+                        cell.reason = e.to_string();
+                    }
+                }
+            }
+        }
+        self.store_cells(run)?;
+        Ok(Some(builds))
+    }
+}
+
+/// Gives a run more time, and what it is asked for by now. The rounds that it may have: new ones, where it answers questions, since what is
+/// compared within a round has to be of one time.
+fn grant(run: &mut Run, more: &More) -> Range<u32> {
+    let begun = run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0);
+    let elapsed_s = run.elapsed_s();
+    let settings = &mut run.header.settings;
+    settings.budget_seconds = elapsed_s + more.seconds;
+    let Some(asked) = &more.asked else {
+        return if run.stopped_because == "block limit" { 0..0 } else { 0..settings.max_blocks };
+    };
+    settings.questions.clone_from(&asked.questions);
+    begun..settings.max_blocks.min(begun.saturating_add(asked.rounds))
+}
+
+/// Whether a run that is resumed has figures of another build of a contender.
+fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
+    run.cells.iter().enumerate().any(|(index, cell)| {
+        let other = cell.builds.get(name).is_some_and(|b| b.key != built.record.key);
+        other && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
+    })
+}
+
+/// Sorts by time; the seed's last digits keep two runs of one second apart.
+fn run_id(at: Timestamp, seed: u64) -> String {
+    format!("{}-{:04x}", at.strftime("%Y%m%d-%H%M%S"), seed & 0xffff)
+}

@@ -1,0 +1,174 @@
+//! A first look: a few rounds of what is built, while builds that take long are still to come.
+//!
+//! Its trials are part of the run. Sessions stand for themselves: the others have theirs of the same rounds later. A block
+//! compares what ran close together: so blocks of a first look have numbers that the run itself does not come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::engine::{Engine, RunError};
+use super::measure::Measuring;
+use crate::build::{Built, Prepared};
+use netdyno_lab_analysis::duels;
+use netdyno_lab_analysis::verdicts;
+use netdyno_lab_arena::{CpuPlan, CpusBack};
+use netdyno_lab_manifest::Workload;
+use netdyno_lab_store::{CellRecord, CellStatus, Run, Settings};
+use netdyno_stats::Unit;
+
+/// The longest first look; builds that take less than this are waited for.
+const SECONDS_MAX: f64 = 30.0;
+/// The share of the budget that it may take: most of what it measures of the baseline others cannot use.
+const BUDGET_SHARE: f64 = 1.0 / 8.0;
+
+/// Whether a first look is worth it before the builds to come, with the seconds that they are likely to take: the next is
+/// not in the cache, nothing is measured, and what is built can be compared.
+pub(super) fn is_due(run: &Run, is_built: impl Fn(&str) -> bool, to_come: &[f64]) -> bool {
+    let takes_long = to_come.first().is_some_and(|next| *next > 0.0);
+    takes_long
+        && to_come.iter().sum::<f64>() >= SECONDS_MAX
+        && run.trials.is_empty()
+        // What answers questions has all of a round at one time, and its blocks go on where the last ended.
+        && run.header.settings.questions.is_empty()
+        && is_comparable(run, is_built)
+}
+
+/// Two contenders are built, and so is the baseline that the run will have, at all parameters that anything is built for:
+/// sessions with another one would count for nothing.
+fn is_comparable(run: &Run, is_built: impl Fn(&str) -> bool) -> bool {
+    let built = |i: &usize| run.cells[*i].contenders.values().all(|name| is_built(name));
+    let mut comparable = false;
+    for (_, mut members) in verdicts::groups(run) {
+        members.retain(|&i| is_alive(&run.cells[i]));
+        let ready: Vec<usize> = members.iter().copied().filter(built).collect();
+        if !ready.is_empty()
+            && verdicts::baseline_among(run, &ready) != verdicts::baseline_among(run, &members)
+        {
+            return false;
+        }
+        comparable |= ready.iter().filter(|&&i| !run.cells[i].ceiling).count() > 1;
+    }
+    comparable
+}
+
+fn is_alive(cell: &CellRecord) -> bool {
+    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
+}
+
+/// Its rounds: until the first bounded interval.
+fn rounds(run: &Run, workload: &Workload) -> Range<u32> {
+    let settings = &run.header.settings;
+    let in_duels = |cell: &CellRecord| duels::turns(settings, workload, &cell.params).is_ok();
+    let count = |unit: Unit| settings.max_blocks.min(unit.first() as u32);
+    if run.cells.iter().all(in_duels) {
+        return 0..count(Unit::Session);
+    }
+    settings.max_blocks..settings.max_blocks.saturating_add(count(Unit::Block))
+}
+
+fn budget_s(settings: &Settings) -> f64 {
+    SECONDS_MAX.min(BUDGET_SHARE * settings.budget_seconds)
+}
+
+/// `2 of 11 contenders; 9 more are being built`.
+fn how_far(run: &Run, builds: &BTreeMap<String, Built>) -> String {
+    let names = |wanted: &dyn Fn(&CellRecord) -> bool| -> BTreeSet<&String> {
+        let cells = run.cells.iter().filter(|c| !c.ceiling && wanted(c));
+        cells.flat_map(|c| c.compared().map(|(_, name)| name)).collect()
+    };
+    let all = names(&|cell| cell.status != CellStatus::Skipped).len();
+    let measured = names(&|cell| cell.status == CellStatus::Ok).len();
+    let to_come = names(&is_alive).into_iter().filter(|name| !builds.contains_key(*name)).count();
+    let are = if to_come == 1 { "is" } else { "are" };
+    format!("{measured} of {all} contenders; {to_come} more {are} being built")
+}
+
+impl Engine<'_> {
+    /// Measures what is built, and shows it. False when the user stopped it.
+    pub(super) fn first_look(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        (builds, inputs): (&BTreeMap<String, Built>, &[Prepared]),
+    ) -> Result<bool, RunError> {
+        // What failed to build is in the table, which is made from the store.
+        self.store_cells(run)?;
+        // The builds to come want the CPUs that measuring keeps clear of the lab.
+        let _back = CpusBack::of_now();
+        let (rounds, budget_s) = (rounds(run, workload), budget_s(&run.header.settings));
+        let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: true };
+        if self.measure(run, &with)?.is_none() {
+            return Ok(false);
+        }
+        let measured = run.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok).count();
+        if measured > 1 {
+            self.display.first_look(&self.store.load(&run.header.id)?, &how_far(run, builds));
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdyno_lab_store::fixture::{Contender, run};
+
+    /// Nothing measured of: the baseline, the ceiling, and two others.
+    fn planned() -> Run {
+        let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
+        let mut run = run(&["base", "top", "quick", "slow"].map(contender), Some("top"));
+        run.cells.iter_mut().for_each(|cell| cell.status = CellStatus::Planned);
+        run
+    }
+
+    #[test]
+    fn a_first_look_wants_the_baseline_a_rival_and_a_long_wait() {
+        let run = planned();
+        // (built, seconds of the builds to come) -> due
+        type Row<'a> = (&'a [&'a str], &'a [f64], bool);
+        let rows: [Row<'_>; 8] = [
+            (&["base", "top", "quick"], &[60.0], true),
+            (&["base", "quick"], &[1.0, 60.0], true),
+            (&["base", "top"], &[5.0, 60.0], false),
+            (&["base"], &[60.0, 60.0], false),
+            (&["quick", "slow"], &[60.0], false),
+            (&["base", "quick"], &[0.0, 60.0], false),
+            (&["base", "quick"], &[5.0], false),
+            (&["base", "top", "quick", "slow"], &[], false),
+        ];
+        for (built, to_come, due) in rows {
+            assert_eq!(is_due(&run, |name| built.contains(&name), to_come), due, "{built:?} {to_come:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_baseline_it_waits_for_the_one_that_will_be_instead() {
+        let mut run = planned();
+        run.cells[0].status = CellStatus::Failed;
+        let is_due = |run: &Run| is_due(run, |name| name != "slow", &[60.0]);
+        assert!(!is_due(&run), "quick would be alone");
+        run.cells[1].ceiling = false;
+        assert!(is_due(&run), "quick is the first by name");
+    }
+
+    #[test]
+    fn what_is_measured_is_not_looked_at_first() {
+        let mut run = planned();
+        run.trials = netdyno_lab_store::fixture::run(
+            &[Contender { name: "base", status: CellStatus::Ok, rates: &[1000], sink_cpu_percent: 50 }],
+            None,
+        )
+        .trials;
+        assert!(!is_due(&run, |name| name != "slow", &[60.0]));
+    }
+
+    #[test]
+    fn blocks_of_a_first_look_are_none_of_the_run() {
+        let workload = netdyno_lab_manifest::dummy::workload();
+        let mut run = planned();
+        assert_eq!(rounds(&run, &workload), 10..13);
+        run.header.settings.max_blocks = 2;
+        assert_eq!(rounds(&run, &workload), 2..4);
+    }
+}

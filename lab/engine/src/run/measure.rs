@@ -1,0 +1,433 @@
+//! The measured part of a run: rounds of sessions and trials, until enough is known.
+//!
+//! In each round every duel that is not settled has a session, several of them one together, and what is compared by blocks has
+//! its block, in an order that the seed decides. All is in the store before the next begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Position;
+use super::cells::{note_outcome, roles, wrong_version};
+use super::engine::{Engine, RunError};
+use super::neighbours::Neighbours;
+use crate::build::{Built, Prepared};
+use crate::plan;
+use crate::trial::duel::{self, TurnPlan};
+use crate::trial::{self, TrialReport, TrialSpec};
+use netdyno_lab_analysis::claims;
+use netdyno_lab_analysis::duels::{self, Duels, Pace};
+use netdyno_lab_analysis::verdicts;
+use netdyno_lab_arena::{Arena, ArenaSpec, CpuPlan};
+use netdyno_lab_manifest::{ParamValue, Params, TurnsSpec, Workload};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_store::{CellStatus, Outcome, Run};
+
+/// The time by which the window that a contender is told is longer than its turns should take: it ends by `stop`.
+const SPARE: Duration = Duration::from_secs(60);
+
+/// What is done at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    /// One cell on its own: its part of a block.
+    Trial(usize),
+    /// A session of duels, of these cells by turns; the last is the baseline of the others.
+    Session(Vec<usize>, Pace),
+}
+
+impl Step {
+    fn cells(&self) -> &[usize] {
+        match self {
+            Step::Trial(cell) => std::slice::from_ref(cell),
+            Step::Session(cells, _) => cells,
+        }
+    }
+}
+
+/// What a step needs beside the run.
+pub(super) struct Measuring<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) plan: &'a CpuPlan,
+    pub(super) builds: &'a BTreeMap<String, Built>,
+    /// What the roles of each cell are given; of one that cannot run nothing.
+    pub(super) inputs: &'a [Prepared],
+    /// The rounds that are held at the most.
+    pub(super) rounds: Range<u32>,
+    /// Seconds of measuring at the most.
+    pub(super) budget_s: f64,
+    /// The budget ends a round halfway, be it the first; else only sessions of a later one are left out.
+    pub(super) ends_halfway: bool,
+}
+
+impl Engine<'_> {
+    /// Measures, and says who else was at work meanwhile. Gives why it stopped; none when the user stopped it.
+    pub(super) fn measure(
+        &mut self,
+        run: &mut Run,
+        with: &Measuring<'_>,
+    ) -> Result<Option<&'static str>, RunError> {
+        let neighbours = Neighbours::begin(&run.header.id);
+        self.warn(run, &neighbours.warnings)?;
+        let why = self.rounds(run, with)?;
+        self.warn(run, &neighbours.end())?;
+        Ok(why)
+    }
+
+    /// Measures round by round. Gives why it stopped; none when the user stopped it.
+    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<&'static str>, RunError> {
+        if let Some(spare) = &with.plan.lab {
+            // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
+            let pinned = netdyno_lab_arena::pin_self(spare);
+            tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
+        }
+        let mut elapsed_s = run.elapsed_s();
+        for round in with.rounds.clone() {
+            // Planned again until nothing of it is left: one that fails in a session takes it from the others.
+            loop {
+                let Some(steps) = steps(run, with, round) else {
+                    return Ok(Some(if anything_runs(run) { "decided" } else { "nothing left to measure" }));
+                };
+                if steps.is_empty() {
+                    break;
+                }
+                for (index, step) in steps.iter().enumerate() {
+                    if !step.cells().iter().all(|&cell| is_runnable(run, with, cell)) {
+                        continue;
+                    }
+                    let in_duels = matches!(step, Step::Session(..));
+                    let may_end = with.ends_halfway || in_duels && round > with.rounds.start;
+                    if may_end && elapsed_s >= with.budget_s {
+                        return Ok(Some("budget"));
+                    }
+                    let label = label(run, with.workload, step);
+                    let at = Position {
+                        label: &label,
+                        in_duels,
+                        block: round - with.rounds.start,
+                        max_blocks: with.rounds.end - with.rounds.start,
+                        trial: index,
+                        trials: steps.len(),
+                        window: window(run, with.workload, step, round),
+                        elapsed_s,
+                        budget_s: with.budget_s,
+                    };
+                    let begun = Instant::now();
+                    if !self.step(run, with, step, round, &at)? {
+                        return Ok(None);
+                    }
+                    if step.cells().iter().all(|&cell| run.cells[cell].status == CellStatus::Ok) {
+                        elapsed_s += begun.elapsed().as_secs_f64();
+                    }
+                }
+            }
+            if elapsed_s >= with.budget_s {
+                return Ok(Some("budget"));
+            }
+        }
+        Ok(Some("block limit"))
+    }
+
+    /// Does and stores one step. False when the user stopped it.
+    fn step(
+        &mut self,
+        run: &mut Run,
+        with: &Measuring<'_>,
+        step: &Step,
+        round: u32,
+        at: &Position<'_>,
+    ) -> Result<bool, RunError> {
+        let place = free_place(run, round);
+        let reports = match step {
+            Step::Trial(cell) => vec![(*cell, self.trial(run, with, *cell, round, at)?)],
+            Step::Session(cells, pace) => {
+                let sides = self.session(run, with, (cells, *pace), (round, place), at)?;
+                cells.iter().zip(sides).filter_map(|(&cell, report)| Some((cell, report?))).collect()
+            }
+        };
+        let interrupted = |r: &TrialReport| r.record.outcome == Outcome::Interrupted;
+        if reports.iter().any(|(_, r)| interrupted(r)) || self.cancel.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        for (cell, mut report) in reports {
+            report.record.cell = cell;
+            report.record.block = round;
+            report.record.position = place;
+            if let Some(reason) = wrong_version(&run.cells[cell], &report.implementations) {
+                report.record.outcome =
+                    Outcome::Failed { role: String::new(), reason, stderr: String::new() };
+            }
+            note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
+            if let Outcome::Failed { .. } = &report.record.outcome {
+                self.display.failed(&run.cells[cell].label(&with.workload.roles), &run.cells[cell].reason);
+            }
+            self.store.add_trial(&run.header.id, &report.record)?;
+            self.store.update_cell(&run.header.id, cell, &run.cells[cell])?;
+            run.trials.push(report.record);
+        }
+        Ok(true)
+    }
+
+    fn trial(
+        &mut self,
+        run: &Run,
+        with: &Measuring<'_>,
+        cell: usize,
+        round: u32,
+        at: &Position<'_>,
+    ) -> Result<TrialReport, RunError> {
+        let arena = self.arena(run, round)?;
+        let spec = spec(run, with, cell, round, &run.cells[cell].params, &arena);
+        let display = &mut *self.display;
+        Ok(trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p)))
+    }
+
+    fn session(
+        &mut self,
+        run: &Run,
+        with: &Measuring<'_>,
+        (cells, pace): (&[usize], Pace),
+        (round, place): (u32, u32),
+        at: &Position<'_>,
+    ) -> Result<Vec<Option<TrialReport>>, RunError> {
+        let settings = &run.header.settings;
+        let params = &run.cells[cells[0]].params;
+        // A duel is planned only where there can be turns.
+        let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
+        let turns = turn_plan(run, with.workload, turns, (cells, pace), (round, place));
+        let told = told(params, &turns, cells.len());
+        let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
+        let specs: Vec<TrialSpec<'_>> = cells
+            .iter()
+            .zip(&arenas)
+            .map(|(&cell, arena)| spec(run, with, cell, round, &told, arena))
+            .collect();
+        let display = &mut *self.display;
+        Ok(duel::run(&specs, &turns, &arenas, self.cancel, &mut |_, p| display.trial(at, p)))
+    }
+
+    fn arena(&self, run: &Run, round: u32) -> Result<Arena, RunError> {
+        let settings = &run.header.settings;
+        let seed = plan::payload_seed(settings.seed, round);
+        Ok(Arena::open(&ArenaSpec { seed, ..super::engine::arena_spec(settings) })?)
+    }
+}
+
+fn spec<'a>(
+    run: &Run,
+    with: &Measuring<'a>,
+    cell: usize,
+    round: u32,
+    params: &'a Params,
+    arena: &Arena,
+) -> TrialSpec<'a> {
+    let settings = &run.header.settings;
+    TrialSpec {
+        workload: with.workload,
+        params,
+        inputs: with.inputs[cell].clone(),
+        seed: plan::payload_seed(settings.seed, round),
+        roles: roles(with.workload, &run.cells[cell], settings, with.builds, with.plan, arena),
+        marks: trial::steady_marks(params, settings.marks_hz),
+        limits: TimeLimits::default().scaled(settings.time_limits),
+        extra_setup: false,
+    }
+}
+
+/// The turns of one session: as many as fill the window that was asked for, up to the workload's bound. Who stands in several sessions of a round, as the
+/// baseline does, is left alone in the first; whose disturbance is in doubt, in every round.
+fn turn_plan(
+    run: &Run,
+    workload: &Workload,
+    spec: &TurnsSpec,
+    (cells, pace): (&[usize], Pace),
+    (round, place): (u32, u32),
+) -> TurnPlan {
+    let ms = |n: u32| Duration::from_millis(n.into());
+    let turn_ms = match pace {
+        Pace::Short => spec.turn_ms,
+        Pace::Long => spec.stretch_ms,
+    };
+    let window_ms = 1000.0 * run.cells[cells[0]].params.number("seconds").unwrap_or(0.0);
+    let count = (window_ms / f64::from(turn_ms)).round().clamp(2.0, f64::from(spec.turns_max)) as u32;
+    let has_stretch = round.is_multiple_of(spec.stretch_every);
+    let had_one = |cell: usize| {
+        let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
+        here.any(|t| t.outcome == Outcome::Ok && t.turns.as_ref().is_some_and(|turns| turns.stretch))
+    };
+    let wants_one = |cell: usize| (has_stretch || is_in_doubt(run, workload, cell)) && !had_one(cell);
+    let undisturbed =
+        (0..cells.len()).filter(|&side| pace == Pace::Short && wants_one(cells[side])).collect();
+    let seed = plan::session_seed(run.header.settings.seed, round, place);
+    let (turn, lead, stretch) = (ms(turn_ms), ms(spec.lead_ms), ms(spec.stretch_ms));
+    let under_way = spec.under_way(&run.cells[cells[0]].params);
+    let losses = cells.iter().map(|&cell| run.cells[cell].stalled);
+    let is_stalled = losses.clone().any(|loss| loss > 0);
+    let stalled = losses.filter(|_| is_stalled).map(|loss| turn * loss / 1000).collect();
+    TurnPlan { turn, lead, count, stalled, undisturbed, stretch, under_way, seed }
+}
+
+/// Whether turns seem to disturb this cell, and nobody knows yet.
+fn is_in_doubt(run: &Run, workload: &Workload, cell: usize) -> bool {
+    duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt())
+}
+
+/// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
+fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
+    let mut told = params.clone();
+    let seconds = (2 * turns.length(sides) + SPARE).as_secs_f64();
+    told.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
+    told
+}
+
+/// The first place of a round that nothing stored has: it stands for the session.
+fn free_place(run: &Run, round: u32) -> u32 {
+    let taken = run.trials.iter().filter(|t| t.block == round).map(|t| t.position + 1);
+    taken.max().unwrap_or(0)
+}
+
+/// How long the window of a trial lasts, or all the turns of a session.
+fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
+    let settings = &run.header.settings;
+    let params = &run.cells[step.cells()[0]].params;
+    match (step, duels::turns(settings, workload, params)) {
+        (Step::Session(cells, pace), Ok(turns)) => {
+            turn_plan(run, workload, turns, (cells, *pace), (round, 0)).length(cells.len())
+        }
+        _ => trial::seconds(params, "seconds"),
+    }
+}
+
+fn label(run: &Run, workload: &Workload, step: &Step) -> String {
+    let labels: Vec<String> =
+        step.cells().iter().map(|&cell| run.cells[cell].label(&workload.roles)).collect();
+    labels.join(" : ")
+}
+
+/// It has not failed, and is built.
+fn is_runnable(run: &Run, with: &Measuring<'_>, cell: usize) -> bool {
+    let cell = &run.cells[cell];
+    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
+        && cell.contenders.values().all(|name| with.builds.contains_key(name))
+}
+
+/// Whether there is something whose figures count: a bound alone bounds nothing, unless nothing else was asked for.
+fn anything_runs(run: &Run) -> bool {
+    let alive = |ceiling: bool| {
+        run.cells
+            .iter()
+            .any(|c| c.ceiling == ceiling && matches!(c.status, CellStatus::Planned | CellStatus::Ok))
+    };
+    alive(false) || run.cells.iter().all(|c| c.ceiling) && alive(true)
+}
+
+/// What is still to be done in a round, in its order; none when all is settled.
+fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
+    if !anything_runs(run) {
+        return None;
+    }
+    let workload = with.workload;
+    let settings = &run.header.settings;
+    let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
+    // A single contender has nothing to be decided against: its figures want all the rounds asked for.
+    let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
+    let is_asked = !settings.questions.is_empty();
+    let mut settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
+    settled.retain(|&cell| !is_in_doubt(run, workload, cell));
+    if is_asked {
+        let wanted = claims::wanted(run, workload);
+        settled = (0..run.cells.len()).filter(|cell| !wanted.contains(cell)).collect();
+    }
+    let duels = Duels::of(run, workload);
+    let is_done = |cell: usize, pace: Option<Pace>| {
+        let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
+        here.any(|t| duels.pace_of(t) == pace && t.outcome == Outcome::Ok)
+    };
+    let (mut steps, mut all_settled) = (Vec::new(), true);
+    for (params, members) in verdicts::groups(run) {
+        let runnable: Vec<usize> = members.into_iter().filter(|&i| is_runnable(run, with, i)).collect();
+        let baseline = verdicts::baseline_among(run, &runnable);
+        let pace = |i: usize| duels.pace(i, baseline?);
+        let (in_duels, in_blocks): (Vec<usize>, Vec<usize>) =
+            runnable.into_iter().partition(|&i| pace(i).is_some());
+        // Each block has the baseline in it; one without a rival is for a baseline that has none at all.
+        let wanted = in_duels.is_empty() || in_blocks.iter().any(|i| Some(*i) != baseline);
+        if wanted && in_blocks.iter().any(|i| !settled.contains(i)) {
+            all_settled = false;
+            // Questions name all that they compare, the others are against the baseline.
+            let takes_part = |i: &usize| !(is_done(*i, None) || is_asked && settled.contains(i));
+            steps.extend(in_blocks.into_iter().filter(takes_part).map(Step::Trial));
+        }
+        let open: Vec<usize> = in_duels.into_iter().filter(|i| !settled.contains(i)).collect();
+        all_settled &= open.is_empty();
+        let (Some(baseline), Ok(turns)) = (baseline, duels::turns(settings, workload, &params)) else {
+            continue;
+        };
+        for (length, together) in [(Pace::Short, turns.together as usize), (Pace::Long, 2)] {
+            let now = |i: &usize| pace(*i) == Some(length) && !is_done(*i, Some(length));
+            let rivals: Vec<usize> = open.iter().copied().filter(now).collect();
+            let order = plan::order(settings.seed, round, rivals.len());
+            let rivals: Vec<usize> = order.into_iter().map(|i| rivals[i]).collect();
+            steps.extend(
+                sessions(&rivals, together)
+                    .map(|rivals| Step::Session([rivals, &[baseline]].concat(), length)),
+            );
+        }
+    }
+    let order = plan::order(settings.seed, round, steps.len());
+    (!all_settled).then(|| order.into_iter().map(|i| steps[i].clone()).collect())
+}
+
+/// The rivals of each session, where so many take turns in one with the baseline: as few sessions as there can be, about
+/// equally large.
+fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]> {
+    let sessions = rivals.len().div_ceil(together - 1);
+    // Bresenham's line: of ten in four sessions 2, 3, 2, 3.
+    (0..sessions).map(move |i| &rivals[i * rivals.len() / sessions..(i + 1) * rivals.len() / sessions])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdyno_lab_store::fixture::{self, Contender};
+
+    #[test]
+    fn who_loses_time_loses_it_in_each_turn_and_the_other_pays_for_a_freeze_too() {
+        let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
+        let mut run = fixture::run(&["x", "y"].map(contender), None);
+        let workload = netdyno_lab_manifest::dummy::workload();
+        let spec = TurnsSpec {
+            turn_ms: 200,
+            lead_ms: 30,
+            turns_max: 4,
+            stretch_ms: 500,
+            stretch_every: 4,
+            together: 2,
+            under_way: Vec::new(),
+            only: indexmap::IndexMap::new(),
+        };
+        let stalled = |run: &Run| turn_plan(run, &workload, &spec, (&[1, 0], Pace::Short), (0, 0)).stalled;
+        assert!(stalled(&run).is_empty(), "nobody is frozen where nothing is lost");
+        run.cells[1].stalled = 5;
+        assert_eq!(stalled(&run), [Duration::from_millis(1), Duration::ZERO]);
+    }
+
+    #[test]
+    fn sessions_are_few_and_about_equally_large() {
+        let rivals: Vec<usize> = (0..11).collect();
+        // (rivals, together) -> rivals of each session
+        let rows: [(usize, usize, &[usize]); 6] = [
+            (0, 3, &[]),
+            (1, 3, &[1]),
+            (3, 2, &[1, 1, 1]),
+            (4, 4, &[2, 2]),
+            (10, 4, &[2, 3, 2, 3]),
+            (11, 3, &[1, 2, 2, 2, 2, 2]),
+        ];
+        for (count, together, sizes) in rows {
+            let planned: Vec<&[usize]> = sessions(&rivals[..count], together).collect();
+            assert_eq!(planned.iter().map(|s| s.len()).collect::<Vec<_>>(), sizes, "{count} {together}");
+            assert_eq!(planned.concat(), rivals[..count]);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The toolchains of this machine, as they introduce themselves.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::build::{Answer, ask};
+
+/// Programs whose version stands in every result, and how to ask them.
+const TOOLCHAINS: [(&str, &str); 9] = [
+    ("rustc", "--version"),
+    ("cargo", "--version"),
+    ("go", "version"),
+    ("node", "--version"),
+    ("npm", "--version"),
+    ("python3", "--version"),
+    ("cc", "--version"),
+    ("cmake", "--version"),
+    ("javac", "-version"),
+];
+
+/// The longest that one of them may take: no run waits for a tool that hangs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// The toolchains found, by program: the first line of what each says of itself, or that it said nothing in time.
+#[must_use]
+pub fn toolchains() -> BTreeMap<String, String> {
+    answers(&TOOLCHAINS, ANSWER_LIMIT)
+}
+
+fn answers(programs: &[(&str, &str)], limit: Duration) -> BTreeMap<String, String> {
+    let answer = |program: &str, flag: &str| match ask(program, flag, limit) {
+        Answer::Line(line) => Some(line),
+        Answer::Late => Some(format!("no answer to {flag} in {} s", limit.as_secs_f64())),
+        Answer::Nothing => None,
+    };
+    // All at once: some take half a second.
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = programs
+            .iter()
+            .map(|(program, flag)| (*program, scope.spawn(move || answer(program, flag))))
+            .collect();
+        let joined = asked.into_iter().map(|(program, thread)| (program, thread.join()));
+        joined.filter_map(|(program, answer)| Some((program.to_owned(), answer.ok()??))).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Whoever hangs, or leaves somebody behind who holds its pipe, is not waited for, and does not stay.
+    #[test]
+    fn a_tool_that_hangs_holds_up_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = |name: &str, script: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path.display().to_string()
+        };
+        let alive = folder.path().join("alive").display().to_string();
+        let tools = [
+            tool("hangs", &format!("echo begun; trap '' TERM; while :; do : >> {alive}; sleep 0.05; done")),
+            tool("good", "echo \"good $1\"; echo more"),
+            tool("leaves", "echo left; sleep 600 &"),
+            tool("fails", "echo no; exit 1"),
+            tool("silent", ""),
+            folder.path().join("absent").display().to_string(),
+        ];
+        let asked: Vec<(&str, &str)> = tools.iter().map(|tool| (tool.as_str(), "--version")).collect();
+        let begun = Instant::now();
+        let hanging = answers(&asked[..1], Duration::from_millis(300));
+        let others = answers(&asked[1..], Duration::from_secs(60));
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert_eq!(hanging[&tools[0]], "no answer to --version in 0.3 s");
+        let wanted = [(&tools[1], "good --version"), (&tools[2], "left")];
+        assert_eq!(others, wanted.map(|(tool, line)| (tool.clone(), line.to_owned())).into());
+        let _ = std::fs::remove_file(&alive);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!std::path::Path::new(&alive).exists(), "it still runs");
+    }
+}

@@ -1,0 +1,422 @@
+//! One trial: the roles of one cell, from launch to the last exit.
+//!
+//! Phases, in order: launch, `ready`, `connected`, `verify` and the gate, `warmup`, `measure` with its marks, `stop` a
+//! role at a time, and the checks that only the end allows. No figure is kept of a trial whose gate did not pass.
+
+pub mod duel;
+mod gate;
+pub mod probe;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::build::Prepared;
+use netdyno_lab_analysis::metrics;
+use netdyno_lab_arena::meter::Snapshot;
+use netdyno_lab_arena::{Arena, LaunchSpec, Usage};
+use netdyno_lab_manifest::{Moment, Params, Workload};
+use netdyno_lab_protocol::limits::TimeLimits;
+use netdyno_lab_protocol::{Counters, Implementation, PROTOCOL_VERSION, Phase, Setup, TrialResult};
+use netdyno_lab_store::samples::{CPUS_ALLOWED, WIRE_PREFIX, WIRE_SHARED};
+use netdyno_lab_store::samples::{METER_BEGIN, METER_DEEP, METER_END};
+use netdyno_lab_store::{Outcome, Sample, SampleKind, TrialRecord, Turns};
+use netdyno_stats::Encoded;
+
+use stage::{Halt, Stage};
+
+/// What a trial is to be.
+#[derive(Debug)]
+pub struct TrialSpec<'a> {
+    /// The job.
+    pub workload: &'a Workload,
+    /// Its parameters.
+    pub params: &'a Params,
+    /// What was made beforehand for these parameters.
+    pub inputs: Prepared,
+    /// Seed of the payload; below 2^53.
+    pub seed: u64,
+    /// How each role is started, in the workload's order.
+    pub roles: Vec<RoleSpec>,
+    /// When to mark, from the window's begin and rising. There is always one at the begin; the last is the window's end.
+    pub marks: Vec<Duration>,
+    /// Time a role has for what it owes.
+    pub limits: TimeLimits,
+    /// Fields to add to `setup`: a contender must ignore what it does not know.
+    pub extra_setup: bool,
+}
+
+/// How a role is started.
+#[derive(Debug, Clone)]
+pub struct RoleSpec {
+    /// Its name in the workload.
+    pub name: String,
+    /// Who plays it.
+    pub contender: String,
+    /// Program, arguments, environment, CPUs.
+    pub launch: LaunchSpec,
+    /// Address to bind.
+    pub local: IpAddr,
+    /// Address of the other role.
+    pub peer: IpAddr,
+}
+
+/// Where a trial is, for the progress display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Starting the roles.
+    Launching,
+    /// Making connections.
+    Connecting,
+    /// In the gate.
+    Verifying,
+    /// Traffic that is not measured.
+    WarmingUp,
+    /// Traffic that is.
+    Measuring,
+    /// Ending.
+    Stopping,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub struct TrialReport {
+    /// For the store; cell, block and position are the caller's to fill in.
+    pub record: TrialRecord,
+    /// What each role said it is.
+    pub implementations: BTreeMap<String, Implementation>,
+}
+
+/// Looks at the roles' processes from outside while they are measured. That disturbs them: such a trial is no measurement.
+pub trait Watch {
+    /// All roles work, and are about to be measured: each by its name, with the process that it was started as.
+    ///
+    /// # Errors
+    /// In words: why nothing can be seen, which fails the trial; so with the others.
+    fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String>;
+
+    /// The window has begun.
+    ///
+    /// # Errors
+    /// As above.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// The window ends.
+    ///
+    /// # Errors
+    /// As above.
+    fn end(&mut self) -> Result<(), String>;
+}
+
+/// Runs one trial. Whatever happens comes back as its outcome.
+pub fn run(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> TrialReport {
+    conducted(spec, arena, cancel, progress, None)
+}
+
+/// Runs one trial that is looked at.
+pub fn watched(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    watch: &mut dyn Watch,
+) -> TrialReport {
+    conducted(spec, arena, cancel, progress, Some(watch))
+}
+
+fn conducted(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    watch: Option<&mut dyn Watch>,
+) -> TrialReport {
+    let (started_at, begun) = (Timestamp::now(), Instant::now());
+    let mut collected = Collected::default();
+    let ended = conduct(spec, arena, cancel, progress, watch, &mut collected);
+    report(spec, collected, ended, started_at, begun.elapsed())
+}
+
+fn report(
+    spec: &TrialSpec<'_>,
+    mut collected: Collected,
+    ended: Result<(), Halt>,
+    started_at: Timestamp,
+    took: Duration,
+) -> TrialReport {
+    let outcome = match ended {
+        Ok(()) => Outcome::Ok,
+        Err(Halt::Cancelled) => Outcome::Interrupted,
+        Err(Halt::Unsupported { role, reason }) => Outcome::Skipped { role, reason },
+        Err(Halt::Failed { role, reason, stderr }) => Outcome::Failed { role, reason, stderr },
+    };
+    collected.notes.sort();
+    collected.notes.dedup();
+    let mut record = TrialRecord {
+        cell: 0,
+        block: 0,
+        position: 0,
+        turns: collected.turns,
+        started_at,
+        seconds: took.as_secs_f64(),
+        seed: spec.seed,
+        outcome,
+        notes: collected.notes,
+        samples: collected.samples,
+        histograms: collected.histograms,
+    };
+    if let (Outcome::Ok, Some(why)) = (&record.outcome, no_figure(spec, &record)) {
+        record.outcome = Outcome::Failed { role: String::new(), reason: why, stderr: String::new() };
+    }
+    TrialReport { record, implementations: collected.implementations }
+}
+
+/// A trial without a figure of the primary metric, such as one that stalled, is a failure: were it left out, a stack
+/// would be ranked by its good blocks alone.
+fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
+    let primary = spec.workload.primary()?;
+    let figure = metrics::of_trial(primary, spec.params, record);
+    figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
+}
+
+/// What a trial gathers as it goes.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) implementations: BTreeMap<String, Implementation>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) histograms: Vec<(String, String, Encoded)>,
+    pub(crate) results: BTreeMap<String, TrialResult>,
+    pub(crate) notes: Vec<String>,
+    /// Its turns, of one side of a duel.
+    pub(crate) turns: Option<Turns>,
+}
+
+impl Collected {
+    /// It was frozen, or let go on, in this way.
+    pub(crate) fn froze(&mut self, how: String) {
+        if let Some(turns) = &mut self.turns {
+            turns.freezer = how;
+        }
+    }
+
+    pub(crate) fn counters(&mut self, role: &str, counters: &Counters) {
+        for (name, value) in &counters.values {
+            self.sample(
+                role,
+                SampleKind::Counter,
+                counters.id,
+                counters.at_ns,
+                name,
+                Some(*value),
+                "contender",
+            );
+        }
+    }
+
+    pub(crate) fn result(&mut self, role: &str, result: TrialResult, now_ns: u64) {
+        for (name, value) in &result.values {
+            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(*value), "contender");
+        }
+        for (name, data) in &result.histograms {
+            self.histograms.push((role.to_owned(), name.clone(), data.clone().into()));
+        }
+        self.results.insert(role.to_owned(), result);
+    }
+
+    pub(crate) fn setups(&mut self, role: &str, setup_ns: &[u64], now_ns: u64) {
+        for (connection, ns) in (0u64..).zip(setup_ns) {
+            self.sample(role, SampleKind::Setup, connection, now_ns, "setup_ns", Some(*ns), "contender");
+        }
+    }
+
+    pub(crate) fn meter(&mut self, role: &str, id: u64, snapshot: &Snapshot) {
+        for (name, reading) in snapshot.readings() {
+            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, name, reading.value, &reading.source);
+        }
+        let shared = u64::from(snapshot.net.shared_by_roles);
+        self.sample(role, SampleKind::Meter, id, snapshot.at_ns, WIRE_SHARED, Some(shared), "the arena");
+        for (name, reading) in snapshot.net.readings() {
+            let name = format!("{WIRE_PREFIX}{name}");
+            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, &name, reading.value, &reading.source);
+        }
+    }
+
+    /// The kernel's account of a role's whole life: kept beside the window's figures, to hold them against.
+    pub(crate) fn usage(&mut self, role: &str, usage: &Usage, now_ns: u64) {
+        let all = [
+            ("life_cpu_ns", usage.cpu_ns),
+            ("life_max_rss_bytes", usage.max_rss_bytes),
+            ("life_context_switches", usage.context_switches),
+        ];
+        for (name, value) in all {
+            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(value), "wait4(2)");
+        }
+    }
+
+    /// How many CPUs a role may use, beside what its meter reads.
+    pub(crate) fn cpus(&mut self, role: &RoleSpec) {
+        let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let count = role.launch.cpus.as_ref().map_or(all, Vec::len) as u64;
+        self.sample(
+            &role.name,
+            SampleKind::Meter,
+            METER_BEGIN,
+            0,
+            CPUS_ALLOWED,
+            Some(count),
+            "sched_setaffinity(2)",
+        );
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one column of the store each")]
+    fn sample(
+        &mut self,
+        role: &str,
+        kind: SampleKind,
+        mark: u64,
+        at_ns: u64,
+        name: &str,
+        value: Option<u64>,
+        source: &str,
+    ) {
+        let (role, name, source) = (role.to_owned(), name.to_owned(), source.to_owned());
+        self.samples.push(Sample { role, kind, mark, at_ns, name, value, source });
+    }
+}
+
+fn conduct(
+    spec: &TrialSpec<'_>,
+    arena: &Arena,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+    watch: Option<&mut dyn Watch>,
+    collected: &mut Collected,
+) -> Result<(), Halt> {
+    progress(Progress::Launching);
+    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
+    stage.until_ready()?;
+    connect_and_verify(spec, &mut stage, progress)?;
+    progress(Progress::WarmingUp);
+    warm_up(spec, &mut stage)?;
+    progress(Progress::Measuring);
+    measure(spec, &mut stage, watch)?;
+    progress(Progress::Stopping);
+    stop(spec, &mut stage)
+}
+
+/// From `ready` to the gate.
+fn connect_and_verify(
+    spec: &TrialSpec<'_>,
+    stage: &mut Stage<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Halt> {
+    let expected = gate::expected(spec).map_err(Halt::of_pair)?;
+    progress(Progress::Connecting);
+    stage.until_connected()?;
+    gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    meter_at(Moment::Connected, spec.workload, stage)?;
+    progress(Progress::Verifying);
+    stage.start(Phase::Verify);
+    let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
+    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    meter_at(Moment::Verified, spec.workload, stage)
+}
+
+/// Reads the meter at a moment that a metric asks for.
+fn meter_at(moment: Moment, workload: &Workload, stage: &mut Stage<'_>) -> Result<(), Halt> {
+    if !workload.metrics.iter().any(|m| m.from.moments().contains(&moment)) {
+        return Ok(());
+    }
+    stage.meter(metrics::mark_of(moment), false)
+}
+
+fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+    stage.start(Phase::Warmup);
+    stage.sleep(seconds(spec.params, "warmup_seconds"))
+}
+
+/// Ends the roles, and checks what only the end allows.
+fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+    stage.stop()?;
+    gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
+}
+
+/// The measured window: the meter's readings stand just outside the first and the last mark. What is read at its begin
+/// is read before the roles are told of it, so that reading falls into nobody's latencies.
+fn measure(
+    spec: &TrialSpec<'_>,
+    stage: &mut Stage<'_>,
+    mut watch: Option<&mut dyn Watch>,
+) -> Result<(), Halt> {
+    if let Some(watch) = &mut watch {
+        watch.attach(&stage.processes()).map_err(Halt::of_pair)?;
+    }
+    stage.meter(METER_BEGIN, false)?;
+    stage.mark(0)?;
+    stage.start(Phase::Measure);
+    if let Some(watch) = &mut watch {
+        watch.begin().map_err(Halt::of_pair)?;
+    }
+    let begun = Instant::now();
+    for (i, due) in spec.marks.iter().enumerate() {
+        // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left
+        // out, so that slow answers do not stretch the window.
+        if spec.marks.get(i + 1).is_some_and(|next| begun.elapsed() >= *next) {
+            continue;
+        }
+        stage.sleep(due.saturating_sub(begun.elapsed()))?;
+        if let Some(watch) = watch.as_mut().filter(|_| i + 1 == spec.marks.len()) {
+            watch.end().map_err(Halt::of_pair)?;
+        }
+        stage.mark(i as u64 + 1)?;
+    }
+    stage.meter(METER_END, false)?;
+    // Walking page tables takes its time from the contender: after the window.
+    stage.meter(METER_DEEP, true)
+}
+
+/// Marks at a steady rate over the window of these parameters; at least one, at its end.
+#[must_use]
+pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
+    let window = seconds(params, "seconds");
+    let count = (window.as_secs_f64() * f64::from(marks_hz)).max(1.0) as u32;
+    (1..=count).map(|i| window * i / count).collect()
+}
+
+/// A parameter that is a length of time. Every workload has `seconds` and `warmup_seconds`.
+pub(crate) fn seconds(params: &Params, name: &str) -> Duration {
+    Duration::try_from_secs_f64(params.number(name).unwrap_or(0.0)).unwrap_or(Duration::ZERO)
+}
+
+/// The first line that a role reads.
+pub fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
+    let mut params: serde_json::Map<String, serde_json::Value> =
+        spec.params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect();
+    if spec.extra_setup {
+        params.insert("a_parameter_of_a_later_lab".to_owned(), serde_json::json!({ "nested": [1, null] }));
+    }
+    Setup {
+        protocol: PROTOCOL_VERSION,
+        workload: spec.workload.name.clone(),
+        role: role.name.clone(),
+        seed: spec.seed,
+        local: role.local,
+        peer: role.peer,
+        params,
+        inputs: spec
+            .inputs
+            .iter()
+            .map(|(name, input)| (name.clone(), input.path.to_string_lossy().into_owned()))
+            .collect(),
+        capture: false,
+    }
+}

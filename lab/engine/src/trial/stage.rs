@@ -1,0 +1,419 @@
+//! The roles of a trial on stage: their processes, their conversations, and one loop that drives both.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::{Collected, TrialSpec, setup};
+use netdyno_lab_arena::meter::monotonic_ns;
+use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, RoleIndex, RoleProcess};
+use netdyno_lab_protocol::{Event, Fault, Phase, Session, State, Verified};
+
+/// How often the loop looks whether the user wants to stop. Few enough wake-ups to cost nothing.
+const CANCEL_CHECK: Duration = Duration::from_millis(250);
+/// How long the other roles may still tell us why they ended, once one has failed.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// Share of the time for `verified` after which the roles are asked how far they are: late, since it disturbs them, and
+/// with enough time left for an answer.
+const ASK_AFTER: f64 = 0.9;
+/// The mark that asks. Its answers are no samples: nothing is measured yet.
+const PROGRESS_MARK: u64 = 1 << 40;
+/// The counter that every workload's roles have.
+const MESSAGES: &str = "messages";
+/// How long a killed role has to be gone.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why a trial did not go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The user stopped it.
+    Cancelled,
+    /// A role does not do this.
+    Unsupported { role: String, reason: String },
+    /// It failed.
+    Failed { role: String, reason: String, stderr: String },
+}
+
+impl Halt {
+    /// A failure of no role in particular.
+    pub(super) fn of_pair(reason: String) -> Halt {
+        Halt::Failed { role: String::new(), reason, stderr: String::new() }
+    }
+
+    pub(super) fn of_role(role: &str, reason: String) -> Halt {
+        Halt::Failed { role: role.to_owned(), reason, stderr: String::new() }
+    }
+}
+
+/// One role: process, conversation, and what is known of its end.
+struct Role {
+    name: String,
+    process: RoleProcess,
+    /// The contender's own, as this host numbers it.
+    pid: Option<i32>,
+    session: Session,
+    verified: Option<Verified>,
+    /// Messages that it counted when `verified` was late.
+    progress: Option<u64>,
+    meter: Option<u64>,
+    /// It is being frozen, or let go on.
+    freezing: bool,
+    /// A memory limit was asked for.
+    memory_limit: bool,
+    /// It ended: in words, and its stderr.
+    ended: Option<(String, String)>,
+}
+
+/// The roles on stage.
+pub(super) struct Stage<'a> {
+    roles: Vec<Role>,
+    /// Roles before this one are not spoken to yet.
+    held_before: usize,
+    events: Receiver<(RoleIndex, AgentEvent)>,
+    cancel: &'a AtomicBool,
+    collected: &'a mut Collected,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn launch(
+        spec: &TrialSpec<'_>,
+        arena: &Arena,
+        cancel: &'a AtomicBool,
+        collected: &'a mut Collected,
+    ) -> Result<Stage<'a>, Halt> {
+        let (sender, events) = channel();
+        let mut roles = Vec::with_capacity(spec.roles.len());
+        for role in &spec.roles {
+            let process = arena
+                .launch(role.launch.clone(), sender.clone())
+                .map_err(|e| Halt::of_role(&role.name, e.to_string()))?;
+            let verifies = spec.workload.gate.role == role.name;
+            let session = Session::new(setup(spec, role), verifies, spec.limits, monotonic_ns());
+            collected.cpus(role);
+            roles.push(Role {
+                name: role.name.clone(),
+                process,
+                pid: None,
+                session,
+                verified: None,
+                progress: None,
+                meter: None,
+                freezing: false,
+                memory_limit: role.launch.memory_limit_bytes.is_some(),
+                ended: None,
+            });
+        }
+        let held_before = roles.len();
+        Ok(Stage { roles, held_before, events, cancel, collected })
+    }
+
+    /// Sets the roles up one after the other, the receiving ones first: a role that begins at once must not count the
+    /// time that its peer's interpreter takes to start.
+    pub(super) fn until_ready(&mut self) -> Result<(), Halt> {
+        for i in (0..self.roles.len()).rev() {
+            self.held_before = i;
+            self.roles[i].session.expect_ready(monotonic_ns());
+            self.pump(None, |roles| *roles[i].session.state() != State::AwaitReady)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn until_connected(&mut self) -> Result<(), Halt> {
+        let now = monotonic_ns();
+        self.roles.iter_mut().for_each(|r| r.session.expect_connected(now));
+        self.pump(None, |roles| roles.iter().all(|r| *r.session.state() != State::AwaitConnected))
+    }
+
+    pub(super) fn start(&mut self, phase: Phase) {
+        // The receiving roles first: they are later in the workload's order.
+        for i in (0..self.roles.len()).rev() {
+            self.roles[i].session.start(monotonic_ns(), phase);
+            self.flush();
+        }
+    }
+
+    /// Waits for `verified`. Should it be late, the roles are asked how far they are, so that the failure can say it.
+    pub(super) fn until_verified(
+        &mut self,
+        role: &str,
+        expected: u64,
+        limit: Duration,
+    ) -> Result<Option<Verified>, Halt> {
+        let is_quiet = |roles: &[Role]| roles.iter().all(|r| r.session.is_quiet());
+        let ask = u64::try_from(limit.mul_f64(ASK_AFTER).as_nanos()).unwrap_or(u64::MAX);
+        self.pump(Some(monotonic_ns().saturating_add(ask)), is_quiet)?;
+        if !is_quiet(&self.roles) {
+            let now = monotonic_ns();
+            self.roles.iter_mut().for_each(|r| _ = r.session.mark(now, PROGRESS_MARK));
+            self.pump(None, is_quiet).map_err(|halt| self.with_progress(halt, role, expected))?;
+        }
+        Ok(self.roles.iter().find(|r| r.name == role).and_then(|r| r.verified.clone()))
+    }
+
+    /// Adds to the silence of the role that owes `verified` how many messages it has, and the others.
+    fn with_progress(&self, halt: Halt, gate: &str, expected: u64) -> Halt {
+        let silent =
+            |r: &Role| r.name == gate && matches!(r.session.state(), State::Failed(Fault::Silent { .. }));
+        match halt {
+            Halt::Failed { role, mut reason, stderr } if self.roles.iter().any(silent) => {
+                for r in &self.roles {
+                    let Some(count) = r.progress else { continue };
+                    if r.name == gate {
+                        reason.push_str(&format!("; {count} of {expected} messages have arrived"));
+                    } else {
+                        reason.push_str(&format!("; the {} counts {count}", r.name));
+                    }
+                }
+                Halt::Failed { role, reason, stderr }
+            }
+            other => other,
+        }
+    }
+
+    /// Lets the roles work for a while.
+    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Halt> {
+        let until = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.pump(Some(until), |_| false)
+    }
+
+    /// The process of each role, as this host numbers it.
+    pub(super) fn processes(&self) -> Vec<(String, i32)> {
+        self.roles.iter().filter_map(|r| Some((r.name.clone(), r.pid?))).collect()
+    }
+
+    /// Asks every role for its counters and waits for them.
+    pub(super) fn mark(&mut self, id: u64) -> Result<(), Halt> {
+        let now = monotonic_ns();
+        for role in &mut self.roles {
+            role.session.mark(now, id);
+        }
+        self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))
+    }
+
+    /// Reads every role's meter.
+    pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Halt> {
+        for role in &mut self.roles {
+            // One that is gone has said why, or will: its last event ends the wait.
+            let _ = role.process.meter(id, deep);
+            role.meter = Some(id).filter(|_| role.ended.is_none());
+        }
+        self.pump(None, |roles| roles.iter().all(|r| r.meter.is_none()))
+    }
+
+    /// Freezes the roles, those that send first, so that nobody fills the socket of one that stands still; or lets them go on, those
+    /// that receive first.
+    pub(super) fn freeze(&mut self, frozen: bool) -> Result<(), Halt> {
+        let count = self.roles.len();
+        for i in (0..count).map(|i| if frozen { i } else { count - 1 - i }) {
+            let role = &mut self.roles[i];
+            // One that is gone has said why, or will: its last event ends the wait.
+            let _ = role.process.freeze(frozen);
+            role.freezing = role.ended.is_none();
+            self.pump(None, |roles| !roles[i].freezing)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the roles one after the other, in the workload's order.
+    pub(super) fn stop(&mut self) -> Result<(), Halt> {
+        for i in 0..self.roles.len() {
+            self.roles[i].session.stop(monotonic_ns());
+            self.pump(None, |roles| roles[i].session.is_over())?;
+        }
+        Ok(())
+    }
+
+    /// Ends everything because of what a role did, and gives its stderr with the reason.
+    pub(super) fn fail(&mut self, role: &str, reason: String) -> Halt {
+        self.end_all();
+        let ended = self.roles.iter().find(|r| r.name == role).and_then(|r| r.ended.as_ref());
+        let stderr = ended.map_or(String::new(), |(_, stderr)| stderr.clone());
+        Halt::Failed { role: role.to_owned(), reason, stderr }
+    }
+
+    /// What was gathered so far.
+    pub(super) fn collected(&self) -> &Collected {
+        self.collected
+    }
+
+    fn end_all(&mut self) {
+        for role in &mut self.roles {
+            let _ = role.process.kill();
+        }
+        self.drain(KILL_LIMIT, |roles| roles.iter().all(|r| r.ended.is_some()));
+    }
+
+    /// Drives processes and conversations until `done`, or until a moment, or until something is wrong.
+    fn pump(&mut self, until_ns: Option<u64>, done: impl Fn(&[Role]) -> bool) -> Result<(), Halt> {
+        loop {
+            self.flush();
+            if let Some(first) = self.roles.iter().position(|r| is_bad(r.session.state())) {
+                return Err(self.halt(first));
+            }
+            if done(&self.roles) {
+                return Ok(());
+            }
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(Halt::Cancelled);
+            }
+            let now = monotonic_ns();
+            if until_ns.is_some_and(|until| now >= until) {
+                return Ok(());
+            }
+            let deadline = self.roles.iter().filter_map(|r| r.session.next_deadline()).chain(until_ns).min();
+            let wait = deadline.map_or(CANCEL_CHECK, |d| Duration::from_nanos(d.saturating_sub(now)));
+            match self.events.recv_timeout(wait.min(CANCEL_CHECK)) {
+                Ok((role, event)) => self.on_event(role, event),
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = monotonic_ns();
+                    self.roles.iter_mut().for_each(|r| r.session.handle_timeout(now));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Halt::of_pair("every agent is gone".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Sends what is to be sent, forwards signals, notes what was learnt, until nothing is left.
+    fn flush(&mut self) {
+        loop {
+            let mut idle = true;
+            for i in self.held_before..self.roles.len() {
+                while let Some(event) = self.roles[i].session.poll_event() {
+                    idle = false;
+                    self.on_session_event(i, event);
+                }
+                let role = &mut self.roles[i];
+                while let Some(line) = role.session.poll_transmit() {
+                    idle = false;
+                    if let Err(e) = role.process.send_line(&line) {
+                        // Its agent is gone; how is told by its last event.
+                        tracing::debug!(role = role.name, error = %e, "line not sent");
+                    }
+                }
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+
+    fn on_session_event(&mut self, i: usize, event: Event) {
+        let now = monotonic_ns();
+        let name = self.roles[i].name.clone();
+        match event {
+            Event::Ready(implementation) => {
+                self.collected.implementations.insert(name, implementation);
+            }
+            Event::Signal { to, body } => {
+                if let Some(other) = self.roles.iter_mut().find(|r| r.name == to) {
+                    other.session.deliver_signal(&name, body);
+                }
+            }
+            Event::Connected(setup_ns) => self.collected.setups(&name, &setup_ns, now),
+            Event::Counters(counters) if counters.id == PROGRESS_MARK => {
+                self.roles[i].progress = counters.values.get(MESSAGES).copied();
+            }
+            Event::Counters(counters) => self.collected.counters(&name, &counters),
+            Event::Verified(verified) => self.roles[i].verified = Some(verified),
+            Event::Result(result) => self.collected.result(&name, result, now),
+        }
+    }
+
+    fn on_event(&mut self, index: RoleIndex, event: AgentEvent) {
+        let now = monotonic_ns();
+        let Some(role) = self.roles.get_mut(index) else { return };
+        match event {
+            AgentEvent::Started { pid, notes, memory_limited } => {
+                role.pid = Some(pid);
+                if role.memory_limit && !memory_limited {
+                    role.session
+                        .handle_exit(None, "memory limit not in force: no memory cgroup that can be written");
+                }
+                self.collected.notes.extend(notes);
+            }
+            AgentEvent::Line { text } => role.session.handle_line(now, &text),
+            AgentEvent::Meter { id, snapshot } => {
+                self.collected.meter(&role.name, id, &snapshot);
+                role.meter = role.meter.filter(|wanted| *wanted != id);
+            }
+            AgentEvent::Frozen { by, .. } => {
+                role.freezing = false;
+                match by {
+                    Ok(how) => self.collected.froze(how),
+                    Err(why) => {
+                        role.session.handle_exit(None, &format!("the lab could not freeze it: {why}"))
+                    }
+                }
+            }
+            AgentEvent::Flood { reason } => role.session.handle_exit(None, &reason),
+            AgentEvent::Exited(exit) => {
+                role.meter = None;
+                role.freezing = false;
+                match exit.by {
+                    // Our own doing says nothing of the contender.
+                    EndedBy::Lab => {}
+                    EndedBy::Itself if exit.left_behind > 0 => {
+                        let what =
+                            format!("{}, leaving {} process(es) behind", exit.reason, exit.left_behind);
+                        role.session.handle_exit(None, &what);
+                    }
+                    _ => role.session.handle_exit(exit.code, &exit.reason),
+                }
+                if let Some(usage) = &exit.usage {
+                    self.collected.usage(&role.name, usage, now);
+                }
+                role.ended = Some((exit.reason.clone(), exit.stderr));
+            }
+            AgentEvent::Failed { reason } => {
+                role.meter = None;
+                role.freezing = false;
+                role.session.handle_exit(None, &reason);
+                role.ended = Some((reason, String::new()));
+            }
+        }
+    }
+
+    /// Ends everything and says why: the first role at fault, and what the others had to say.
+    fn halt(&mut self, first: usize) -> Halt {
+        self.drain(LAST_WORDS, |roles| roles.iter().all(|r| r.ended.is_some()));
+        if let State::Unsupported(reason) = self.roles[first].session.state() {
+            return Halt::Unsupported { role: self.roles[first].name.clone(), reason: reason.clone() };
+        }
+        // A role that was killed or crashed explains what its peer complains of.
+        let crashed =
+            self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
+        let at_fault = crashed.unwrap_or(first);
+        self.end_all();
+        let reason_of = |r: &Role| match r.session.state() {
+            State::Failed(fault) => Some(fault.to_string()),
+            _ => None,
+        };
+        let role = &self.roles[at_fault];
+        let mut reason = reason_of(role).unwrap_or_default();
+        for (i, other) in self.roles.iter().enumerate() {
+            if let Some(also) = reason_of(other).filter(|_| i != at_fault) {
+                reason = format!("{reason}; the {} too: {also}", other.name);
+            }
+        }
+        let stderr = role.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone());
+        Halt::Failed { role: role.name.clone(), reason, stderr }
+    }
+
+    /// Takes events for a while, or until `done`.
+    fn drain(&mut self, time: Duration, done: impl Fn(&[Role]) -> bool) {
+        let until = monotonic_ns() + u64::try_from(time.as_nanos()).unwrap_or(0);
+        while !done(&self.roles) {
+            let left = Duration::from_nanos(until.saturating_sub(monotonic_ns()));
+            match self.events.recv_timeout(left) {
+                Ok((role, event)) => self.on_event(role, event),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn is_bad(state: &State) -> bool {
+    matches!(state, State::Failed(_) | State::Unsupported(_))
+}

@@ -1,0 +1,281 @@
+//! The correctness gate: what the receiving role must report at the end of `verify`, computed here
+//! independently, as the section "The payload" of `contenders/PROTOCOL.md` says.
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::limits::{GATE_BYTES_MAX, SEED_MAX};
+use super::read::Problems;
+use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
+
+/// Bytes of a message's header. A shorter message has none.
+const HEADER_BYTES: usize = 16;
+/// What SHA-256 takes at a time: a shorter message costs as much as one of this length.
+const HASH_BLOCK_BYTES: u64 = 64;
+
+/// A workload's correctness gate.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// The role that prints `verified`.
+    pub role: String,
+    /// The roles that give a setup time for each connection; none named: all of them.
+    #[serde(default)]
+    pub setups: Vec<String>,
+    /// The number of connections.
+    pub streams: Amount,
+    /// The number of messages on each connection.
+    pub messages: Option<Amount>,
+    /// The length of a message.
+    pub message_bytes: Option<Amount>,
+    /// The input whose maker tells what `verified` must say, where it does not follow from the seed.
+    pub input: Option<String>,
+    /// Counters of that role's result that must be 0.
+    #[serde(default)]
+    pub zero: Vec<String>,
+    /// Counters that must be 0 when the boolean parameter is true.
+    #[serde(default)]
+    pub zero_if: IndexMap<String, Vec<String>>,
+    /// Counters that may fall again, as gaps do when what was missing arrives late; they alone unless others are named.
+    #[serde(default = "settling_default")]
+    pub settling: Vec<String>,
+    /// Counters of that role's result that another role's may not fall below: nobody receives what was not sent.
+    #[serde(default)]
+    pub at_most: Vec<AtMost>,
+    /// The counter of that role that the wire must have carried, in bytes: nobody receives what did not travel.
+    pub carried: Option<String>,
+}
+
+/// A number that is always the same, or the name of the parameter that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "must be a whole number or the name of a parameter")]
+pub enum Amount {
+    /// This number.
+    Fixed(u32),
+    /// The parameter of this name.
+    Param(String),
+}
+
+impl Amount {
+    /// The number with these parameters.
+    #[must_use]
+    pub fn of(&self, params: &Params) -> Option<u64> {
+        match self {
+            Self::Fixed(number) => Some(u64::from(*number)),
+            Self::Param(name) => params.count(name),
+        }
+    }
+
+    /// What to call it in an error.
+    fn name<'a>(&'a self, field: &'a str) -> &'a str {
+        match self {
+            Self::Fixed(_) => field,
+            Self::Param(name) => name,
+        }
+    }
+}
+
+/// A counter of the gate's role is at most another role's counter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtMost {
+    /// The counter, of both roles.
+    pub counter: String,
+    /// The other role.
+    pub of: String,
+    /// Parameters whose product the counter may be above: a message a connection may be sent and not yet counted.
+    #[serde(default)]
+    pub slack: Vec<String>,
+}
+
+impl AtMost {
+    /// How far the counter may be above the other role's.
+    #[must_use]
+    pub fn slack(&self, params: &Params) -> u64 {
+        if self.slack.is_empty() { 0 } else { params.product(&self.slack) }
+    }
+}
+
+/// What `verified` must say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Expected {
+    /// The XOR of the messages' SHA-256, as 64 lower-case hex digits.
+    pub digest: String,
+    /// The number of messages, over all connections.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Gate {
+    /// What the gate's role must report for these parameters and this seed, where no input says it.
+    pub fn expected(&self, params: &Params, seed: u64) -> Result<Expected, ManifestError> {
+        if seed > SEED_MAX {
+            return Err(refused("seed", format!("{seed} does not fit in 53 bits")));
+        }
+        let streams = narrow(params, "gate.streams", Some(&self.streams))?;
+        let messages = u64::from(narrow(params, "gate.messages", self.messages.as_ref())?);
+        let length = narrow(params, "gate.message_bytes", self.message_bytes.as_ref())? as usize;
+        let count = u64::from(streams) * messages;
+        let work = count.checked_mul((length as u64).max(HASH_BLOCK_BYTES));
+        if work.is_none_or(|work| work > GATE_BYTES_MAX) {
+            let rule = format!(
+                "{streams} connections of {messages} messages of {length} bytes are more than the {GATE_BYTES_MAX} \
+                 bytes that the gate checks; use a smaller value"
+            );
+            let name =
+                self.messages.as_ref().map_or("gate.messages", |messages| messages.name("gate.messages"));
+            return Err(refused(name, rule));
+        }
+        let mut digest = [0u8; 32];
+        let mut message = vec![0u8; length];
+        for stream in 0..streams {
+            for sequence in 0..messages {
+                write_message(&mut message, seed, stream, sequence);
+                for (sum, byte) in digest.iter_mut().zip(Sha256::digest(&message)) {
+                    *sum ^= byte;
+                }
+            }
+        }
+        Ok(Expected { digest: hex(&digest), messages: count, bytes: count * length as u64 })
+    }
+
+    /// Whether a role owes a setup time for each connection.
+    #[must_use]
+    pub fn wants_setups(&self, role: &str) -> bool {
+        self.setups.is_empty() || self.setups.iter().any(|r| r == role)
+    }
+
+    /// The counters of the role's result that must be 0 with these parameters.
+    pub fn zero_counters(&self, params: &Params) -> Vec<&str> {
+        let conditional = self.zero_if.iter().filter(|(name, _)| params.boolean(name) == Some(true));
+        self.zero.iter().chain(conditional.flat_map(|(_, counters)| counters)).map(String::as_str).collect()
+    }
+
+    pub(super) fn check(
+        &self,
+        roles: &[String],
+        params: &IndexMap<String, ParamSpec>,
+        inputs: &IndexMap<String, InputSpec>,
+        problems: &mut Problems,
+    ) {
+        problems.known("gate.role", "role", &self.role, roles);
+        for (i, role) in self.setups.iter().enumerate() {
+            problems.known(&format!("gate.setups[{i}]"), "role", role, roles);
+        }
+        if let Some(input) = &self.input {
+            problems.known("gate.input", "input", input, inputs.keys());
+        }
+        let counts = [
+            ("streams", Some(&self.streams)),
+            ("messages", self.messages.as_ref()),
+            ("message_bytes", self.message_bytes.as_ref()),
+        ];
+        for (field, amount) in counts {
+            let is_told = self.input.is_some() && field != "streams";
+            if amount.is_some() == is_told {
+                problems.push(
+                    format!("gate.{field}"),
+                    if is_told {
+                        "the input tells it: leave it out"
+                    } else {
+                        "missing, and no input tells it"
+                    },
+                );
+            }
+            if let Some(Amount::Param(name)) = amount {
+                kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
+            }
+        }
+        for (i, bound) in self.at_most.iter().enumerate() {
+            problems.known(&format!("gate.at_most[{i}].of"), "role", &bound.of, roles);
+            for name in &bound.slack {
+                kind_of(&format!("gate.at_most[{i}].slack"), name, ParamKind::Integer, params, problems);
+            }
+        }
+        for name in self.zero_if.keys() {
+            kind_of(&format!("gate.zero_if.{name}"), name, ParamKind::Boolean, params, problems);
+        }
+    }
+}
+
+fn narrow(params: &Params, field: &str, amount: Option<&Amount>) -> Result<u32, ManifestError> {
+    let value = amount.and_then(|amount| amount.of(params)).and_then(|n| u32::try_from(n).ok());
+    let rule = || "the gate needs a whole number from 0 to 4294967295".to_owned();
+    value.ok_or_else(|| refused(amount.map_or(field, |amount| amount.name(field)), rule()))
+}
+
+fn settling_default() -> Vec<String> {
+    vec!["gaps".to_owned()]
+}
+
+/// Writes the header and body of one message of `verify`.
+fn write_message(message: &mut [u8], seed: u64, stream: u32, sequence: u64) {
+    let (header, body) = match message.len() {
+        0..HEADER_BYTES => message.split_at_mut(0),
+        _ => message.split_at_mut(HEADER_BYTES),
+    };
+    if !header.is_empty() {
+        header[..8].copy_from_slice(&sequence.to_be_bytes());
+        header[8..12].copy_from_slice(&stream.to_be_bytes());
+        header[12..].fill(0);
+    }
+    let mut input = [0u8; 24];
+    input[..8].copy_from_slice(&seed.to_be_bytes());
+    input[8..12].copy_from_slice(&stream.to_be_bytes());
+    input[12..20].copy_from_slice(&sequence.to_be_bytes());
+    for (j, chunk) in (0u32..).zip(body.chunks_mut(32)) {
+        input[20..].copy_from_slice(&j.to_be_bytes());
+        let block = Sha256::digest(input);
+        chunk.copy_from_slice(&block[..chunk.len()]);
+    }
+}
+
+/// Bytes as lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn refused(name: &str, rule: String) -> ManifestError {
+    ManifestError::Value { name: name.to_owned(), rule }
+}
+
+/// Notes a parameter that is unknown, or of another kind.
+pub(super) fn kind_of(
+    at: &str,
+    name: &str,
+    kind: ParamKind,
+    params: &IndexMap<String, ParamSpec>,
+    problems: &mut Problems,
+) {
+    match params.get(name) {
+        None => problems.known(at, "parameter", name, params.keys()),
+        Some(spec) if spec.kind != kind => {
+            problems.push(at, format!("parameter \"{name}\" must be {kind}"));
+        }
+        Some(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_protocols_test_vector() {
+        let mut message = [0xff; 80];
+        write_message(&mut message, 1, 2, 3);
+        let digest = hex(&Sha256::digest(message));
+        assert_eq!(digest, "8eb1afe42c57d17ba06d68c55ccc9b69eb98f1693ceb3e94f624dc95c7ccb2fe");
+        let mut short = [0xff; 3];
+        write_message(&mut short, 1, 2, 3);
+        assert_eq!(short, [0xf9, 0x30, 0xea]);
+    }
+}

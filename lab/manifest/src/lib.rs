@@ -1,0 +1,39 @@
+//! Manifests: `workloads/<name>.toml` and `contenders/<workload>/<name>/contender.toml`, parsed and validated.
+//!
+//! Does: parse, validate with every defect named (file, line, field, rule, remedy), resolve parameters, say what
+//! the correctness gate must see, and find both kinds in a repository. Does not: build, run, or know any workload
+//! or contender by name.
+
+mod build_spec;
+mod catalog;
+mod contender;
+pub mod dummy;
+mod error;
+mod gate;
+mod input;
+pub mod limits;
+mod metric;
+mod net;
+mod params;
+pub mod project;
+pub mod read;
+mod role;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod workload;
+
+pub use build_spec::{BuildSpec, Need, Tool};
+pub use catalog::{Catalog, find_root};
+pub use contender::{Contender, Implementation, Tuning, version_matches};
+pub use error::{ManifestError, nearest};
+pub use gate::hex;
+pub use gate::{Amount, AtMost, Expected, Gate};
+pub use input::InputSpec;
+pub use metric::{Better, METER_FIELDS, Metric, Moment, Source, WIRE_FIELDS};
+pub use net::{Link, Net};
+pub use params::{ParamKind, ParamSpec, ParamValue, Params};
+pub use read::read_manifest;
+pub use role::{Placeholder, RoleSpec, substitute};
+pub use turns::TurnsSpec;
+pub use workload::{Detect, Offered, Placement, Preset, Workload};

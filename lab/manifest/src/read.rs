@@ -1,0 +1,201 @@
+//! Reading one manifest: TOML to types, and the collection of everything wrong with it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+
+use super::limits::{ENTRIES_MAX, MANIFEST_BYTES_MAX, NAME_BYTES_MAX};
+use super::{ManifestError, nearest};
+
+/// The defects found in one manifest.
+pub struct Problems<'a> {
+    file: PathBuf,
+    text: &'a str,
+    errors: Vec<ManifestError>,
+}
+
+impl<'a> Problems<'a> {
+    /// No problem yet, in this file.
+    pub fn new(file: &Path, text: &'a str) -> Self {
+        Self { file: file.to_owned(), text, errors: Vec::new() }
+    }
+
+    /// Notes that `field` breaks `rule`.
+    pub fn push(&mut self, field: impl Into<String>, rule: impl Into<String>) {
+        self.push_near(field, rule, None);
+    }
+
+    /// The same, with the name that was probably meant.
+    pub fn push_near(&mut self, field: impl Into<String>, rule: impl Into<String>, nearest: Option<String>) {
+        let field = field.into();
+        let line = line_of_field(self.text, &field);
+        self.errors.push(ManifestError::Invalid {
+            file: self.file.clone(),
+            line,
+            field,
+            rule: rule.into(),
+            nearest,
+        });
+    }
+
+    /// A name that may also be a folder: small letters, digits, and `-`, `_`, `.` inside.
+    pub fn name(&mut self, field: &str, name: &str) {
+        if !is_name(name) {
+            let rule = format!(
+                "\"{name}\" is not a name: 1 to {NAME_BYTES_MAX} of a-z, 0-9, '-', '_' and '.', first a letter or digit"
+            );
+            self.push(field, rule);
+        }
+    }
+
+    /// Requires a text that is more than white space.
+    pub fn not_empty(&mut self, field: &str, text: &str) {
+        if text.trim().is_empty() {
+            self.push(field, "must not be empty");
+        }
+    }
+
+    /// Requires one of the known names, and suggests the nearest.
+    pub fn known<S: AsRef<str>>(
+        &mut self,
+        field: &str,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = S>,
+    ) {
+        let known: Vec<String> = known.into_iter().map(|k| k.as_ref().to_owned()).collect();
+        if !known.iter().any(|k| k == name) {
+            let rule = format!("unknown {what} \"{name}\"; known: {}", known.join(", "));
+            self.push_near(field, rule, nearest(name, &known));
+        }
+    }
+
+    pub(crate) fn entries(&mut self, field: &str, count: usize) {
+        if count > ENTRIES_MAX {
+            self.push(field, format!("{count} entries; the most is {ENTRIES_MAX}"));
+        }
+    }
+
+    /// The value if nothing was wrong with it.
+    pub fn finish<T>(self, value: T) -> Result<T, Vec<ManifestError>> {
+        if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
+    }
+}
+
+/// Whether `name` may name a workload, contender, role, parameter, metric, preset or SDK.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    name.len() <= NAME_BYTES_MAX
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|b| plain(b) || matches!(b, b'-' | b'_' | b'.'))
+}
+
+/// Reads `root/file`; errors name `file`.
+pub fn read_text(root: &Path, file: &Path) -> Result<String, ManifestError> {
+    let mut text = String::new();
+    let read = std::fs::File::open(root.join(file))
+        .and_then(|f| f.take(MANIFEST_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|e| ManifestError::unreadable(file, &e))?;
+    if read as u64 > MANIFEST_BYTES_MAX {
+        let reason = format!("longer than {MANIFEST_BYTES_MAX} bytes");
+        return Err(ManifestError::Unreadable { file: file.to_owned(), reason });
+    }
+    Ok(text)
+}
+
+/// Reads a file of TOML into a type; errors name it.
+pub fn read_manifest<T: DeserializeOwned>(file: &Path) -> Result<T, ManifestError> {
+    decode(file, &read_text(Path::new(""), file)?)
+}
+
+/// Turns TOML into a type, or says where and why not.
+pub fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
+    let invalid = |error: &toml::de::Error, field: String| {
+        let (rule, nearest) = explain(error.message());
+        let line = error.span().map(|span| line_at(text, span.start));
+        ManifestError::Invalid { file: file.to_owned(), line, field, rule, nearest }
+    };
+    let deserializer = toml::de::Deserializer::parse(text).map_err(|e| invalid(&e, String::new()))?;
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        invalid(error.inner(), if path == "." { String::new() } else { path })
+    })
+}
+
+/// The same of a variant: what its `[build]` does not say is taken from its sibling's manifest.
+pub(super) fn decode_variant<T: DeserializeOwned>(
+    file: &Path,
+    text: &str,
+    sibling: &str,
+) -> Result<T, ManifestError> {
+    let mut whole: toml::Table = decode(file, text)?;
+    if let Some(build) = whole.get_mut("build").and_then(toml::Value::as_table_mut) {
+        for (field, value) in build_of(sibling).unwrap_or_default() {
+            build.entry(field).or_insert(value);
+        }
+    }
+    serde_path_to_error::deserialize(toml::Value::Table(whole)).map_err(|error| {
+        let field = error.path().to_string();
+        let (rule, nearest) = explain(error.inner().message());
+        ManifestError::Invalid {
+            file: file.to_owned(),
+            line: line_of_field(text, &field),
+            field,
+            rule,
+            nearest,
+        }
+    })
+}
+
+/// The table `[build]` of a manifest that may be broken elsewhere.
+pub(super) fn build_of(text: &str) -> Option<toml::Table> {
+    let mut whole: toml::Table = text.parse().ok()?;
+    match whole.remove("build")? {
+        toml::Value::Table(build) => Some(build),
+        _ => None,
+    }
+}
+
+/// Adds the nearest name to serde's "unknown field `x`, expected one of `y`, `z`".
+fn explain(message: &str) -> (String, Option<String>) {
+    let message = message.trim().replace('\n', " ");
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let nearest = match quoted.next() {
+        Some(name) if message.starts_with("unknown ") => nearest(name, quoted),
+        _ => None,
+    };
+    (message, nearest)
+}
+
+/// The line, from 1, of a byte of the text.
+fn line_at(text: &str, offset: usize) -> usize {
+    let upto = text.as_bytes().iter().take(offset);
+    1 + upto.filter(|b| **b == b'\n').count()
+}
+
+/// The line of the field at a dotted path, or of the deepest part of the path that is in the text.
+fn line_of_field(text: &str, field: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut here: Option<&DeValue<'_>> = None;
+    let mut offset = None;
+    let parts = field.split('.').flat_map(|part| part.split('[')).filter(|part| !part.is_empty());
+    for part in parts {
+        let index = part.strip_suffix(']').and_then(|digits| digits.parse::<usize>().ok());
+        let value = match (index, here) {
+            (Some(index), Some(list)) => list.get(index)?,
+            (_, here) => {
+                let inside = here.map_or(Some(table.get_ref()), DeValue::as_table);
+                let Some((key, value)) = inside.and_then(|t| t.get_key_value(part)) else { break };
+                offset = Some(key.span().start);
+                value
+            }
+        };
+        if index.is_some() {
+            offset = Some(value.span().start);
+        }
+        here = Some(value.get_ref());
+    }
+    offset.map(|offset| line_at(text, offset))
+}

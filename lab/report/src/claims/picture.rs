@@ -1,0 +1,63 @@
+//! A replication as a picture: published ratios beside those measured, on one axis.
+
+use super::terminal::{figure, published};
+use crate::plot::{Kind, Ranking, Row};
+use netdyno_lab_analysis::claims::Finding;
+use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
+
+/// The claims of an article that have ratios, each by its two methods.
+///
+/// # Errors
+/// When there are none.
+pub fn picture(article: &Judged) -> Result<Ranking, String> {
+    let rows: Vec<Row> = article.claims.iter().flat_map(rows).collect();
+    if rows.is_empty() {
+        return Err(format!("{}: nothing was measured, so there is nothing to draw", article.id));
+    }
+    let mut footer: Vec<String> =
+        article.methods.iter().map(|r| r.host.clone()).filter(|h| !h.is_empty()).collect();
+    footer.dedup();
+    let runs: Vec<&str> = article.methods.iter().map(|r| r.run.as_str()).filter(|r| !r.is_empty()).collect();
+    footer.push(format!("Runs: {}", runs.join(", ")));
+    Ok(Ranking {
+        title: article.title.clone(),
+        subtitle: article.about.clone(),
+        metric: "published".to_owned(),
+        versus: "measured".to_owned(),
+        axis: "measured ratio of the two sides, logarithmic scale".to_owned(),
+        legend: "Dot: ratio; line: its interval; hollow: it says neither that the claim is true nor that it is not. Each claim by the \
+                 article's own method, and where both sides are treated alike."
+            .to_owned(),
+        unit: None,
+        rows,
+        ceiling: None,
+        footer,
+    })
+}
+
+fn rows(claim: &JudgedClaim) -> Vec<Row> {
+    let row = |name: &str, tested: &Tested| {
+        let measured = tested.measured.as_ref()?;
+        let (kind, word) = match tested.finding {
+            Finding::Shown => (Kind::Better, "so"),
+            Finding::Refuted => (Kind::Worse, "not so"),
+            Finding::Open | Finding::Missing => (Kind::Open, "open"),
+        };
+        Some(Row {
+            label: claim.id.clone(),
+            more: name.to_owned(),
+            value: published(claim),
+            // The "x" stands in the column of the published one; here every letter counts.
+            detail: figure(tested).replace(" (no interval yet)", "").replace("x (", " ("),
+            word,
+            kind,
+            at: Some(measured.ratio).filter(|r| r.is_finite() && *r > 0.0),
+            range: (measured.low.is_some() || measured.high.is_some())
+                .then_some((measured.low, measured.high)),
+        })
+    };
+    [("its own", &claim.article), ("alike", &claim.fair)]
+        .into_iter()
+        .filter_map(|(name, t)| row(name, t))
+        .collect()
+}

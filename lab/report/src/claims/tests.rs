@@ -1,0 +1,228 @@
+//! A valid file of claims, what every edit of it must be told, and what made-up runs say of it.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use netdyno_lab_analysis::claims::*;
+
+use super::*;
+use crate::plot::{WIDTH, ranking_svg};
+use netdyno_lab_store::fixture::{self, Contender};
+use netdyno_lab_store::{CellStatus, Run};
+
+const FILE: &str = r#"
+id = "X"
+title = "Fast, faster"
+about = "one and two"
+conditions = ["a debug build"]
+differs = ["another machine"]
+[methods.article]
+about = "as published"
+run = "dummy one two"
+seconds = 10
+[methods.fair]
+about = "alike"
+run = "dummy one two --blocks"
+seconds = 10
+[methods.release]
+about = "as published, optimised"
+run = "dummy one two"
+env = { CARGO_PROFILE_RELEASE_OPT_LEVEL = "3" }
+seconds = 10
+[[claims]]
+id = "rate"
+statement = "one counts 1.5 times as fast as two"
+metric = "throughput"
+a = { contender = "one" }
+b = { contender = "two" }
+published = { a = 3, b = 2, unit = "M/s" }
+claim = { is = "more" }
+[[claims.experiments]]
+about = "optimised"
+without = "a debug build"
+method = "release"
+[[claims]]
+id = "rate-amount"
+statement = "and no more than that"
+metric = "throughput"
+a = { contender = "one" }
+b = { contender = "two" }
+published = { a = 3, b = 2 }
+claim = { is = "about", within = 1.2 }
+[[claims]]
+id = "pauses"
+statement = "two pauses"
+untested = "no source"
+"#;
+
+fn article() -> Article {
+    Article::parse(Path::new("x.toml"), FILE).unwrap()
+}
+
+/// What is said of the file with one text in the place of another.
+fn told(from: &str, to: &str) -> String {
+    assert!(FILE.contains(from), "{from}");
+    let problems = Article::parse(Path::new("x.toml"), &FILE.replacen(from, to, 1)).unwrap_err();
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn defects_are_named_with_their_place() {
+    for (from, to, parts) in [
+        ("id = \"X\"", "id = \"X.y\"", &["x.toml:2: id: ", "not an id"][..]),
+        ("id = \"pauses\"", "id = \"rate\"", &["claims[2].id", "of its own"]),
+        ("title = \"Fast, faster\"", "title = \" \"", &["title: must not be empty"]),
+        ("statement = \"one", "statment = \"one", &["claims[0]", "statment", "did you mean statement?"]),
+        ("metric = \"throughput\"\n", "", &["claims[0].metric"]),
+        ("claim = { is = \"more\" }", "", &["claims[0].claim", "{ is = \"more\" }", "untested"]),
+        ("is = \"more\"", "is = \"mroe\"", &["claims[0].claim.is", "did you mean more?"]),
+        ("is = \"more\"", "is = \"more\", within = 2", &["claims[0].claim", "goes with \"about\""]),
+        ("within = 1.2", "within = 0.5", &["claims[1].claim", "a factor above 1"]),
+        ("published = { a = 3, b = 2 }", "", &["claims[1].claim", "needs a `ratio`"]),
+        (
+            "a = { contender = \"one\" }",
+            "a = { figure = 3 }",
+            &["claims[0].article.a", "a contender or roles"],
+        ),
+        (
+            "b = { contender = \"two\" }",
+            "b = { figure = -3.0 }",
+            &["claims[0].article.b.figure", "more than 0"],
+        ),
+        ("b = { contender = \"two\" }", "", &["claims[0].article.b", "or be a `figure`"]),
+        ("method = \"release\"", "method = \"relaese\"", &["experiments[0].method", "did you mean release?"]),
+        (
+            "method = \"release\"",
+            "method = \"release\"\nwith = \"x\"",
+            &["experiments[0].without", "not both"],
+        ),
+        ("[methods.fair]", "[methods.alike]", &["claims[0].fair", "must name the fair method"]),
+        (
+            "CARGO_PROFILE_RELEASE_OPT_LEVEL",
+            "RUSTC_WRAPPER",
+            &["methods.release.env", "none of the variables"],
+        ),
+        ("seconds = 10", "seconds = 0", &["methods.article.seconds", "from 1 to"]),
+    ] {
+        let told = told(from, to);
+        assert!(parts.iter().all(|part| told.contains(part)), "{to}: {told}");
+    }
+}
+
+#[test]
+fn claims_are_named_by_their_begin() {
+    let article = article();
+    let ids =
+        |wanted| -> Vec<&str> { named(&article, wanted).unwrap().iter().map(|c| c.id.as_str()).collect() };
+    assert_eq!(ids(None), ["rate", "rate-amount", "pauses"]);
+    assert_eq!(ids(Some("rate")), ["rate", "rate-amount"]);
+    assert_eq!(ids(Some("rate-amount")), ["rate-amount"]);
+    assert!(named(&article, Some("rat")).unwrap_err().to_string().contains("did you mean \"rate\"?"));
+}
+
+/// A run in which one counts so many times as fast as two.
+fn run(ratio: u64) -> Run {
+    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let fast = [1000 * ratio, 1010 * ratio, 990 * ratio];
+    fixture::run(&[contender("one", &fast), contender("two", &[2000, 2010, 1990])], None)
+}
+
+fn judged(article_ratio: u64, fair_ratio: u64, release: Result<u64, &str>) -> Replication {
+    let article = article();
+    let runs: Runs = [
+        ("article".to_owned(), Ok(run(article_ratio))),
+        ("fair".to_owned(), Ok(run(fair_ratio))),
+        ("release".to_owned(), release.map(run).map_err(str::to_owned)),
+    ]
+    .into();
+    let claims: Vec<&Claim> = article.claims.iter().collect();
+    let articles = vec![judge(&article, &claims, &runs).unwrap()];
+    Replication { schema_version: SCHEMA_VERSION, articles }
+}
+
+#[test]
+fn the_condition_that_makes_it_so_is_named() {
+    // By its own method 1.5 and 3, alike 0.5; optimised 0.5, 1.5, or not at all.
+    let of = |release| judged(3, 1, release).articles[0].claims[0].clone();
+    let shown = of(Ok(1));
+    assert_eq!(shown.verdict, Verdict::OnlyAsPublished);
+    assert_eq!(shown.sentence, "holds only under the article's conditions: a debug build");
+    assert_eq!((shown.published_ratio, shown.id.as_str()), (Some(1.5), "X.rate"));
+    assert_eq!(shown.experiments[0].tested.finding, Finding::Shown, "left out, the claim is not so");
+    let not_it = of(Ok(3));
+    assert!(not_it.conditions.is_empty() && not_it.sentence.contains("was not found"), "{not_it:?}");
+    assert_eq!(not_it.experiments[0].tested.finding, Finding::Refuted);
+    let missing = of(Err("it does not build"));
+    assert_eq!(missing.experiments[0].tested.why, "it does not build");
+}
+
+#[test]
+fn sentences() {
+    for (own, fair, rate, amount) in [
+        (3, 3, "holds", "holds"),
+        (1, 3, "holds, though not by the article's own method here", "holds, though not"),
+        (1, 1, "does not hold, by the article's own method neither", "does not hold, by"),
+        (3, 8, "holds", "holds only under the article's conditions (which"),
+    ] {
+        let claims = &judged(own, fair, Ok(1)).articles[0].claims;
+        assert_eq!(claims[0].sentence, rate);
+        assert!(claims[1].sentence.starts_with(amount), "{own}, {fair}: {}", claims[1].sentence);
+        assert_eq!(claims[2].sentence, "not tested: no source");
+    }
+}
+
+#[test]
+fn what_was_not_run_is_not_tested() {
+    let article = article();
+    let runs: Runs =
+        [("article".to_owned(), Ok(run(3))), ("fair".to_owned(), Err("interrupted".to_owned()))].into();
+    let judged = judge(&article, &[&article.claims[0]], &runs).unwrap();
+    let claim = &judged.claims[0];
+    assert_eq!(claim.verdict, Verdict::NotTested);
+    assert_eq!(claim.sentence, "not tested: interrupted; shown by the article's own method");
+    assert!(claim.experiments[0].tested.why.contains("no run of the method release"));
+}
+
+#[test]
+fn written_for_people_papers_and_programs() {
+    let replication = judged(3, 1, Ok(1));
+    for width in [60, 100, 200] {
+        let text = terminal(&replication, width);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+    let text = terminal(&replication, 200);
+    for part in [
+        "X  Fast, faster",
+        "1.50x",
+        "0.50x (0.49",
+        "holds only under the article's conditions: a debug build",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let markdown = markdown(&replication);
+    for part in [
+        "3 : 2 M/s, 1.50x",
+        "| one counts 1.5 times as fast as two (X.rate) |",
+        "`netdyno run dummy one two`",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    let json = serde_json::to_string(&replication).unwrap();
+    assert_eq!(serde_json::from_str::<Replication>(&json).unwrap(), replication);
+    let svg = ranking_svg(&picture(&replication.articles[0]).unwrap(), WIDTH).file();
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let texts: Vec<&str> = document.descendants().filter_map(|n| n.text()).collect();
+    assert!(texts.iter().any(|t| t.contains("X.rate")) && texts.contains(&"not so"), "{texts:?}");
+}
+
+#[test]
+fn what_a_file_says_stays_text() {
+    let hostile = FILE.replace("one counts", "<script>alert(1)</script> | `x`");
+    let article = Article::parse(Path::new("x.toml"), &hostile).unwrap();
+    let claims: Vec<&Claim> = article.claims.iter().collect();
+    let runs: Runs =
+        [("article", 3), ("fair", 1)].map(|(name, ratio)| (name.to_owned(), Ok(run(ratio)))).into();
+    let judged = judge(&article, &claims, &runs).unwrap();
+    let markdown = markdown(&Replication { schema_version: SCHEMA_VERSION, articles: vec![judged] });
+    assert!(!markdown.contains("<script>") && markdown.contains("\\| \\`x\\`"), "{markdown}");
+}

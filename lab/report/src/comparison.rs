@@ -1,0 +1,115 @@
+//! A comparison as a table, and as Markdown for a comment on a change.
+
+use std::fmt::Write;
+
+use crate::{escape, wrapped};
+use netdyno_lab_analysis::comparison::{Comparison, Row};
+use netdyno_lab_analysis::report::{self, plain};
+use netdyno_lab_store::VerdictKind;
+use netdyno_stats::Claim;
+
+const BOLD: anstyle::Style = anstyle::Style::new().bold();
+
+/// Writes it in lines of `width`.
+#[must_use]
+pub fn terminal(comparison: &Comparison, width: usize) -> String {
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", wrapped(&title(comparison), width, "", "  "));
+    for side in [&comparison.from, &comparison.to].into_iter().filter(|side| !side.state.is_empty()) {
+        let _ = writeln!(out, "{}", wrapped(&format!("{}: {}", side.label, side.state), width, "  ", "    "));
+    }
+    if !comparison.rows.is_empty() {
+        let (head, rows) = table(comparison, &comparison.rows.iter().collect::<Vec<_>>());
+        let _ = writeln!(out, "{}", crate::grid(&head, &rows, width));
+    }
+    for text in &comparison.claims {
+        let _ = writeln!(out, "{}", wrapped(&plain(text), width, "", "  "));
+    }
+    for note in &comparison.notes {
+        let _ = writeln!(out, "{}", wrapped(&format!("note: {}", plain(note)), width, "", "  "));
+    }
+    out
+}
+
+/// Writes it as a comment: what it comes to, a short table, and all else behind a fold. `details` is Markdown.
+#[must_use]
+pub fn markdown(comparison: &Comparison, details: &str) -> String {
+    let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
+    let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
+    match comparison.claim {
+        Some(Claim::Regression) => out.push(format!("**Regression**: {}\n", claims.join("; "))),
+        Some(Claim::NoRegression) => out.push(format!("**No regression**: {}\n", claims.join("; "))),
+        Some(Claim::Undecided) => out.push(format!("**Undecided**: {}\n", claims.join("; "))),
+        None => out.extend(claims.iter().map(|claim| format!("{claim}\n"))),
+    }
+    if comparison.rows.is_empty() {
+        return out.join("\n");
+    }
+    let short: Vec<&Row> = comparison.rows.iter().filter(|row| row.headline).collect();
+    let (head, rows) = table(comparison, &short);
+    out.push(crate::markdown_table(&head, &rows));
+    out.push("<details>\n<summary>All metrics, the run and the machine</summary>\n".to_owned());
+    let all: Vec<&Row> = comparison.rows.iter().collect();
+    let (head, rows) = table(comparison, &all);
+    out.push(crate::markdown_table(&head, &rows));
+    for side in [&comparison.from, &comparison.to] {
+        let state = if side.state.is_empty() { String::new() } else { format!(", {}", escape(&side.state)) };
+        out.push(format!("- {}: run {}{state}, {}", escape(&side.label), side.run, escape(&side.host)));
+    }
+    out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
+    out.push(format!("\n{details}\n</details>\n"));
+    out.join("\n")
+}
+
+fn title(comparison: &Comparison) -> String {
+    let Comparison { workload, from, to, .. } = comparison;
+    format!("{workload}: {} against {}", to.label, from.label)
+}
+
+/// The head of a table and its rows.
+fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
+    let several = rows.iter().any(|row| !row.of.is_empty());
+    let by = rows.iter().any(|row| !row.by.is_empty());
+    let mut head =
+        vec![String::new(), comparison.from.label.clone(), comparison.to.label.clone(), "ratio".to_owned()];
+    if several {
+        head.insert(0, "of".to_owned());
+    }
+    if by {
+        head.push("by what both have".to_owned());
+    }
+    head.push("verdict".to_owned());
+    let cells = |row: &Row| {
+        let figure =
+            |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
+        let mut cells = vec![row.label.clone(), figure(row.from), figure(row.to), ratio(row)];
+        if several {
+            cells.insert(0, row.of.clone());
+        }
+        if by {
+            cells.push(row.by.clone());
+        }
+        cells.push(verdict(row).to_owned());
+        cells
+    };
+    (head, rows.iter().map(|row| cells(row)).collect())
+}
+
+/// `0.95x  (0.93 - 0.97)`.
+fn ratio(row: &Row) -> String {
+    let Some(ratio) = row.ratio else { return "not compared".to_owned() };
+    let end = |end: Option<f64>, unbounded: &str| end.map_or(unbounded.to_owned(), report::ratio);
+    match (row.low, row.high) {
+        (None, None) => format!("{}x", report::ratio(ratio)),
+        (low, high) => format!("{}x  ({} - {})", report::ratio(ratio), end(low, "0"), end(high, "any")),
+    }
+}
+
+fn verdict(row: &Row) -> &'static str {
+    match row.verdict {
+        Some(VerdictKind::Better) => "better",
+        Some(VerdictKind::Worse) => "worse",
+        Some(VerdictKind::NoDifference) => "no difference",
+        Some(VerdictKind::Undecided) => "undecided",
+        None => "not compared",
+    }
+}

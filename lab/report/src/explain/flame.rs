@@ -1,0 +1,222 @@
+//! A differential flame graph as a still picture: SVG without scripts, with a title on each box for what does not fit it.
+//!
+//! A box is as wide as its function takes time, on whichever side that is more, so that nothing of either side is left out; red
+//! takes more on the second side, blue less.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use netdyno_lab_analysis::explain::parse::KERNEL;
+
+const WIDTH: f64 = 1200.0;
+const ROW: f64 = 17.0;
+const MARGIN: f64 = 10.0;
+const HEAD: f64 = 64.0;
+/// Boxes narrower than this are left out, with what stands on them.
+const NARROWEST: f64 = 0.4;
+/// Width of a letter, about.
+const LETTER: f64 = 6.6;
+/// Difference, as a share of the whole, that has the full colour.
+const FULL_COLOUR: f64 = 0.1;
+
+/// Times of both sides, and what is called from here.
+#[derive(Debug, Default)]
+struct Frame {
+    ns: [f64; 2],
+    above: BTreeMap<String, Frame>,
+}
+
+/// Stacks of one role, with what a sample of each side stands for, in ns a unit.
+#[derive(Debug)]
+pub struct Stacks<'a> {
+    /// The role.
+    pub role: &'a str,
+    /// Of the first and the second.
+    pub sides: [&'a BTreeMap<String, u64>; 2],
+    /// CPU time of a unit on each side, in ns.
+    pub cpu_ns: [f64; 2],
+}
+
+impl Frame {
+    fn add(&mut self, stack: &str, side: usize, ns: f64) {
+        self.ns[side] += ns;
+        let mut at = self;
+        for name in stack.split(';').filter(|name| !name.is_empty()) {
+            at = at.above.entry(name.to_owned()).or_default();
+            at.ns[side] += ns;
+        }
+    }
+
+    /// The greater of both sides, and never less than what stands on it.
+    fn width(&self) -> f64 {
+        let above = self.above.values().map(Frame::width).sum::<f64>();
+        self.ns[0].max(self.ns[1]).max(above)
+    }
+
+    fn depth(&self) -> usize {
+        1 + self.above.values().map(Frame::depth).max().unwrap_or(0)
+    }
+}
+
+/// The picture.
+#[must_use]
+pub fn svg(title: &str, [a, b]: [&str; 2], unit: &str, all: &[Stacks<'_>]) -> String {
+    let mut root = Frame::default();
+    for role in all {
+        for side in 0..2 {
+            let samples = role.sides[side].values().sum::<u64>().max(1) as f64;
+            for (stack, count) in role.sides[side] {
+                root.add(
+                    &format!("{};{stack}", role.role),
+                    side,
+                    role.cpu_ns[side] * *count as f64 / samples,
+                );
+            }
+        }
+    }
+    let height = HEAD + root.depth() as f64 * ROW + MARGIN;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>{0}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"{MARGIN}\" y=\"22\" font-size=\"16\">{0}</text>\n\
+         <text x=\"{MARGIN}\" y=\"40\">CPU time of one {unit}, the greater of both; red: more in {b}, blue: less; grey: alike. \
+         Above a function stands what it calls.</text>\n",
+        escaped(title),
+        unit = escaped(unit),
+        b = escaped(b),
+    );
+    let whole = root.width();
+    if whole > 0.0 {
+        let draw =
+            Draw { scale: (WIDTH - 2.0 * MARGIN) / whole, whole, floor: height - MARGIN, names: [a, b] };
+        draw.frame(&mut out, "all", &root, MARGIN, 0);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+struct Draw<'a> {
+    scale: f64,
+    whole: f64,
+    floor: f64,
+    names: [&'a str; 2],
+}
+
+impl Draw<'_> {
+    fn frame(&self, out: &mut String, name: &str, frame: &Frame, x: f64, level: usize) {
+        let width = frame.width() * self.scale;
+        if width < NARROWEST {
+            return;
+        }
+        let y = self.floor - (level + 1) as f64 * ROW;
+        let difference = frame.ns[1] - frame.ns[0];
+        let letters = ((width - 4.0) / LETTER).max(0.0) as usize;
+        let shown: String = match name.strip_suffix(KERNEL).unwrap_or(name) {
+            name if name.chars().count() <= letters => name.to_owned(),
+            name if letters >= 4 => name.chars().take(letters - 2).chain("..".chars()).collect(),
+            _ => String::new(),
+        };
+        let text = match shown.is_empty() {
+            true => String::new(),
+            false => format!("<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 2.0, y + 12.0, escaped(&shown)),
+        };
+        let [a, b] = self.names.map(escaped);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "<g><title>{}: {a} {:.1} ns, {b} {:.1} ns, {difference:+.1} ns</title><rect x=\"{x:.1}\" y=\"{y:.1}\" \
+             width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.5\"/>{text}</g>",
+            escaped(name),
+            frame.ns[0],
+            frame.ns[1],
+            ROW - 1.0,
+            colour(difference / self.whole),
+        );
+        let mut x = x;
+        for (name, above) in &frame.above {
+            self.frame(out, name, above, x, level + 1);
+            x += above.width() * self.scale;
+        }
+    }
+}
+
+/// Red for more, blue for less, the stronger the more.
+fn colour(share: f64) -> String {
+    let strength = (share.abs() / FULL_COLOUR).min(1.0).sqrt();
+    let fade = |full: f64| (228.0 + (full - 228.0) * strength).round() as u8;
+    let [r, g, b] = if share > 0.0 { [235.0, 90.0, 70.0] } else { [90.0, 140.0, 235.0] };
+    format!("#{:02x}{:02x}{:02x}", fade(r), fade(g), fade(b))
+}
+
+/// As text in XML: names are a contender's.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| !c.is_control()) {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stacks(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        of.iter().map(|(stack, count)| ((*stack).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn boxes_of_both_sides_stand_on_each_other() {
+        let (a, b) = (stacks(&[("main;old", 10)]), stacks(&[("main;new", 5), ("main", 5)]));
+        let all = [Stacks { role: "ping", sides: [&a, &b], cpu_ns: [1000.0, 2000.0] }];
+        let picture = svg("one against two", ["one", "two"], "msg", &all);
+        let document = roxmltree::Document::parse(&picture).unwrap();
+        let titles: Vec<&str> = document
+            .descendants()
+            .filter(|n| n.has_tag_name("g"))
+            .filter_map(|n| n.first_child()?.text())
+            .collect();
+        assert_eq!(
+            titles,
+            [
+                "all: one 1000.0 ns, two 2000.0 ns, +1000.0 ns",
+                "ping: one 1000.0 ns, two 2000.0 ns, +1000.0 ns",
+                "main: one 1000.0 ns, two 2000.0 ns, +1000.0 ns",
+                "new: one 0.0 ns, two 1000.0 ns, +1000.0 ns",
+                "old: one 1000.0 ns, two 0.0 ns, -1000.0 ns",
+            ]
+        );
+        let width = |name: &str| -> f64 {
+            let found = document
+                .descendants()
+                .find(|n| n.has_tag_name("title") && n.text().is_some_and(|t| t.starts_with(name)));
+            found.and_then(|n| n.next_sibling()?.attribute("width")?.parse().ok()).unwrap()
+        };
+        assert!((width("main") - 1180.0).abs() < 0.2 && (width("old") - 590.0).abs() < 0.2, "{picture}");
+    }
+
+    #[test]
+    fn a_name_never_becomes_markup() {
+        let a = stacks(&[("</title><script>alert(1)</script>&\"", 1)]);
+        let none = BTreeMap::new();
+        let all = [Stacks { role: "ping", sides: [&a, &none], cpu_ns: [10.0, 10.0] }];
+        let picture = svg("<b>", ["<i>", "&"], "<u>", &all);
+        let document = roxmltree::Document::parse(&picture).unwrap();
+        assert!(
+            !document.descendants().any(|n| ["script", "b", "i", "u"].iter().any(|tag| n.has_tag_name(*tag)))
+        );
+        assert!(picture.contains("&lt;script&gt;"));
+    }
+
+    #[test]
+    fn nothing_is_an_empty_picture() {
+        assert!(roxmltree::Document::parse(&svg("none", ["a", "b"], "msg", &[])).is_ok());
+    }
+}

@@ -1,0 +1,33 @@
+//! Explanations as text and as a differential flame graph.
+
+pub mod flame;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use netdyno_lab_analysis::explain::Explanation;
+use netdyno_lab_analysis::explain::figures::{Pair, Probes, Unit};
+use netdyno_lab_store::probe::{Found, ProbeKind};
+
+pub use text::text;
+
+/// The picture, where there is a profile of both sides.
+#[must_use]
+pub fn picture(pair: &Pair<'_>, probes: &Probes, explanation: &Explanation) -> Option<String> {
+    let unit = Unit::of(pair.workload).ok()?;
+    let of = |role: &'_ String, side: usize| match &probes.sides[side]
+        .get(&(role.clone(), ProbeKind::Profile))?
+        .found
+    {
+        Ok(Found::Profile { stacks, .. }) => Some((stacks, pair.time(&unit, role, side)?.cpu)),
+        _ => None,
+    };
+    let stacks = pair.workload.roles.iter().filter_map(|role| {
+        let ((a, cpu_a), (b, cpu_b)) = (of(role, 0)?, of(role, 1)?);
+        Some(flame::Stacks { role, sides: [a, b], cpu_ns: [cpu_a, cpu_b] })
+    });
+    let stacks: Vec<flame::Stacks<'_>> = stacks.collect();
+    let e = explanation;
+    let title = format!("{}: {} against {} ({})", e.workload, e.b, e.a, e.params);
+    (!stacks.is_empty()).then(|| flame::svg(&title, [&e.a, &e.b], &e.unit, &stacks))
+}

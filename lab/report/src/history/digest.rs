@@ -1,0 +1,173 @@
+//! What a history needs of one run: the figures of its report, by conditions and contender.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use netdyno_lab_analysis::report::{self, plain};
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_manifest::Better;
+use netdyno_lab_store::{CellStatus, Run, StoreError};
+
+/// Of what makes digests. A change of what they hold, or of how figures are computed, makes a new one.
+pub const VERSION: u32 = 1;
+
+/// A run, brought down to its figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Digest {
+    /// The metrics of the workload, as they were.
+    pub metrics: Vec<MetricInfo>,
+    /// What was measured under the same conditions.
+    pub groups: Vec<Group>,
+}
+
+/// A metric.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricInfo {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub label: String,
+    /// Whether more is better.
+    pub higher: bool,
+    /// Whether contenders are ranked by it.
+    pub primary: bool,
+}
+
+/// Cells that share their conditions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// What matters most of the conditions, for people.
+    pub title: String,
+    /// All that must be the same in two runs to be compared, by name.
+    pub conditions: BTreeMap<String, String>,
+    /// Label of the baseline; none where nothing was compared.
+    pub baseline: Option<String>,
+    /// What may be another in another run, of machine and lab.
+    pub facts: BTreeMap<String, String>,
+    /// The cells without a failure.
+    pub cells: Vec<Figures>,
+}
+
+/// The figures of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Its label.
+    pub label: String,
+    /// It is the bound.
+    pub ceiling: bool,
+    /// Version and build of each contender in it.
+    pub facts: BTreeMap<String, String>,
+    /// By metric.
+    pub metrics: BTreeMap<String, Figure>,
+}
+
+/// One figure, as ratios within its run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Figure {
+    /// By that of the baseline.
+    pub versus: Option<Within>,
+    /// Share of the ceiling.
+    pub of_ceiling: Option<Within>,
+}
+
+/// A ratio, and the ends of its interval, where it is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Within {
+    /// The ratio.
+    pub ratio: f64,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Digest {
+    /// Of a run and its report.
+    ///
+    /// # Errors
+    /// When the manifest stored with the run cannot be read.
+    pub fn of(run: &Run, report: &Report) -> Result<Digest, StoreError> {
+        let workload = run.header.parsed_workload()?;
+        let metrics = workload.metrics.iter().map(|m| MetricInfo {
+            name: m.name.clone(),
+            label: m.label.clone(),
+            higher: m.better == Better::Higher,
+            primary: m.primary,
+        });
+        let groups = netdyno_lab_analysis::verdicts::groups(run).into_iter().map(|(params, members)| {
+            let baseline =
+                report.verdicts.iter().find(|v| members.contains(&v.cell)).map(|v| v.baseline.clone());
+            let mut conditions: BTreeMap<String, String> =
+                params.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+            let settings = &run.header.settings;
+            let host = &run.header.host;
+            conditions.extend(
+                [
+                    ("network", settings.net.to_string()),
+                    ("placement", report.run.placement.clone()),
+                    ("compared by", report.run.compared_by.clone()),
+                    ("CPUs kept awake", settings.awake.to_string()),
+                    ("role", settings.role.clone().unwrap_or_default()),
+                    ("machine", format!("{}, {} CPUs ({} cores)", host.cpu, host.cpus, host.cores)),
+                    ("baseline", baseline.clone().unwrap_or_default()),
+                ]
+                .map(|(name, value)| (format!("({name})"), value)),
+            );
+            let cells = members.iter().map(|&i| (i, &report.cells[i]));
+            let ok = cells.filter(|(_, cell)| cell.status == CellStatus::Ok);
+            Group {
+                title: report::described(run, &workload, &params).join(" · "),
+                conditions,
+                baseline,
+                facts: facts_of(run),
+                cells: ok.map(|(i, cell)| figures(report, i, cell)).collect(),
+            }
+        });
+        Ok(Digest { metrics: metrics.collect(), groups: groups.collect() })
+    }
+}
+
+fn facts_of(run: &Run) -> BTreeMap<String, String> {
+    let host = &run.header.host;
+    [
+        ("netdyno", run.header.lab_version.clone()),
+        ("kernel", host.kernel.clone()),
+        ("governor", host.governor.clone()),
+        ("SMT", host.smt.clone()),
+        ("mitigations", host.mitigations.join(", ")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+fn figures(report: &Report, index: usize, cell: &Cell) -> Figures {
+    let build = |(name, build): (&String, &netdyno_lab_store::BuildRecord)| {
+        let key: String = build.key.chars().take(8).collect();
+        (name.clone(), format!("{} ({}, build {key})", build.version, build.toolchain))
+    };
+    let metrics = cell.metrics.iter().map(|(name, value)| {
+        let verdict = report.verdicts.iter().find(|v| v.cell == index && v.metric == *name);
+        let versus = verdict.and_then(|v| Some(Within { ratio: v.ratio?, low: v.low, high: v.high }));
+        let share = |ratio| Within { ratio, low: value.of_ceiling_low, high: value.of_ceiling_high };
+        (name.clone(), Figure { versus, of_ceiling: value.of_ceiling.filter(|s| *s > 0.0).map(share) })
+    });
+    Figures {
+        label: cell.label.clone(),
+        ceiling: cell.ceiling,
+        facts: cell.builds.iter().map(build).collect(),
+        metrics: metrics.collect(),
+    }
+}
+
+/// What a run says, in a line for lists: the answer, and how many have none.
+pub(super) fn outcome(run: &Run, report: &Report) -> Result<String, StoreError> {
+    let answer = crate::html::sentence(report, &run.header.parsed_workload()?);
+    let count = |(status, word)| {
+        let n = report.cells.iter().filter(|c| c.status == status).count();
+        (n > 0).then(|| format!("{n} {word}"))
+    };
+    let without = [(CellStatus::Failed, "failed"), (CellStatus::Skipped, "skipped")];
+    let parts: Vec<String> = [answer].into_iter().chain(without.into_iter().filter_map(count)).collect();
+    Ok(plain(&parts.join(" · ")))
+}

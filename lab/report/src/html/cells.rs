@@ -1,0 +1,256 @@
+//! All that is known of each cell and each contender, to be folded out. Logs are cut in the middle, and the page says by how much.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::super::table::name;
+use super::figures::{Texts, figure_of, typed};
+use super::limits::{LOG_BYTES_MAX, LOGS_BYTES_MAX, NOTES_MAX, REASON_LINES_MAX, SAMPLES_MAX};
+use netdyno_lab_analysis::report::format;
+use netdyno_lab_analysis::report::{Cell, InTurns, MetricValue, Report};
+use netdyno_lab_manifest::Metric;
+use netdyno_lab_store::{BuildRecord, CellStatus};
+
+/// A cell.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Details {
+    pub(super) id: usize,
+    pub(super) name: String,
+    pub(super) setting: String,
+    pub(super) status: &'static str,
+    /// Its value of the primary metric; empty: none.
+    pub(super) value: String,
+    /// The first of what it failed by.
+    pub(super) reason: String,
+    /// The rest of that.
+    pub(super) reason_more: String,
+    pub(super) remedy: String,
+    /// What it printed before it failed, with what was left out.
+    pub(super) log: String,
+    pub(super) facts: Vec<(String, String)>,
+    pub(super) metrics: Vec<Figures>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A metric of a cell.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Figures {
+    label: String,
+    value: String,
+    parts: String,
+    spread: String,
+    count: usize,
+    samples: String,
+    source: String,
+}
+
+/// What logs may still take of the page.
+pub(super) struct Room(usize);
+
+impl Room {
+    pub(super) fn new() -> Room {
+        Room(LOGS_BYTES_MAX)
+    }
+
+    /// The first and the last of a log, as much as there is room for.
+    pub(super) fn cut(&mut self, log: &str) -> String {
+        let most = self.0.min(LOG_BYTES_MAX);
+        if log.len() <= most {
+            self.0 -= log.len();
+            return log.to_owned();
+        }
+        self.0 -= most;
+        let head = floor(log, most / 4);
+        let tail = ceil(log, log.len() - (most - most / 4));
+        let left_out = tail - head;
+        format!(
+            "{}\n[{left_out} bytes are left out here; the JSON report has them]\n{}",
+            &log[..head],
+            &log[tail..]
+        )
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// All of a cell.
+pub(super) fn details(
+    report: &Report,
+    metrics: &[Metric],
+    index: usize,
+    setting: &str,
+    room: &mut Room,
+) -> Details {
+    let cell = &report.cells[index];
+    let mut reason = cell.reason.lines().map(str::trim_end);
+    let first: Vec<&str> = reason.by_ref().take(1).collect();
+    let more: Vec<&str> = reason.take(REASON_LINES_MAX).collect();
+    Details {
+        id: index,
+        name: name(cell),
+        setting: setting.to_owned(),
+        status: status(cell.status),
+        value: if cell.status == CellStatus::Ok {
+            figure_of(cell, &report.run.primary)
+        } else {
+            String::new()
+        },
+        reason: first.concat(),
+        reason_more: more.join("\n"),
+        remedy: cell.remedy.clone(),
+        log: room.cut(&cell.stderr),
+        facts: facts(report, cell),
+        metrics: metrics.iter().filter_map(|m| Some(figures(m, cell.metrics.get(&m.name)?))).collect(),
+        notes: cell
+            .notes
+            .iter()
+            .take(NOTES_MAX)
+            .cloned()
+            .chain(more_than(cell.notes.len(), NOTES_MAX))
+            .collect(),
+    }
+}
+
+/// How a cell stands, in a word or two.
+pub(super) fn status(status: CellStatus) -> &'static str {
+    match status {
+        CellStatus::Ok => "measured",
+        CellStatus::Failed => "failed",
+        CellStatus::Skipped => "skipped",
+        CellStatus::Planned => "not measured yet",
+    }
+}
+
+fn more_than(all: usize, most: usize) -> Option<String> {
+    (all > most).then(|| format!("and {} more, in the JSON report", all - most))
+}
+
+fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut add = |what: &str, text: String| {
+        if !text.is_empty() {
+            facts.push((what.to_owned(), text));
+        }
+    };
+    for role in &report.run.roles {
+        let Some(who) = cell.roles.get(role) else { continue };
+        let said = cell.implementations.get(role);
+        let version = said
+            .map_or(String::new(), |i| format!(": {} {}, {} {}", i.name, i.version, i.language, i.runtime));
+        let partner = if cell.partners.contains(role) { ", the same for all" } else { "" };
+        add(role, format!("{who}{version}{partner}"));
+    }
+    let params = cell.params.iter().map(|(name, value)| format!("{name}={}", typed(value)));
+    add("parameters", params.collect::<Vec<_>>().join("  "));
+    if cell.status == CellStatus::Ok {
+        add("good trials", cell.trials.to_string());
+        add("bottleneck", cell.bottleneck.clone());
+    }
+    if let Some(load) = &cell.load {
+        let [asked, done] = [load.offered, load.achieved].map(|v| format::value(v, "1/s"));
+        let held = match load.held {
+            Some(true) => "held",
+            Some(false) => "not held",
+            None => "the windows were too short to tell",
+        };
+        add("offered load", format!("{asked} asked for, {done} done: {held}"));
+    }
+    if let Some(turns) = &cell.turns {
+        add("turns", in_turns(turns));
+    }
+    for (input, told) in &cell.inputs {
+        add(
+            &format!("input {input}"),
+            format!("{} messages, {} bytes, digest {}", told.messages, told.bytes, told.digest),
+        );
+    }
+    facts
+}
+
+fn in_turns(turns: &InTurns) -> String {
+    let [turn, lead] = [turns.turn_ns, turns.lead_ns].map(|ns| format::value(ns as f64, "ns"));
+    let share = turns.of_undisturbed.map_or(String::new(), |share| {
+        let range = match turns.low.zip(turns.high) {
+            Some((low, high)) => format!(", {} - {}", format::ratio(low), format::ratio(high)),
+            None => String::new(),
+        };
+        format!("; {} of its undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
+    });
+    format!(
+        "{} sessions of {} turns of {turn} after {lead}, frozen by {}{share}",
+        turns.sessions, turns.turns, turns.freezer
+    )
+}
+
+fn figures(metric: &Metric, m: &MetricValue) -> Figures {
+    let least = m.samples.iter().copied().reduce(f64::min);
+    let most = m.samples.iter().copied().reduce(f64::max);
+    let spread = least.zip(most).filter(|_| m.samples.len() > 1);
+    let samples = m.samples.iter().take(SAMPLES_MAX).map(|s| format::value(*s, &m.unit));
+    let samples: Vec<String> = samples.chain(more_than(m.samples.len(), SAMPLES_MAX)).collect();
+    let parts = m.per_role.iter().map(|(role, v)| format!("{role} {}", format::value(*v, &m.unit)));
+    Figures {
+        label: metric.label.clone(),
+        value: m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit)),
+        parts: parts.collect::<Vec<_>>().join(", "),
+        spread: spread.map_or(String::new(), |(low, high)| format::range(low, high, &m.unit)),
+        count: m.samples.len(),
+        samples: samples.join(", "),
+        source: m.source.clone(),
+    }
+}
+
+/// How each contender was built.
+pub(super) fn builds(report: &Report) -> Vec<(String, Vec<(String, String)>)> {
+    let all = report.cells.iter().flat_map(|c| &c.builds);
+    let all: BTreeMap<&String, &BuildRecord> = all.collect();
+    all.into_iter().map(|(name, build)| (name.clone(), build_facts(build))).collect()
+}
+
+fn build_facts(build: &BuildRecord) -> Vec<(String, String)> {
+    let lines = build.lines.parts().map(|(kind, count)| match count.lines {
+        Some(n) => format!("{kind} {} ({})", format::whole(n), count.source),
+        None => format!("{kind} not measured: {}", count.source),
+    });
+    let facts = [
+        ("version", build.version.clone()),
+        ("not the release", build.local.clone().unwrap_or_default()),
+        ("caveat", build.caveat.clone().unwrap_or_default()),
+        ("toolchain", build.toolchain.clone()),
+        ("flags", build.flags.join(" ")),
+        ("used by", build.tuning.clone()),
+        ("lines of code", lines.join("; ")),
+        ("lock file", build.lock_hash.clone()),
+        ("build", build.key.clone()),
+    ];
+    let told = facts.into_iter().filter(|(_, text)| !text.is_empty());
+    told.map(|(what, text)| (what.to_owned(), text)).collect()
+}
+
+/// The lines of code of all contenders, to compare.
+pub(super) fn lines_of_code(report: &Report) -> Option<Texts> {
+    let all = report.cells.iter().filter(|c| !c.ceiling).flat_map(|c| &c.builds);
+    let all: BTreeMap<&String, &BuildRecord> = all.collect();
+    let rows: Vec<Vec<String>> = all
+        .into_iter()
+        .map(|(name, build)| {
+            let count = |n: Option<u64>| n.map_or_else(|| "not measured".to_owned(), format::whole);
+            [name.clone()].into_iter().chain(build.lines.parts().map(|(_, c)| count(c.lines))).collect()
+        })
+        .collect();
+    let head = ["", "library", "adapter", "generated"].map(str::to_owned).to_vec();
+    (!rows.is_empty()).then(|| Texts { caption: "Lines of code".to_owned(), head, rows })
+}

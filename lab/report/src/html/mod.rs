@@ -1,0 +1,349 @@
+//! A run as one HTML file: the answer first, then what it rests on.
+//!
+//! The page has no script, and asks for nothing: its policy (Content-Security-Policy) refuses both, and takes its one style sheet by
+//! hash. All that a contender wrote is escaped by the templates' engine or the canvas, after control characters are gone. What is light or dark is the
+//! reader's system's, or a choice that style sheets can read.
+
+mod answer;
+mod cells;
+mod figures;
+mod limits;
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use self::answer::{Answer, Field, Part};
+use self::figures::{Costs, Drawing, Figure, Texts, typed};
+use super::plot::{Selection, ink};
+use super::table::{self, Table, tables, verdict_of};
+use crate::effects;
+use netdyno_lab_analysis::report::differing;
+use netdyno_lab_analysis::report::plain;
+use netdyno_lab_analysis::report::turn_notes;
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_manifest::{Better, Workload};
+use netdyno_lab_store::CellStatus;
+use netdyno_lab_store::VerdictKind;
+
+const PAGE: &str = include_str!("page.html.j2");
+const PAGE_CSS: &str = include_str!("page.css");
+
+#[derive(Serialize)]
+struct Page<'a> {
+    policy: String,
+    style: String,
+    /// To other pages.
+    links: &'a [(String, &'a str)],
+    title: String,
+    workload: &'a str,
+    date: String,
+    running: bool,
+    answer: Answer,
+    stop: String,
+    headline: &'a str,
+    /// Whether settings have sections of their own.
+    several: bool,
+    missing: Vec<cells::Details>,
+    warnings: &'a [String],
+    sweeps: Vec<Figure>,
+    sweeps_left_out: usize,
+    places: Vec<Place>,
+    below: Vec<String>,
+    cells: Vec<cells::Details>,
+    cells_left_out: usize,
+    builds: Vec<(String, Vec<(String, String)>)>,
+    code: Option<Texts>,
+    machine: Vec<(&'static str, String)>,
+    run: Vec<(&'static str, String)>,
+    command: String,
+    id: &'a str,
+    level: String,
+    margin: String,
+}
+
+/// One setting of the parameters.
+#[derive(Serialize)]
+struct Place {
+    id: usize,
+    title: String,
+    sentence: Vec<Part>,
+    more: Vec<String>,
+    /// Pictures are drawn of the first settings alone.
+    drawn: bool,
+    ranking: Figure,
+    table: Main,
+    to_come: String,
+    latency: Option<Figure>,
+    costs: Option<Costs>,
+    matrix: Option<Figure>,
+    ends: Option<Ends>,
+}
+
+/// What each end of a matrix brings, and what only both together.
+#[derive(Serialize)]
+struct Ends {
+    table: Texts,
+    lines: Vec<String>,
+}
+
+/// The main table.
+#[derive(Serialize)]
+struct Main {
+    caption: String,
+    head: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// `better`, `worse`, or nothing.
+    class: &'static str,
+    /// Its details.
+    cell: usize,
+    texts: Vec<String>,
+}
+
+/// Writes the page of a report; `workload` is the one that the run was under.
+#[must_use]
+pub fn page(report: &Report, workload: &Workload) -> String {
+    page_among(report, workload, &[])
+}
+
+/// The same, with links to other pages: each its address and its text.
+#[must_use]
+pub fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
+    let text = environment().render_str(PAGE, Serde(Page { links, ..context(report, workload) }));
+    text.expect("the template is ours, and has all that it names")
+}
+
+/// The engine of every page: what is not said to be safe is escaped, without control characters.
+pub(crate) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the usual syntax is one"));
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(plain(text)))
+        }
+        _ => escape_formatter(out, state, value),
+    });
+    environment
+}
+
+/// The style of every page, as it stands in one.
+pub(crate) fn style() -> String {
+    let (day, night) = (ink::definitions(false), ink::definitions(true));
+    PAGE_CSS.replace("/*day*/", &day).replace("/*night*/", &night) + ink::CHART_CSS
+}
+
+/// The policy of a page with this style: nothing but that, and pictures that stand in the page itself.
+pub(crate) fn policy(style: &str) -> String {
+    let hash = STANDARD.encode(Sha256::digest(style));
+    format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// The answer of a run in a sentence, for lists of runs.
+pub(crate) fn sentence(report: &Report, workload: &Workload) -> String {
+    let settings = tables(report, &workload.metrics).into_iter().zip(groups(report));
+    let answers: Vec<_> = settings.map(|(t, cells)| (t.title, answer_of(report, workload, &cells))).collect();
+    of_all(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
+}
+
+/// The answer of all settings together.
+fn of_all(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
+    match (workload.primary(), answers) {
+        (_, [(_, one)]) => one.clone(),
+        (Some(metric), all) => answer::of_several(metric, all),
+        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
+    }
+}
+
+fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
+    let tables = tables(report, &workload.metrics);
+    let mut places = Vec::new();
+    let mut answers = Vec::new();
+    for (i, (t, cells)) in tables.iter().zip(groups(report)).enumerate() {
+        let answer = answer_of(report, workload, &cells);
+        places.push(place(report, workload, i, t, &cells, &answer));
+        answers.push((t.title.clone(), answer));
+    }
+    let several = answers.len() > 1;
+    let answer = of_all(workload, &answers);
+    let mut room = cells::Room::new();
+    let mut details: Vec<cells::Details> = tables
+        .iter()
+        .zip(groups(report))
+        .flat_map(|(t, cells)| cells.into_iter().map(move |cell| (t, cell)))
+        .filter_map(|(t, cell)| Some((t, report.cells.iter().position(|c| std::ptr::eq(c, cell))?)))
+        .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut room))
+        .collect();
+    let missing = details.iter().filter(|d| !d.reason.is_empty()).cloned().collect();
+    let cells_left_out = details.len().saturating_sub(limits::CELLS_MAX);
+    details.truncate(limits::CELLS_MAX);
+    let (sweeps, sweeps_left_out) = figures::sweeps(report, workload);
+    let below = [table::partners(report), table::caveats(report), turn_notes(report)];
+    let style = style();
+    let run = &report.run;
+    let sentence: String = answer.sentence.iter().map(|p| p.text.as_str()).collect();
+    Page {
+        policy: policy(&style),
+        style,
+        links: &[],
+        title: format!("{}: {sentence}", run.workload),
+        workload: &run.title,
+        date: run.started_at.get(..10).unwrap_or(&run.started_at).to_owned(),
+        running: run.stopped_because.is_empty(),
+        answer,
+        stop: run.stopped_because.clone(),
+        headline: &run.headline,
+        several,
+        missing,
+        warnings: &report.warnings,
+        sweeps,
+        sweeps_left_out,
+        places,
+        below: below.into_iter().flatten().collect(),
+        cells: details,
+        cells_left_out,
+        builds: cells::builds(report),
+        code: cells::lines_of_code(report),
+        machine: machine(report),
+        run: run_facts(report),
+        command: run.command.join(" "),
+        id: &run.id,
+        level: format!("{:.0}", 100.0 * (1.0 - run.alpha)),
+        margin: format!("{:.0}", 100.0 * run.margin),
+    }
+}
+
+/// The cells of each setting, in the order of the tables.
+fn groups(report: &Report) -> Vec<Vec<&Cell>> {
+    let mut groups: Vec<Vec<&Cell>> = Vec::new();
+    for cell in &report.cells {
+        match groups.iter_mut().find(|g| g[0].params == cell.params) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    groups
+}
+
+fn answer_of(report: &Report, workload: &Workload, cells: &[&Cell]) -> Answer {
+    match workload.primary() {
+        Some(metric) => Field { report, metric, cells }.answer(),
+        None => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
+    }
+}
+
+fn place(
+    report: &Report,
+    workload: &Workload,
+    id: usize,
+    t: &Table<'_>,
+    cells: &[&Cell],
+    answer: &Answer,
+) -> Place {
+    let params: Vec<&BTreeMap<String, serde_json::Value>> = report.cells.iter().map(|c| &c.params).collect();
+    let own = &cells[0].params;
+    let only = own.iter().filter(|(name, value)| params.iter().any(|p| p.get(*name) != Some(*value)));
+    let only = only.map(|(name, value)| (name.clone(), typed(value))).collect();
+    let drawing = Drawing { report, workload, selection: Selection { only, contenders: Vec::new() }, cells };
+    let drawn = id < limits::PLACES_DRAWN_MAX && !t.rows.is_empty();
+    Place {
+        id,
+        title: differing(&params, own),
+        sentence: answer.sentence.clone(),
+        more: answer.more.clone(),
+        drawn,
+        ranking: if drawn { drawing.ranking() } else { Figure::default() },
+        table: main_table(report, workload, t),
+        to_come: t.to_come.join(", "),
+        latency: drawn.then(|| drawing.latency()).flatten(),
+        costs: drawn.then(|| drawing.costs()),
+        matrix: drawn.then(|| drawing.matrix()).flatten(),
+        ends: effects::shown_at(report, workload.primary(), own).map(|shown| Ends {
+            table: Texts { caption: shown.title, head: shown.head, rows: shown.rows },
+            lines: shown.lines,
+        }),
+    }
+}
+
+/// The terminal's table, but for the lines of code: they have a table of their own.
+fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Main {
+    let without = |row: &[String]| [&row[..t.lines.start], &row[t.lines.end..]].concat();
+    let rows = t.rows.iter().map(|(cell, texts)| Row {
+        class: match verdict_of(report, cell, &report.run.primary).map(|v| v.verdict) {
+            _ if cell.ceiling => "bound",
+            Some(VerdictKind::Better) => "better",
+            Some(VerdictKind::Worse) => "worse",
+            _ => "",
+        },
+        cell: report.cells.iter().position(|c| std::ptr::eq(c, *cell)).unwrap_or_default(),
+        texts: without(texts),
+    });
+    let order = match workload.primary() {
+        Some(m) if m.better == Better::Lower => format!("{}: the least first", m.label),
+        Some(m) => format!("{}: the greatest first", m.label),
+        None => String::new(),
+    };
+    Main { caption: order, head: without(&t.head), rows: rows.collect() }
+}
+
+fn machine(report: &Report) -> Vec<(&'static str, String)> {
+    let host = &report.host;
+    let list = |items: Vec<String>| items.join("; ");
+    let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}")).collect();
+    told([
+        ("processor", host.cpu.clone()),
+        ("CPUs", format!("{} of {} cores", host.cpus, host.cores)),
+        ("multithreading (SMT)", host.smt.clone()),
+        ("memory", format!("{:.1} GiB", host.memory_bytes as f64 / f64::from(1 << 30))),
+        ("system", format!("{}, Linux {}", host.os, host.kernel)),
+        ("frequency governor", host.governor.clone()),
+        ("virtual machine", if host.virtual_machine { "yes" } else { "no" }.to_owned()),
+        ("stolen by the hypervisor", format!("{:.2} % since boot", host.steal_percent)),
+        ("cgroups", host.cgroup.clone()),
+        ("mitigations", list(host.mitigations.clone())),
+        ("toolchains", list(tools)),
+    ])
+}
+
+fn run_facts(report: &Report) -> Vec<(&'static str, String)> {
+    let run = &report.run;
+    let partners = run.partners.iter().map(|(role, name)| format!("{role}: {name}"));
+    let measured = report.cells.iter().filter(|c| c.status == CellStatus::Ok).count();
+    told([
+        ("run", run.id.clone()),
+        ("begun", run.started_at.clone()),
+        ("state", format!("{:?}", run.status).to_lowercase()),
+        ("stopped", run.stopped_because.clone()),
+        ("preset", run.preset.clone().unwrap_or_default()),
+        ("compared by", run.compared_by.clone()),
+        ("not by duels", run.no_duels.join("; ")),
+        ("cells", format!("{measured} of {} measured", report.cells.len())),
+        ("arena", run.arena.clone()),
+        ("placement", run.placement.clone()),
+        ("idle CPUs", if run.awake { "kept awake" } else { "may sleep" }.to_owned()),
+        ("standard partners", partners.collect::<Vec<_>>().join(", ")),
+        ("seed", run.seed.to_string()),
+        ("netdyno", run.lab_version.clone()),
+    ])
+}
+
+fn told<const N: usize>(facts: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
+    facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! Histories as pictures with their sentences.
+
+use serde::Serialize;
+
+use crate::history::{Conditions, Course, History, Line, Series, Shift};
+use crate::plot::course::{self, Dot, Mark, course_svg};
+use netdyno_lab_analysis::report::ratio;
+
+/// Conditions that are drawn, the latest first; further ones are listed.
+const CONDITIONS_DRAWN_MAX: usize = 12;
+
+/// A history as a page shows it.
+#[derive(Serialize)]
+pub(super) struct HistoryPage<'a> {
+    pub(super) workload: &'a str,
+    pub(super) sections: Vec<Section<'a>>,
+    pub(super) others: Vec<&'a str>,
+    pub(super) unreadable: &'a [String],
+}
+
+/// Runs under the same conditions.
+#[derive(Serialize)]
+pub(super) struct Section<'a> {
+    title: &'a str,
+    baseline: Option<&'a str>,
+    all: Vec<(&'a str, &'a str)>,
+    runs: Vec<(&'a str, Option<String>)>,
+    metrics: Vec<MetricView<'a>>,
+}
+
+#[derive(Serialize)]
+struct MetricView<'a> {
+    label: &'a str,
+    primary: bool,
+    lines: Vec<LineView<'a>>,
+    changes: usize,
+}
+
+#[derive(Serialize)]
+struct LineView<'a> {
+    label: &'a str,
+    series: Vec<SeriesView>,
+}
+
+#[derive(Serialize)]
+struct SeriesView {
+    of: String,
+    svg: String,
+    says: String,
+    shifts: Vec<ShiftView>,
+    /// Run, ratio, interval.
+    rows: Vec<(String, String, String)>,
+}
+
+#[derive(Serialize)]
+struct ShiftView {
+    class: &'static str,
+    text: String,
+    run: String,
+    link: Option<String>,
+    sure: String,
+    meanwhile: Vec<String>,
+}
+
+/// The page of a history; `link` leads to the page of a run, where there is one.
+pub(super) fn history(history: &History, link: impl Fn(&str) -> Option<String>) -> HistoryPage<'_> {
+    let drawn = history.conditions.iter().take(CONDITIONS_DRAWN_MAX);
+    HistoryPage {
+        workload: &history.workload,
+        sections: drawn.map(|c| section(c, &link)).collect(),
+        others: history.conditions.iter().skip(CONDITIONS_DRAWN_MAX).map(|c| c.title.as_str()).collect(),
+        unreadable: &history.unreadable,
+    }
+}
+
+fn section<'a>(conditions: &'a Conditions, link: &impl Fn(&str) -> Option<String>) -> Section<'a> {
+    Section {
+        title: &conditions.title,
+        baseline: conditions.baseline.as_deref(),
+        all: conditions
+            .all
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .filter(|(_, v)| !v.is_empty())
+            .collect(),
+        runs: conditions.runs.iter().map(|id| (id.as_str(), link(id))).collect(),
+        metrics: conditions.courses.iter().map(|c| metric(conditions, c, link)).collect(),
+    }
+}
+
+fn metric<'a>(
+    conditions: &'a Conditions,
+    course: &'a Course,
+    link: &impl Fn(&str) -> Option<String>,
+) -> MetricView<'a> {
+    let lines: Vec<LineView<'_>> = course.lines.iter().map(|l| line(conditions, course, l, link)).collect();
+    let changes = lines.iter().flat_map(|l| &l.series).map(|s| s.shifts.len()).sum();
+    MetricView { label: &course.metric.label, primary: course.metric.primary, lines, changes }
+}
+
+fn line<'a>(
+    conditions: &'a Conditions,
+    course: &Course,
+    line: &'a Line,
+    link: &impl Fn(&str) -> Option<String>,
+) -> LineView<'a> {
+    let versus = conditions.baseline.as_deref().map(|b| format!("{} by that of {b}", course.metric.label));
+    let both =
+        [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
+    let shown = both.into_iter().filter(|(_, series)| !series.points.is_empty());
+    let series = shown.map(|(of, series)| view(conditions, &line.label, of, series, link));
+    LineView { label: &line.label, series: series.collect() }
+}
+
+fn view(
+    conditions: &Conditions,
+    label: &str,
+    of: String,
+    series: &Series,
+    link: &impl Fn(&str) -> Option<String>,
+) -> SeriesView {
+    let run = |point: usize| series.points[point].run;
+    let dots = series.points.iter().map(|p| Dot {
+        at: p.run,
+        ratio: p.within.ratio,
+        low: p.within.low,
+        high: p.within.high,
+    });
+    let levels = series.levels();
+    let picture = course::Course {
+        title: format!("{label}: {of}, {}", told(series.points.len(), "run")),
+        places: conditions.runs.len(),
+        dots: dots.collect(),
+        levels: levels.iter().map(|(from, to, level)| (run(*from), run(*to - 1), *level)).collect(),
+        marks: series.shifts.iter().map(|s| Mark { at: run(s.at), better: s.better }).collect(),
+    };
+    let shift = |s: &Shift| {
+        let id = &conditions.runs[run(s.at)];
+        ShiftView {
+            class: if s.better { "better" } else { "worse" },
+            text: factor(s),
+            run: id.clone(),
+            link: link(id),
+            sure: conditions.runs[run(s.sure_at)].clone(),
+            meanwhile: s.meanwhile.clone(),
+        }
+    };
+    let ends = |low: Option<f64>, high: Option<f64>| {
+        low.zip(high).map_or(String::new(), |(low, high)| format!("{} - {}", ratio(low), ratio(high)))
+    };
+    let rows = series.points.iter().map(|p| {
+        let within = &p.within;
+        (conditions.runs[p.run].clone(), ratio(within.ratio), ends(within.low, within.high))
+    });
+    SeriesView {
+        says: says(series, &levels),
+        of,
+        svg: course_svg(&picture).inline(),
+        shifts: series.shifts.iter().map(shift).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// `1.10x of what it was (1.07 - 1.13)`.
+fn factor(shift: &Shift) -> String {
+    let (factor, low, high) = shift.factor;
+    let interval = if low > 0.0 && high.is_finite() {
+        format!(" ({} - {})", ratio(low), ratio(high))
+    } else {
+        String::new()
+    };
+    format!("{}x of what it was{interval}", ratio(factor))
+}
+
+fn says(series: &Series, levels: &[(usize, usize, f64)]) -> String {
+    let runs = told(series.points.len(), "run");
+    let now = levels.last().map_or(String::new(), |(_, _, level)| ratio(*level));
+    match series.shifts.len() {
+        0 if series.points.len() < 2 * netdyno_stats::changes::LEAST => {
+            format!("{runs}: too few to look for changes")
+        }
+        0 => format!("{now} in the mean of {runs}, no change"),
+        n => format!("{now} since the last of {}, {runs}", told(n, "change")),
+    }
+}
+
+pub(super) fn told(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

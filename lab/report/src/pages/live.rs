@@ -1,0 +1,250 @@
+//! A run that goes on, followed by way of the store: what is done, how the intervals narrow, what is left, and what failed.
+//!
+//! Each look reads the trials that were added since the last one, and judges by the functions that decide when the run stops.
+
+use serde::Serialize;
+
+use super::PageError;
+use super::course::told;
+use crate::plot::course::{Course, Dot, course_svg};
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::verdicts::Judge;
+use netdyno_lab_manifest::Workload;
+use netdyno_lab_store::{CellStatus, Run, RunStatus, Store};
+use netdyno_lab_store::{Verdict, VerdictKind};
+
+/// Rounds that are judged again when somebody begins to follow a run ...
+const ROUNDS_AT_ONCE: u32 = 24;
+/// ... and that are kept: of more, every other is forgotten.
+const ROUNDS_MAX: usize = 64;
+
+/// The ratios of the primary metric, as they stood after a block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Blocks, or sessions, by then.
+    pub blocks: u32,
+    /// Cell, ratio, and the ends of its interval.
+    pub ratios: Vec<(usize, f64, Option<f64>, Option<f64>)>,
+}
+
+/// A run that somebody follows.
+#[derive(Debug)]
+pub struct Following {
+    run: Run,
+    workload: Workload,
+    last: i64,
+    rounds: Vec<Round>,
+    is_measured: bool,
+}
+
+/// What is shown of it.
+#[derive(Debug, Serialize)]
+pub(super) struct State {
+    headline: String,
+    /// Whether it has ended, or whoever measured it has.
+    is_over: bool,
+    begun: String,
+    done_s: u64,
+    budget_s: u64,
+    round: String,
+    decided: usize,
+    compared: usize,
+    cells: Vec<CellState>,
+    waiting: Vec<String>,
+    failed: Vec<Failed>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CellState {
+    label: String,
+    setting: String,
+    value: String,
+    trials: u32,
+    says: String,
+    class: &'static str,
+    svg: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failed {
+    label: String,
+    setting: String,
+    status: &'static str,
+    reason: String,
+    printed: String,
+    remedy: String,
+}
+
+impl Following {
+    /// Begins with a run's head.
+    ///
+    /// # Errors
+    /// When the manifest that is stored with it cannot be read.
+    pub fn of(run: Run) -> Result<Following, PageError> {
+        let workload = run.header.parsed_workload()?;
+        Ok(Following { run, workload, last: 0, rounds: Vec::new(), is_measured: true })
+    }
+
+    /// Name of the workload.
+    #[must_use]
+    pub fn workload(&self) -> &str {
+        &self.run.header.workload
+    }
+
+    /// Whether nothing more is to come: it has ended, or no process measures it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.run.status != RunStatus::Running || !self.is_measured
+    }
+
+    /// The rounds so far, in order.
+    #[must_use]
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// Reads what the store has got since.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn go_on(&mut self, store: &Store) -> Result<(), PageError> {
+        // Asked first: whoever ends in between has stored all, and is not taken for one that goes on.
+        self.is_measured = store.is_measured(&self.run.header.id);
+        let head = store.load_head(&self.run.header.id)?;
+        let trials = std::mem::take(&mut self.run.trials);
+        self.run = Run { trials, ..head };
+        self.last = store.load_more(&mut self.run, self.last)?;
+        self.judge_rounds();
+        Ok(())
+    }
+
+    /// Judges the run as it stood after each block that is complete now, and was not before.
+    fn judge_rounds(&mut self) {
+        let Some(primary) = self.workload.primary() else { return };
+        let complete = self.run.trials.last().map_or(0, |t| t.block);
+        let known = self.rounds.last().map_or(0, |r| r.blocks);
+        let stride = (complete - known.min(complete)).div_ceil(ROUNDS_AT_ONCE).max(1);
+        let mut blocks = known + stride;
+        while blocks <= complete {
+            let later = self.run.trials.split_off(self.run.trials.partition_point(|t| t.block < blocks));
+            let verdicts = Judge::of(&self.run, &self.workload).verdicts(primary);
+            self.run.trials.extend(later);
+            let judged = verdicts.into_iter().flat_map(|v| v.judgements);
+            let bound = |end: f64| (end > 0.0 && end.is_finite()).then_some(end);
+            let ratios = judged.filter(|(_, j)| j.ratio.is_finite());
+            let ratios = ratios.map(|(cell, j)| (cell, j.ratio, bound(j.low), bound(j.high))).collect();
+            self.rounds.push(Round { blocks, ratios });
+            blocks += stride;
+        }
+        if self.rounds.len() > ROUNDS_MAX {
+            let mut is_kept = self.rounds.len().is_multiple_of(2);
+            self.rounds.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+    }
+
+    /// What is shown of it now, as a part of a page.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn html(&self) -> Result<String, PageError> {
+        super::written("state.html", minijinja::context! { state => minijinja::value::Serde(self.state()?) })
+    }
+
+    pub(super) fn state(&self) -> Result<State, PageError> {
+        let report = netdyno_lab_analysis::report::build(&self.run)?;
+        let settings = &self.run.header.settings;
+        let primary = &report.run.primary;
+        let of_primary: Vec<&Verdict> = report.verdicts.iter().filter(|v| v.metric == *primary).collect();
+        let setting = |cell: &Cell| netdyno_lab_analysis::report::differing_params(&report, cell);
+        let shown = report
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
+        let cells = shown.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
+        let failed = report.cells.iter().filter_map(|cell| {
+            let status = match cell.status {
+                CellStatus::Failed => "failed",
+                CellStatus::Skipped => "skipped",
+                CellStatus::Planned | CellStatus::Ok => return None,
+            };
+            let (label, reason) = (cell.label.clone(), cell.reason.clone());
+            let (printed, remedy) = (cell.stderr.clone(), cell.remedy.clone());
+            Some(Failed { label, setting: setting(cell), status, reason, printed, remedy })
+        });
+        let waiting = report.cells.iter().filter(|c| c.status == CellStatus::Planned);
+        let (block, unit) = (self.run.trials.last().map_or(0, |t| t.block + 1), unit(&of_primary));
+        Ok(State {
+            headline: report.run.headline.clone(),
+            is_over: self.is_over(),
+            begun: self.run.header.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+            done_s: self.run.elapsed_s().round() as u64,
+            budget_s: settings.budget_seconds.round() as u64,
+            round: format!("{unit} {block} of at most {}", settings.max_blocks),
+            decided: of_primary.iter().filter(|v| v.verdict != VerdictKind::Undecided).count(),
+            compared: of_primary.len(),
+            cells: cells.collect(),
+            waiting: waiting.map(|c| c.label.clone()).collect(),
+            failed: failed.collect(),
+            warnings: report.warnings.clone(),
+        })
+    }
+
+    fn cell(
+        &self,
+        report: &Report,
+        verdicts: &[&Verdict],
+        index: usize,
+        cell: &Cell,
+        setting: String,
+    ) -> CellState {
+        let primary = self.workload.primary();
+        let figure = primary.and_then(|m| cell.metrics.get(&m.name));
+        let value = figure.and_then(|f| Some(netdyno_lab_analysis::report::value(f.value?, &f.unit)));
+        let verdict = verdicts.iter().find(|v| v.cell == index);
+        let is_baseline =
+            verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
+        let says = match verdict {
+            Some(v) => crate::sentence(v, primary.map_or("", |m| m.label.as_str()), report.run.margin),
+            None if cell.ceiling => "the bound".to_owned(),
+            None if is_baseline => "what the others are compared with".to_owned(),
+            None if cell.generator_limited => "not ranked: its generator was the limit".to_owned(),
+            None => String::new(),
+        };
+        CellState {
+            says: says.strip_prefix(&format!("{}: ", cell.label)).map_or(says.clone(), str::to_owned),
+            label: cell.label.clone(),
+            setting,
+            value: value.unwrap_or_else(|| "not measured".to_owned()),
+            trials: cell.trials,
+            class: match verdict.map(|v| v.verdict) {
+                Some(VerdictKind::Better) => "better",
+                Some(VerdictKind::Worse) => "worse",
+                _ => "",
+            },
+            svg: verdict.map(|v| self.narrowing(index, v)),
+        }
+    }
+
+    /// The interval of a cell, block after block.
+    fn narrowing(&self, cell: usize, now: &Verdict) -> String {
+        let of = |round: &Round| round.ratios.iter().find(|r| r.0 == cell).copied();
+        let mut dots: Vec<Dot> = Vec::new();
+        for (at, round) in self.rounds.iter().enumerate() {
+            dots.extend(of(round).map(|(_, ratio, low, high)| Dot { at, ratio, low, high }));
+        }
+        let places = self.rounds.len() + 1;
+        dots.extend(now.ratio.map(|ratio| Dot { at: places - 1, ratio, low: now.low, high: now.high }));
+        let title =
+            format!("{} by {}, after {}", now.contender, now.baseline, told(now.blocks as usize, &now.unit));
+        course_svg(&Course { title, places, dots, ..Course::default() }).inline()
+    }
+}
+
+fn unit<'a>(verdicts: &[&'a Verdict]) -> &'a str {
+    verdicts.first().map_or("block", |v| v.unit.as_str())
+}

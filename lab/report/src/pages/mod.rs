@@ -1,0 +1,233 @@
+//! The pages of a store: what there is, its runs, its workloads over time, its studies. The server and the static site write the
+//! same.
+//!
+//! | does | does not |
+//! |---|---|
+//! | make a page from the store and the folder of studies | speak HTTP, or write files: [`crate::serve`], [`crate::site`] |
+//! | escape whatever it did not write itself | run a script, but for following a run that goes on |
+
+mod address;
+mod course;
+mod live;
+mod study;
+mod views;
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+pub use address::{Address, is_name};
+pub use live::{Following, Round};
+pub use study::{Studies, Study};
+
+use crate::history;
+use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
+use views::Row;
+
+/// The script that follows a run.
+pub const LIVE_SCRIPT: &str = include_str!("live.js");
+/// Runs on the first page.
+const NEWEST: usize = 30;
+/// Runs on a page of runs.
+const RUNS_A_PAGE: usize = 250;
+
+/// Names, templates.
+const TEMPLATES: [(&str, &str); 9] = [
+    ("layout.html", include_str!("layout.html.j2")),
+    ("rows.html", include_str!("rows.html.j2")),
+    ("index.html", include_str!("index.html.j2")),
+    ("runs.html", include_str!("runs.html.j2")),
+    ("history.html", include_str!("history.html.j2")),
+    ("live.html", include_str!("live.html.j2")),
+    ("state.html", include_str!("state.html.j2")),
+    ("study.html", include_str!("study.html.j2")),
+    ("notice.html", include_str!("notice.html.j2")),
+];
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = crate::html::environment();
+    environment.add_filter("whole", netdyno_lab_analysis::report::whole);
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text).expect("the templates are ours, and valid: tests render each");
+    }
+    environment
+});
+
+/// The style of our pages, that of the pages of runs and a little more; and the policy of a page that has it.
+static STYLE: LazyLock<(String, String)> = LazyLock::new(|| {
+    let style = crate::html::style() + include_str!("style.css");
+    let policy = crate::html::policy(&style);
+    let policy =
+        policy.replace("form-action 'none'", "form-action 'self'; script-src 'self'; connect-src 'self'");
+    (style, policy)
+});
+
+/// Why a page cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A picture of a page of a run.
+    #[error("the page cannot be written: {0}")]
+    Page(String),
+}
+
+/// Pages of one store.
+#[derive(Debug)]
+pub struct Pages<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// The studies, if there are any.
+    pub studies: Option<&'a Studies>,
+    /// Runs that have a page; none: all.
+    pub with_page: Option<&'a BTreeSet<String>>,
+    /// Somebody serves them: runs that go on can be followed.
+    pub is_served: bool,
+}
+
+impl Pages<'_> {
+    /// The page of an address; none where there is no such thing.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page(&self, address: &Address) -> Result<Option<String>, PageError> {
+        match address {
+            Address::Index => self.index().map(Some),
+            Address::Runs(part) => self.runs(*part),
+            Address::Run(id) => self.run(id),
+            Address::History(workload) => self.history(workload),
+            Address::Study(name) => self.study(name),
+        }
+    }
+
+    fn index(&self) -> Result<String, PageError> {
+        let workloads = self.store.workloads()?;
+        let count: usize = workloads.iter().map(|(_, n)| n).sum();
+        let rows = self.rows(&self.store.list(Listing::newest(NEWEST))?, "");
+        let workloads = workloads.into_iter().map(|(name, runs)| views::Workload {
+            link: is_name(&name).then(|| Address::History(name.clone()).path()),
+            name,
+            runs,
+        });
+        let studies = self.studies.map_or_else(Vec::new, |studies| {
+            let title = |name: String| Some((Address::Study(name.clone()).path(), studies.get(&name)?.title));
+            studies.names().into_iter().filter_map(title).collect()
+        });
+        let index = views::Index {
+            running: rows.iter().filter(|row| row.is_measured).cloned().collect(),
+            rows,
+            count,
+            all: Address::Runs(1).path(),
+            workloads: workloads.collect(),
+            studies,
+        };
+        self.render("index.html", &Address::Index, "Netdyno", &index)
+    }
+
+    fn runs(&self, part: usize) -> Result<Option<String>, PageError> {
+        let address = Address::Runs(part);
+        let listing =
+            Listing { workload: None, skip: RUNS_A_PAGE.saturating_mul(part - 1), most: RUNS_A_PAGE + 1 };
+        let mut runs = self.store.list(listing)?;
+        if runs.is_empty() && part > 1 {
+            return Ok(None);
+        }
+        let is_more = runs.len() > RUNS_A_PAGE;
+        runs.truncate(RUNS_A_PAGE);
+        let page = views::Runs {
+            rows: self.rows(&runs, address.to_top()),
+            newer: (part > 1).then(|| Address::Runs(part - 1).path()),
+            older: is_more.then(|| Address::Runs(part + 1).path()),
+        };
+        self.render("runs.html", &address, "Runs", &page).map(Some)
+    }
+
+    fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
+        let row = |run: &Listed| {
+            // A run of somebody else, imported, may be called anything.
+            let is_plain = is_name(&run.id);
+            let has_page = is_plain && self.with_page.is_none_or(|with| with.contains(&run.id));
+            let is_measured = self.is_served
+                && is_plain
+                && run.status == RunStatus::Running
+                && self.store.is_measured(&run.id);
+            Row::of(
+                run,
+                has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())),
+                is_measured,
+            )
+        };
+        runs.iter().map(row).collect()
+    }
+
+    fn run(&self, id: &str) -> Result<Option<String>, PageError> {
+        let head = match self.store.load_head(id) {
+            Err(StoreError::NoRun(_)) => return Ok(None),
+            head => head?,
+        };
+        if self.is_served && head.status == RunStatus::Running && self.store.is_measured(id) {
+            let mut following = Following::of(head)?;
+            following.go_on(self.store)?;
+            let address = Address::Run(id.to_owned());
+            let title = format!("{id} · {}", following.workload());
+            let page = views::Live { id, state: following.state()?, events: format!("{id}/events") };
+            return self.render("live.html", &address, &title, &page).map(Some);
+        }
+        views::run_page(&self.store.load(id)?).map(Some)
+    }
+
+    fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
+        let Some(history) = history::of_workload(self.store, workload)? else { return Ok(None) };
+        let address = Address::History(workload.to_owned());
+        let title = format!("{workload} over time");
+        let page = views::history(&history, |id| {
+            let has_page = is_name(id) && self.with_page.is_none_or(|with| with.contains(id));
+            has_page.then(|| format!("../{}", Address::Run(id.to_owned()).path()))
+        });
+        self.render("history.html", &address, &title, &page).map(Some)
+    }
+
+    fn study(&self, name: &str) -> Result<Option<String>, PageError> {
+        let Some(study) = self.studies.and_then(|s| s.get(name)) else { return Ok(None) };
+        let page = views::StudyPage { body: &study.body };
+        self.render("study.html", &Address::Study(name.to_owned()), &study.title, &page).map(Some)
+    }
+
+    fn render(
+        &self,
+        template: &str,
+        address: &Address,
+        title: &str,
+        page: impl Serialize,
+    ) -> Result<String, PageError> {
+        render(template, title, address.to_top(), page)
+    }
+}
+
+/// A page with what every page has.
+fn render(template: &str, title: &str, to_top: &str, page: impl Serialize) -> Result<String, PageError> {
+    let (style, policy) = &*STYLE;
+    let page = Serde(page);
+    written(template, context! { style, policy, title, to_top, page })
+}
+
+/// What a template makes of its values.
+fn written(template: &str, values: minijinja::Value) -> Result<String, PageError> {
+    let template = ENVIRONMENT.get_template(template);
+    template.and_then(|t| t.render(values)).map_err(|e| PageError::Page(e.to_string()))
+}
+
+/// A page of the server itself: the form for the token, or why there is nothing to see.
+///
+/// # Errors
+/// In words; the template is ours, and has all that it names.
+pub fn notice(title: &str, text: &str, asks_for_token: bool) -> Result<String, PageError> {
+    render("notice.html", title, "/", context! { text, asks_for_token })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! What the templates show.
+
+use serde::Serialize;
+
+use crate::listed::{some_of, state};
+use netdyno_lab_store::{Listed, Run, RunStatus};
+
+pub(super) use super::course::history;
+use super::live::State;
+use super::{Address, PageError, is_name};
+
+#[derive(Serialize)]
+pub(super) struct Index {
+    pub(super) running: Vec<Row>,
+    pub(super) rows: Vec<Row>,
+    pub(super) count: usize,
+    pub(super) all: String,
+    pub(super) workloads: Vec<Workload>,
+    /// Address and title.
+    pub(super) studies: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Workload {
+    pub(super) name: String,
+    pub(super) runs: usize,
+    pub(super) link: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Runs {
+    pub(super) rows: Vec<Row>,
+    pub(super) newer: Option<String>,
+    pub(super) older: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Clone, Serialize)]
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) link: Option<String>,
+    pub(super) workload: String,
+    pub(super) preset: String,
+    pub(super) date: String,
+    pub(super) state: String,
+    pub(super) is_measured: bool,
+    pub(super) outcome: String,
+    pub(super) contenders: String,
+}
+
+impl Row {
+    pub(super) fn of(run: &Listed, link: Option<String>, is_measured: bool) -> Row {
+        Row {
+            id: run.id.clone(),
+            link,
+            workload: run.workload.clone(),
+            preset: run.preset.clone(),
+            date: run.started_at.strftime("%Y-%m-%d %H:%M").to_string(),
+            state: match run.status {
+                RunStatus::Running if is_measured => "goes on".to_owned(),
+                RunStatus::Running => "not finished".to_owned(),
+                RunStatus::Finished | RunStatus::Interrupted => state(run),
+            },
+            is_measured,
+            outcome: run.outcome.clone().unwrap_or_default(),
+            contenders: some_of(&run.contenders),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Live<'a> {
+    pub(super) id: &'a str,
+    pub(super) state: State,
+    pub(super) events: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct StudyPage<'a> {
+    pub(super) body: &'a str,
+}
+
+/// The page of a run that does not go on.
+pub(super) fn run_page(run: &Run) -> Result<String, PageError> {
+    let workload = run.header.parsed_workload()?;
+    let name = &run.header.workload;
+    let over_time =
+        is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "Over time"));
+    let links: Vec<_> =
+        [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
+    Ok(crate::html::page_among(&netdyno_lab_analysis::report::build(run)?, &workload, &links))
+}

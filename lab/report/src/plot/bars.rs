@@ -1,0 +1,231 @@
+//! What the work cost, and the share of the bound: a bar a contender, in the order of the ranking, a panel a metric.
+
+use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
+use super::ink::LINE_COLOURS;
+use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer};
+use netdyno_lab_analysis::report::format;
+use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
+use netdyno_lab_manifest::{Metric, Source, Workload};
+
+/// Below this width panels stand below each other.
+const TWO_COLUMNS_LEAST: f64 = 640.0;
+const GAP: f64 = 32.0;
+const ROW: f64 = 23.0;
+const HEAD: f64 = 44.0;
+/// What says whose the parts are takes so much more.
+const PARTS: f64 = 10.0;
+const BAR: f64 = 11.0;
+/// Names take this share of a panel at the most.
+const NAMES_MOST: f64 = 0.42;
+
+/// A panel, before it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// The metric's name, and which way is better.
+    pub title: String,
+    /// The roles whose parts a bar has; empty where it has none.
+    pub parts: Vec<String>,
+    /// One a contender.
+    pub rows: Vec<Bar>,
+    /// A value with a line of its own.
+    pub line: Option<f64>,
+}
+
+/// One contender.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Its label.
+    pub label: String,
+    /// Its value, if it was measured.
+    pub value: Option<f64>,
+    /// The same with its unit.
+    pub text: String,
+    /// The roles' parts of it.
+    pub parts: Vec<f64>,
+    /// The ends of its interval.
+    pub range: Option<(f64, f64)>,
+    /// This is the bound.
+    pub bound: bool,
+}
+
+/// The metrics of what the work cost: CPU time, memory, what went over the wire.
+pub fn costs(workload: &Workload) -> impl Iterator<Item = &Metric> {
+    let is_cost = |m: &&Metric| {
+        matches!(
+            m.from,
+            Source::CpuPer { .. }
+                | Source::MeterPer { .. }
+                | Source::Meter { .. }
+                | Source::MeterGrowth { .. }
+                | Source::Wire { .. }
+                | Source::WirePer { .. }
+        )
+    };
+    workload.metrics.iter().filter(is_cost)
+}
+
+/// A panel of each of them that was measured and is not 0 for all.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn cost(report: &Report, workload: &Workload, selection: &Selection) -> Result<Vec<Bars>, PlotError> {
+    let mut panels = Vec::new();
+    for metric in costs(workload) {
+        match bars(report, workload, &metric.name, selection) {
+            Ok(panel) => panels.push(panel),
+            Err(PlotError::Empty) => {}
+            Err(why) => return Err(why),
+        }
+    }
+    if panels.is_empty() { Err(PlotError::Empty) } else { Ok(panels) }
+}
+
+/// A panel of a metric.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn bars(
+    report: &Report,
+    workload: &Workload,
+    metric: &str,
+    selection: &Selection,
+) -> Result<Bars, PlotError> {
+    let metric = workload.metric(metric)?;
+    let cells = at_one_place(report, workload, selection)?;
+    let figures: Vec<(&Cell, &MetricValue)> =
+        cells.iter().filter_map(|c| Some((*c, c.metrics.get(&metric.name)?))).collect();
+    // What is 0 of all says nothing: no bar has a length.
+    if !figures.iter().any(|(_, m)| m.value.is_some_and(|v| v > 0.0)) {
+        return Err(PlotError::Empty);
+    }
+    let all_have_parts = figures.iter().all(|(_, m)| m.value.is_none() || m.per_role.len() > 1);
+    let roles: Vec<String> = report.run.roles.iter().filter(|_| all_have_parts).cloned().collect();
+    let row = |(cell, m): &(&Cell, &MetricValue)| Bar {
+        label: cell.label.clone(),
+        value: m.value,
+        text: m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit)),
+        parts: roles.iter().map(|r| m.per_role.get(r).copied().unwrap_or(0.0)).collect(),
+        range: None,
+        bound: cell.ceiling,
+    };
+    let title = format!("{}, {}", metric.label, direction(metric));
+    finish(Bars { title, rows: figures.iter().map(row).collect(), parts: roles, line: None })
+}
+
+/// The shares of the bound that contenders reach, of the primary metric.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn shares(report: &Report, workload: &Workload, selection: &Selection) -> Result<Bars, PlotError> {
+    let metric = workload.metric(&report.run.primary)?;
+    let cells = at_one_place(report, workload, selection)?;
+    let row = |cell: &&Cell| {
+        let m = cell.metrics.get(&metric.name)?;
+        let share = 100.0 * m.of_ceiling?;
+        let range = m.of_ceiling_low.zip(m.of_ceiling_high).map(|(a, b)| (100.0 * a, 100.0 * b));
+        let text = format!("{share:.1} %");
+        let (label, value) = (cell.label.clone(), Some(share));
+        Some(Bar { label, value, text, parts: Vec::new(), range, bound: false })
+    };
+    let rows: Vec<Bar> = cells.iter().filter(|c| !c.ceiling).filter_map(row).collect();
+    let title = format!("{}, share of the ceiling", metric.label);
+    finish(Bars { title, rows, parts: Vec::new(), line: Some(100.0) })
+}
+
+fn finish(bars: Bars) -> Result<Bars, PlotError> {
+    match bars.rows.len() {
+        0 => Err(PlotError::Empty),
+        n if n > ROWS_MAX + 1 => Err(PlotError::TooMany(n, ROWS_MAX)),
+        _ => Ok(bars),
+    }
+}
+
+/// Draws panels, in two columns where there is room.
+#[must_use]
+pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
+    let two = width >= TWO_COLUMNS_LEAST && panels.len() > 1;
+    let pad = if width >= TWO_COLUMNS_LEAST { 16.0 } else { 0.0 };
+    let each = if two { (width - 2.0 * pad - GAP) / 2.0 } else { width - 2.0 * pad };
+    let mut canvas = Canvas::default();
+    let mut y = 0.0;
+    for row in panels.chunks(if two { 2 } else { 1 }) {
+        for (i, bars) in row.iter().enumerate() {
+            let x = pad + i as f64 * (each + GAP);
+            canvas.place(&panel(bars, each), (x, y));
+        }
+        y += row.iter().map(height).fold(0.0, f64::max) + 14.0;
+    }
+    let what = match panels {
+        [one] => &one.title,
+        _ => "what the work cost",
+    };
+    let title = format!("{}: {what}", report.run.title);
+    let mut words = footer(report);
+    if panels.iter().any(|b| b.rows.iter().any(|r| r.range.is_some())) {
+        words.insert(0, "Line: the interval of a share.".to_owned());
+    }
+    canvas.finish(width, y, &title, &report.run.headline, words)
+}
+
+/// Above the first row.
+fn head(bars: &Bars) -> f64 {
+    if bars.parts.is_empty() { HEAD } else { HEAD + PARTS }
+}
+
+fn height(bars: &Bars) -> f64 {
+    head(bars) + ROW * bars.rows.len() as f64
+}
+
+fn panel(bars: &Bars, width: f64) -> Canvas {
+    let mut canvas = Canvas::default();
+    canvas.text("label", 0.0, 15.0, &fitted(&bars.title, width, BOLD_LETTER));
+    let mut x = 0.0;
+    for (i, role) in bars.parts.iter().enumerate() {
+        canvas.rect(&format!("f{}", colour(i)), (x, 24.0), (10.0, 10.0));
+        canvas.text("small", x + 15.0, 33.0, role);
+        x += 30.0 + SMALL_LETTER * role.chars().count() as f64;
+    }
+    let longest = |text: fn(&Bar) -> &String| {
+        bars.rows.iter().map(|r| LETTER * text(r).chars().count() as f64).fold(0.0, f64::max)
+    };
+    let left = (longest(|r| &r.label) + 8.0).min(NAMES_MOST * width);
+    let right = width - longest(|r| &r.text) - 8.0;
+    let ends = bars.rows.iter().filter_map(|r| Some(r.range?.1).or(r.value));
+    let values = bars.rows.iter().filter_map(|r| r.value);
+    let most = ends.chain(values).chain(bars.line).fold(0.0, f64::max);
+    let at = |value: f64| left + (value / most).clamp(0.0, 1.0) * (right - left);
+    for (i, row) in bars.rows.iter().enumerate() {
+        let y = head(bars) - 4.0 + ROW * i as f64;
+        let class = if row.bound { "bound" } else { "word" };
+        canvas.text(class, 0.0, y + 10.0, &fitted(&row.label, left - 4.0, LETTER));
+        canvas.rect("track", (left, y), (right - left, BAR));
+        canvas.text("end", width, y + 10.0, &row.text);
+        let Some(value) = row.value else { continue };
+        let sum: f64 = row.parts.iter().sum();
+        let mut from = 0.0;
+        // The median of sums is not the sum of medians: parts are drawn as shares.
+        let parts = row.parts.iter().map(|p| if sum > 0.0 { p / sum * value } else { 0.0 });
+        let parts: Vec<f64> = if row.parts.is_empty() { vec![value] } else { parts.collect() };
+        for (i, part) in parts.into_iter().enumerate() {
+            let (a, b) = (at(from), at(from + part));
+            canvas.rect(&format!("f{}", colour(i)), (a, y), ((b - a).max(0.5), BAR));
+            from += part;
+        }
+        if let Some((low, high)) = row.range {
+            let y = y + BAR / 2.0;
+            canvas.line("whisker", (at(low), y), (at(high), y));
+            for end in [low, high] {
+                canvas.mark("whisker", (at(end), y), "M0-4V4");
+            }
+        }
+    }
+    if let Some(line) = bars.line {
+        canvas.line("ceiling", (at(line), head(bars) - 10.0), (at(line), height(bars)));
+    }
+    canvas
+}
+
+/// The colours of roles: those next to each other differ in lightness too.
+fn colour(part: usize) -> usize {
+    [0, 5, 4, 3][part % 4] % LINE_COLOURS
+}

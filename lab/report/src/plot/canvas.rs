@@ -1,0 +1,235 @@
+//! What a picture is made of: texts and shapes with classes, as SVG. What a contender printed is a text here, and nothing else.
+
+use std::fmt::Write;
+
+use super::ink;
+use crate::layout::wrapped;
+use netdyno_lab_analysis::report::plain;
+
+/// Air around a picture of its own.
+const PAD: f64 = 16.0;
+/// Height of a line of small text.
+pub(super) const LINE: f64 = 16.0;
+/// Width of a letter of small text, of usual text, of a title, and of bold text, about: fonts that are narrower leave room.
+pub(super) const SMALL_LETTER: f64 = 6.8;
+pub(super) const LETTER: f64 = 7.5;
+const TITLE_LETTER: f64 = 11.0;
+pub(super) const BOLD_LETTER: f64 = 8.6;
+
+/// What is drawn, and what stands around it in a file of its own: a page has its own words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Size, in px.
+    pub width: f64,
+    /// Size, in px.
+    pub height: f64,
+    /// What it is of, in a line: for those who do not see it, too.
+    pub title: String,
+    /// Below the title.
+    pub subtitle: String,
+    /// How to read the marks, what has no figures, and the machine.
+    pub footer: Vec<String>,
+    body: String,
+}
+
+impl Picture {
+    /// To be put into a page that has the colours and [`ink::CHART_CSS`].
+    #[must_use]
+    pub fn inline(&self) -> String {
+        let (width, height) = (px(self.width), px(self.height));
+        format!(
+            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">{}</svg>",
+            escaped(&self.title),
+            self.body
+        )
+    }
+
+    /// A file of its own, that follows the reader's light or dark mode.
+    #[must_use]
+    pub fn file(&self) -> String {
+        let mut above = Canvas::default();
+        above.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));
+        let columns = ((self.width - 2.0 * PAD) / SMALL_LETTER) as usize;
+        let mut y = 34.0;
+        above.lines(&self.subtitle, columns, PAD, &mut y);
+        y += 12.0;
+        let top = y;
+        y += self.height;
+        for text in &self.footer {
+            above.lines(text, columns, PAD, &mut y);
+        }
+        let (width, height) = (px(self.width), px(y + PAD));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+             height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>\n{}</style>\n\
+             <rect class=\"page\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\n{}<g transform=\"translate(0 {})\">\n{}</g>\n</svg>\n",
+            ink::style(),
+            above.body,
+            px(top),
+            self.body,
+            title = escaped(&self.title),
+        )
+    }
+}
+
+/// A picture in the making.
+#[derive(Debug, Default)]
+pub(super) struct Canvas {
+    body: String,
+}
+
+impl Canvas {
+    /// Puts the words around it.
+    pub(super) fn finish(
+        self,
+        width: f64,
+        height: f64,
+        title: &str,
+        subtitle: &str,
+        footer: Vec<String>,
+    ) -> Picture {
+        let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
+        Picture { width, height, title, subtitle, footer, body: self.body }
+    }
+
+    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        self.put(format_args!(
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
+            px(x),
+            px(y),
+            escaped(text)
+        ));
+    }
+
+    /// A text that rises to the right.
+    pub(super) fn slanted(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        let (x, y) = (px(x), px(y));
+        let text = escaped(text);
+        self.put(format_args!(
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" transform=\"rotate(-40 {x} {y})\">{text}</text>"
+        ));
+    }
+
+    /// A bold text and a small one after it.
+    pub(super) fn label(&mut self, x: f64, y: f64, label: &str, more: &str) {
+        let more = match more {
+            "" => String::new(),
+            more => format!(" <tspan class=\"small\" font-weight=\"400\">{}</tspan>", escaped(more)),
+        };
+        let label = escaped(label);
+        self.put(format_args!("<text class=\"label\" x=\"{}\" y=\"{}\">{label}{more}</text>", px(x), px(y)));
+    }
+
+    /// Small text in as many lines as it needs; `y` moves on.
+    pub(super) fn lines(&mut self, text: &str, columns: usize, x: f64, y: &mut f64) {
+        for line in wrapped(&plain(text), columns.max(1), "", "").lines() {
+            *y += LINE;
+            self.text("small", x, *y, line);
+        }
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(px);
+        self.put(format_args!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"));
+    }
+
+    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+        let [x, y, width, height] = [at.0, at.1, size.0, size.1].map(px);
+        self.put(format_args!(
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+        ));
+    }
+
+    pub(super) fn circle(&mut self, class: &str, at: (f64, f64), radius: f64) {
+        let [x, y, r] = [at.0, at.1, radius].map(px);
+        self.put(format_args!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/>"));
+    }
+
+    /// A path whose origin is at a place.
+    pub(super) fn mark(&mut self, class: &str, at: (f64, f64), d: &str) {
+        let (x, y) = (px(at.0), px(at.1));
+        self.put(format_args!("<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{d}\"/>"));
+    }
+
+    /// Points, joined.
+    pub(super) fn joined(&mut self, class: &str, points: &[(f64, f64)]) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
+        self.put(format_args!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" ")));
+    }
+
+    /// Another one's shapes, at a place.
+    pub(super) fn place(&mut self, other: &Canvas, at: (f64, f64)) {
+        let (x, y) = (px(at.0), px(at.1));
+        self.put(format_args!("<g transform=\"translate({x} {y})\">\n{}</g>", other.body));
+    }
+
+    fn put(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.body, "{element}");
+    }
+}
+
+/// As much of a text as fits, with its end cut where all of it does not: names of contenders may be long.
+pub(super) fn fitted(text: &str, width: f64, letter: f64) -> String {
+    let most = (width / letter).max(2.0) as usize;
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// One digit behind the point is enough, and the same on every machine.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Without control characters, and with those that mean something in XML and HTML spelt out.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // Noncharacters are no XML.
+            '\u{fffe}' | '\u{ffff}' => {}
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_one_digit_at_the_most() {
+        for (value, text) in [(12.0, "12"), (12.34, "12.3"), (0.04, "0"), (-0.04, "0"), (-3.25, "-3.2")] {
+            assert_eq!(px(value), text);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(fitted("abcdef", 42.0, 7.0), "abcdef");
+        assert_eq!(fitted("abcdefg", 42.0, 7.0), "abcde…");
+    }
+
+    #[test]
+    fn a_text_is_never_markup() {
+        let mut canvas = Canvas::default();
+        canvas.label(0.0, 0.0, "</text><script>\u{1b}\u{0}\"&", "\u{ffff}]]>");
+        let picture = canvas.finish(10.0, 10.0, "\"><img onerror=x>", "<b>", vec!["</svg>".to_owned()]);
+        for svg in [picture.inline(), picture.file()] {
+            let document = roxmltree::Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
+            let names =
+                document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name());
+            let known = ["svg", "text", "tspan", "title", "style", "rect", "g"];
+            assert!(names.into_iter().all(|name| known.contains(&name)), "{svg}");
+        }
+    }
+}

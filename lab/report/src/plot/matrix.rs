@@ -1,0 +1,171 @@
+//! Every contender of one role with every one of the other, as a heat map: the best is the strongest.
+
+use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
+use super::ink::HEAT_STEPS;
+use super::{PlotError, ROWS_MAX, Selection, chosen, direction, footer, no_other_difference};
+use netdyno_lab_analysis::report::format;
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_manifest::{Better, Workload};
+use netdyno_lab_store::CellStatus;
+
+const ROW: f64 = 34.0;
+/// Width of a square, where the picture leaves it.
+const COLUMN: [f64; 2] = [58.0, 110.0];
+/// Colours do not show a range of less than this factor as if it were a wide one.
+const SPAN_LEAST: f64 = 2.0;
+const NAMES_MOST: f64 = 190.0;
+/// Of the names above, which are slanted.
+const HEADS_MOST: f64 = 120.0;
+
+/// A matrix, before it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// Its headline.
+    pub title: String,
+    /// What was run.
+    pub subtitle: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// The role of the rows' contenders, and that of the columns'.
+    pub roles: [String; 2],
+    /// The rows' contenders.
+    pub rows: Vec<String>,
+    /// The columns' contenders.
+    pub columns: Vec<String>,
+    /// A row of squares a contender; none: not asked for.
+    pub squares: Vec<Vec<Option<Square>>>,
+    /// The machine.
+    pub footer: Vec<String>,
+}
+
+/// One pair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Square {
+    /// Its value in the unit of the matrix, or why there is none.
+    pub text: String,
+    /// From 0, the worst, to [`HEAT_STEPS`] - 1; none: no figure.
+    pub step: Option<usize>,
+}
+
+/// The matrix of a metric.
+///
+/// # Errors
+/// [`PlotError`].
+pub fn matrix(
+    report: &Report,
+    workload: &Workload,
+    metric: &str,
+    selection: &Selection,
+) -> Result<Matrix, PlotError> {
+    let metric = workload.metric(metric)?;
+    let mut cells = chosen(report, workload, selection)?;
+    cells.retain(|c| !c.ceiling);
+    no_other_difference(&cells, None)?;
+    let varying = |role: &&String| !report.run.partners.contains_key(*role);
+    let roles: Vec<&String> = report.run.roles.iter().filter(varying).collect();
+    let [down, across] = roles[..] else { return Err(PlotError::NoMatrix) };
+    let names = |role: &String| {
+        let mut names: Vec<String> = Vec::new();
+        for name in cells.iter().filter_map(|c| c.roles.get(role)) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    };
+    let (rows, columns) = (names(down), names(across));
+    if rows.len() < 2 || columns.len() < 2 || !cells.iter().any(|c| c.contender.is_none()) {
+        return Err(PlotError::NoMatrix);
+    }
+    if rows.len().max(columns.len()) > ROWS_MAX {
+        return Err(PlotError::TooMany(rows.len().max(columns.len()), ROWS_MAX));
+    }
+    let value = |c: &Cell| {
+        let figure = c.metrics.get(&metric.name).filter(|_| c.status == CellStatus::Ok);
+        figure.and_then(|m| m.value).filter(|v| *v > 0.0)
+    };
+    let values = cells.iter().filter_map(|c| value(c));
+    let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+    if high <= 0.0 {
+        return Err(PlotError::Empty);
+    }
+    // A unit for all of them: that of those in the middle.
+    let middle = (low * high).sqrt();
+    let square = |row: &String, column: &String| {
+        let cell =
+            cells.iter().find(|c| c.roles.get(down) == Some(row) && c.roles.get(across) == Some(column))?;
+        Some(match value(cell) {
+            Some(v) => Square {
+                text: format::parts(&[v], &metric.unit, middle),
+                step: Some(step(v, (low, high), metric.better)),
+            },
+            None if cell.status == CellStatus::Ok => Square { text: "none".to_owned(), step: None },
+            None => Square { text: format!("{:?}", cell.status).to_lowercase(), step: None },
+        })
+    };
+    let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();
+    let unit = format::value(middle, &metric.unit);
+    Ok(Matrix {
+        title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
+        subtitle: report.run.headline.clone(),
+        unit: unit.split_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned()),
+        roles: [down.clone(), across.clone()],
+        rows,
+        columns,
+        squares,
+        footer: footer(report),
+    })
+}
+
+/// How far a value is behind the best, by its logarithm.
+fn step(value: f64, (low, high): (f64, f64), better: Better) -> usize {
+    let behind = match better {
+        Better::Higher => high / value,
+        Better::Lower => value / low,
+    };
+    let share = 1.0 - behind.ln() / (high / low).max(SPAN_LEAST).ln();
+    ((share * HEAT_STEPS as f64) as usize).min(HEAT_STEPS - 1)
+}
+
+/// Draws it, so wide, or wider where its squares need that.
+#[must_use]
+pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
+    let letters = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64;
+    let left = (LETTER * letters(&matrix.rows) + 12.0).min(NAMES_MOST);
+    let slant = (SMALL_LETTER * letters(&matrix.columns)).min(HEADS_MOST);
+    let across = matrix.columns.len() as f64;
+    let column = ((width - left - slant) / across).clamp(COLUMN[0], COLUMN[1]);
+    let head = 44.0 + 0.65 * slant;
+    let mut canvas = Canvas::default();
+    let [down, over] = &matrix.roles;
+    canvas.text("small", 0.0, 14.0, &format!("rows: {down}; columns: {over}; in {}", matrix.unit));
+    for (i, name) in matrix.columns.iter().enumerate() {
+        let x = left + column * (i as f64 + 0.5) - 2.0;
+        canvas.slanted("small", x, head - 6.0, &fitted(name, HEADS_MOST, SMALL_LETTER));
+    }
+    for (i, (name, squares)) in matrix.rows.iter().zip(&matrix.squares).enumerate() {
+        let y = head + ROW * i as f64;
+        canvas.text("word", 0.0, y + 22.0, &fitted(name, left - 8.0, LETTER));
+        for (j, square) in squares.iter().enumerate() {
+            let x = left + column * j as f64;
+            let (class, ink, text) = match square {
+                Some(Square { step: Some(step), text }) => {
+                    (format!("h{step}"), format!("i{step}"), text.as_str())
+                }
+                Some(Square { text, .. }) => ("none".to_owned(), "tiny".to_owned(), text.as_str()),
+                None => continue,
+            };
+            canvas.rect(&class, (x + 1.0, y + 1.0), (column - 2.0, ROW - 2.0));
+            canvas.text(&format!("middle {ink}"), x + column / 2.0, y + 21.5, text);
+        }
+    }
+    let mut y = head + ROW * matrix.rows.len() as f64 + 14.0;
+    canvas.text("small", left, y + 11.0, "worst");
+    for step in 0..HEAT_STEPS {
+        canvas.rect(&format!("h{step}"), (left + 38.0 + 20.0 * step as f64, y), (20.0, 14.0));
+    }
+    canvas.text("small", left + 44.0 + 20.0 * HEAT_STEPS as f64, y + 11.0, "best");
+    y += 26.0;
+    let needed = (left + column * across + slant * 0.8).max(left + 220.0);
+    canvas.finish(needed.max(width), y, &matrix.title, &matrix.subtitle, matrix.footer.clone())
+}

@@ -1,0 +1,309 @@
+//! The rows of a report's table, written by [`super::terminal`] and [`super::markdown`] alike.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use netdyno_lab_analysis::report::differing;
+use netdyno_lab_analysis::report::format;
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_manifest::{Better, Metric, Source};
+use netdyno_lab_store::{BuildRecord, CellStatus};
+use netdyno_lab_store::{Verdict, VerdictKind};
+
+/// Heads of the columns of lines of code, in the order of [`netdyno_lab_store::code_lines::CodeLines::parts`].
+const LINE_HEADS: [&str; 3] = ["library lines", "adapter lines", "generated lines"];
+
+/// The table of the cells that share their parameters.
+pub(super) struct Table<'a> {
+    /// In what these parameters differ from the other tables'; empty if there is one table.
+    pub(super) title: String,
+    /// Column heads, the most important first.
+    pub(super) head: Vec<String>,
+    /// How many of the columns say the most: all that a glance needs.
+    pub(super) foremost: usize,
+    /// The columns that tell of the code, not of the run: only where there is room.
+    pub(super) lines: Range<usize>,
+    /// One row a measured cell, best first, the ceiling last.
+    pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
+    /// The cells without figures that have a reason.
+    pub(super) missing: Vec<&'a Cell>,
+    /// The labels of those that the run has not come to.
+    pub(super) to_come: Vec<&'a str>,
+}
+
+/// The tables of a report; `metrics` are the workload's.
+pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a>> {
+    let mut groups: Vec<(&BTreeMap<String, serde_json::Value>, Vec<&Cell>)> = Vec::new();
+    for cell in &report.cells {
+        match groups.iter_mut().find(|(params, _)| **params == cell.params) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((&cell.params, vec![cell])),
+        }
+    }
+    let all: Vec<_> = groups.iter().map(|(params, _)| *params).collect();
+    groups.iter().map(|(params, cells)| table(report, metrics, differing(&all, params), cells)).collect()
+}
+
+/// What stands in a column.
+enum Column<'a> {
+    Figure(&'a Metric),
+    /// The ratio of the primary metric to the baseline.
+    Versus(&'a str),
+    /// The range of the trials of the primary metric, where there is nothing to compare with.
+    Spread,
+    OfCeiling,
+    /// Lines of code, of one of the three kinds.
+    Lines(usize),
+    Bottleneck,
+}
+
+fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a Cell]) -> Table<'a> {
+    let primary = &report.run.primary;
+    let mut measured: Vec<&Cell> = cells.iter().copied().filter(|c| c.status == CellStatus::Ok).collect();
+    if let Some(metric) = metrics.iter().find(|m| m.primary) {
+        sort(&mut measured, metric);
+    }
+    let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
+    let shown = metrics.iter().filter(|m| m.column && has_a_say(m, &measured));
+    let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
+    columns.push(baseline.map_or(Column::Spread, Column::Versus));
+    if measured.iter().any(|c| c.ceiling) {
+        columns.push(Column::OfCeiling);
+    }
+    columns.extend(shown.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
+    let foremost = 1 + columns.len();
+    columns.extend(shown.filter(|m| !m.headline && !m.primary).map(Column::Figure));
+    let lines = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
+    columns.extend((0..LINE_HEADS.len()).map(Column::Lines));
+    columns.push(Column::Bottleneck);
+    let roles = &report.run.roles;
+    let text = |cell: &Cell, column: &Column<'_>| match column {
+        Column::Figure(metric) => figure(cell, metric, roles),
+        Column::Versus(baseline) => versus(report, cell, primary, baseline),
+        Column::Spread => spread(cell, primary),
+        Column::OfCeiling => of_ceiling(cell, primary),
+        Column::Lines(kind) => lines_of(cell, roles, *kind),
+        Column::Bottleneck => cell.bottleneck.clone(),
+    };
+    let head = columns.iter().map(|column| match column {
+        Column::Figure(metric) => head_of(metric, roles),
+        Column::Versus(baseline) => format!("vs {baseline}"),
+        Column::Spread => "least - most of trials".to_owned(),
+        Column::OfCeiling => "of ceiling".to_owned(),
+        Column::Lines(kind) => LINE_HEADS[*kind].to_owned(),
+        Column::Bottleneck => "bottleneck".to_owned(),
+    });
+    let head = [String::new()].into_iter().chain(head).collect();
+    let row = |cell: &Cell| [name(cell)].into_iter().chain(columns.iter().map(|c| text(cell, c))).collect();
+    let rows = measured.into_iter().map(|cell| (cell, row(cell))).collect();
+    let without = cells.iter().copied().filter(|c| c.status != CellStatus::Ok);
+    let (to_come, missing): (Vec<&Cell>, _) =
+        without.partition(|c| c.status == CellStatus::Planned && c.reason.is_empty());
+    let to_come = to_come.into_iter().map(|c| c.label.as_str()).collect();
+    Table { title, head, foremost, lines, rows, missing, to_come }
+}
+
+/// What a phase put in can be too little to tell anything of it, by the parameters: then there is no column of it.
+fn has_a_say(metric: &Metric, cells: &[&Cell]) -> bool {
+    let measured = |c: &&Cell| c.metrics.get(&metric.name).is_some_and(|m| m.value.is_some());
+    !matches!(metric.from, Source::MeterGrowth { .. }) || cells.iter().any(measured)
+}
+
+/// Who played a role for all, a line each.
+pub(super) fn partners(report: &Report) -> Vec<String> {
+    let of = |(role, name): (&String, &String)| {
+        let with = |c: &&Cell| c.partners.contains(role);
+        let said = report.cells.iter().filter(with).find_map(|c| c.implementations.get(role))?;
+        Some(match report.cells.iter().all(|c| with(&c)) {
+            true => format!("all under the same {role}: {name} {}", said.version),
+            false => format!("under the {role} of {name} {} where no other is named", said.version),
+        })
+    };
+    report.run.partners.iter().filter_map(of).collect()
+}
+
+/// What figures do not say of those who took part, a line each.
+pub(super) fn caveats(report: &Report) -> Vec<String> {
+    let builds = report.cells.iter().flat_map(|cell| &cell.builds);
+    let said: BTreeMap<&String, &String> =
+        builds.filter_map(|(name, build)| Some((name, build.caveat.as_ref()?))).collect();
+    said.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
+}
+
+/// What of the code could not be counted, of those who took part and have figures, a line each.
+pub(super) fn uncounted(report: &Report) -> Vec<String> {
+    let cells = report.cells.iter().filter(|c| c.status == CellStatus::Ok);
+    let builds: BTreeMap<&String, &BuildRecord> = cells.flat_map(compared_builds).collect();
+    let of = |(name, build): (&String, &BuildRecord)| {
+        let mut whys: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (kind, count) in build.lines.parts().iter().filter(|(_, count)| count.lines.is_none()) {
+            whys.entry(count.source.clone()).or_default().push(kind);
+        }
+        let told = |(why, kinds): (String, Vec<&str>)| {
+            format!("{name}: lines of {} not measured: {why}", kinds.join(" and "))
+        };
+        whys.into_iter().map(told).collect::<Vec<_>>()
+    };
+    builds.into_iter().flat_map(of).collect()
+}
+
+/// Best first, the ceiling last.
+pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
+    let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);
+    cells.sort_by(|a, b| {
+        let order = key(a).total_cmp(&key(b));
+        a.ceiling.cmp(&b.ceiling).then(match metric.better {
+            Better::Higher => order.reverse(),
+            Better::Lower => order,
+        })
+    });
+}
+
+/// The label, its version, and whether it is tuned.
+pub(super) fn name(cell: &Cell) -> String {
+    let mut compared = cell.implementations.iter().filter(|(role, _)| !cell.partners.contains(role));
+    let version = cell.contender.is_some().then(|| compared.next()).flatten().map(|(_, said)| said);
+    let mut name = match version {
+        Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
+        _ => cell.label.clone(),
+    };
+    if version.is_some() && !cell.ceiling && is_tuned(cell) {
+        name.push_str(" (tuned)");
+    }
+    if builds(cell).any(|build| build.local.is_some()) {
+        name.push_str(" (local)");
+    }
+    name
+}
+
+/// Not used by the defaults of its documentation.
+fn is_tuned(cell: &Cell) -> bool {
+    builds(cell).any(|b| b.tuning != "defaults")
+}
+
+/// The builds of those that are compared.
+fn builds(cell: &Cell) -> impl Iterator<Item = &BuildRecord> {
+    compared_builds(cell).map(|(_, build)| build)
+}
+
+/// The same, with their names.
+fn compared_builds(cell: &Cell) -> impl Iterator<Item = (&String, &BuildRecord)> {
+    let compared =
+        |name: &String| cell.roles.iter().any(|(role, n)| n == name && !cell.partners.contains(role));
+    cell.builds.iter().filter(move |(name, _)| compared(name))
+}
+
+/// Lines of code of the contender; of several, in the order of the label.
+fn lines_of(cell: &Cell, roles: &[String], kind: usize) -> String {
+    let of = |name: &String| {
+        let lines = cell.builds.get(name).and_then(|build| build.lines.parts()[kind].1.lines);
+        lines.map_or_else(|| "not measured".to_owned(), format::whole)
+    };
+    let compared =
+        roles.iter().filter(|role| !cell.partners.contains(role)).filter_map(|r| cell.roles.get(r));
+    let mut names: Vec<&String> = compared.collect();
+    if cell.contender.is_some() {
+        names.truncate(1);
+    }
+    names.into_iter().map(of).collect::<Vec<_>>().join(" > ")
+}
+
+/// The label, and which parts a sum of memory shows.
+fn head_of(metric: &Metric, roles: &[String]) -> String {
+    match (metric.unit.as_str(), &metric.from) {
+        ("B", Source::Meter { of: None, .. }) if roles.len() > 1 => {
+            format!("{} ({})", metric.label, roles.join(" + "))
+        }
+        _ => metric.label.clone(),
+    }
+}
+
+fn figure(cell: &Cell, metric: &Metric, roles: &[String]) -> String {
+    let Some(m) = cell.metrics.get(&metric.name) else { return String::new() };
+    let Some(value) = m.value else { return "not measured".to_owned() };
+    let text = format::value(value, &m.unit);
+    // Parts of memory say which side is heavy; parts of a cost a message are noise in a table.
+    if m.per_role.len() > 1 && m.unit == "B" {
+        let parts: Vec<f64> = roles.iter().filter_map(|r| m.per_role.get(r).copied()).collect();
+        return format!("{text} ({})", format::parts(&parts, &m.unit, value));
+    }
+    text
+}
+
+pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> Option<&'a Verdict> {
+    let is = |v: &&Verdict| v.metric == metric && std::ptr::eq(&raw const report.cells[v.cell], cell);
+    report.verdicts.iter().find(is)
+}
+
+fn spread(cell: &Cell, metric: &str) -> String {
+    let Some(m) = cell.metrics.get(metric) else { return String::new() };
+    let least = m.samples.iter().copied().reduce(f64::min);
+    let most = m.samples.iter().copied().reduce(f64::max);
+    match least.zip(most) {
+        Some((least, most)) => format!("{} of {}", format::range(least, most, &m.unit), m.samples.len()),
+        None => String::new(),
+    }
+}
+
+fn of_ceiling(cell: &Cell, metric: &str) -> String {
+    let share = cell.metrics.get(metric).and_then(|m| m.of_ceiling);
+    share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s))
+}
+
+fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String {
+    if cell.ceiling {
+        return "the bound".to_owned();
+    }
+    if cell.generator_limited {
+        return "not ranked".to_owned();
+    }
+    let Some(v) = verdict_of(report, cell, metric) else {
+        return if baseline == cell.label { "baseline".to_owned() } else { String::new() };
+    };
+    match v.ratio {
+        Some(ratio) => format!("{}x  {}", format::ratio(ratio), interval(v)),
+        None => format!("no common {}", v.unit),
+    }
+}
+
+/// An interval whose ends are this factor apart says nothing that digits would add to.
+const INTERVAL_MOST: f64 = 1e4;
+
+pub(super) fn interval(v: &Verdict) -> String {
+    bounds(v.low, v.high)
+}
+
+pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) if high > INTERVAL_MOST * low => "(no useful bound yet)".to_owned(),
+        (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
+        _ => "(no bound yet)".to_owned(),
+    }
+}
+
+/// A verdict as a sentence.
+pub fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
+    let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
+    let than = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
+    match v.verdict {
+        VerdictKind::Better => format!("{}: better, {than}", v.contender),
+        VerdictKind::Worse => format!("{}: worse, {than}", v.contender),
+        VerdictKind::NoDifference => {
+            format!("{}: no difference to {} beyond {} %", v.contender, v.baseline, digits_percent(margin))
+        }
+        VerdictKind::Undecided => match v.needs_blocks {
+            Some(n) => format!(
+                "{}: undecided, needs about {n} more {}{}; {than}",
+                v.contender,
+                v.unit,
+                if n == 1 { "" } else { "s" }
+            ),
+            None => format!("{}: undecided; {than}", v.contender),
+        },
+    }
+}
+
+fn digits_percent(share: f64) -> String {
+    let text = format!("{:.1}", 100.0 * share);
+    text.trim_end_matches(".0").to_owned()
+}

@@ -1,0 +1,161 @@
+//! The report on a terminal. Colour is taken out by `anstream` where it is not wanted (NO_COLOR, a pipe).
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+use super::layout::{blocks, wrapped};
+use super::table::{self, Table, sentence, verdict_of};
+use crate::effects;
+use netdyno_lab_analysis::report::format;
+use netdyno_lab_analysis::report::plain;
+use netdyno_lab_analysis::report::turn_notes;
+use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_manifest::Metric;
+use netdyno_lab_store::CellStatus;
+use netdyno_lab_store::VerdictKind;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+/// Columns of the longest bar, where there is room for it ...
+const BAR_COLUMNS: usize = 40;
+/// ... and what is too short to compare.
+const BAR_COLUMNS_LEAST: usize = 10;
+
+/// Writes the report in lines of `width`; `metrics` are the workload's.
+#[must_use]
+pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
+    let primary = metrics.iter().find(|m| m.primary);
+    let mut out = String::new();
+    line(&mut out, &format!("{BOLD}{}{BOLD:#}", wrapped(&report.run.headline, width, "", "  ")));
+    for t in table::tables(report, metrics) {
+        if !t.title.is_empty() {
+            line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", t.title));
+        }
+        figures(&mut out, &t, width);
+        if let Some(primary) = primary {
+            let cells: Vec<&Cell> = t.rows.iter().map(|(c, _)| *c).filter(|c| !c.ceiling).collect();
+            bars(&mut out, &cells, primary, width);
+            verdicts(&mut out, report, &cells, primary, width);
+        }
+        missing(&mut out, &t.missing, width);
+        if !t.to_come.is_empty() {
+            line(
+                &mut out,
+                &wrapped(&format!("not measured yet: {}", t.to_come.join(", ")), width, "  ", "    "),
+            );
+        }
+    }
+    for shown in effects::shown(report, primary) {
+        line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", wrapped(&shown.title, width, "", "  ")));
+        line(&mut out, &blocks(&shown.head, &shown.rows, &shown.names(), width).join("\n\n"));
+        for text in &shown.lines {
+            line(&mut out, &wrapped(&plain(text), width, "  ", "    "));
+        }
+    }
+    let below = [table::partners(report), table::caveats(report), turn_notes(report)];
+    for text in below.into_iter().flatten() {
+        line(&mut out, &wrapped(&plain(&text), width, "", "  "));
+    }
+    for warning in &report.warnings {
+        let style = AnsiColor::Yellow.on_default();
+        let text = wrapped(&format!("warning: {}", plain(warning)), width, "", "  ");
+        line(&mut out, &text.replacen("warning:", &format!("{style}warning:{style:#}"), 1));
+    }
+    let run = &report.run;
+    let foot = format!("run {} · seed {} · netdyno show {}", run.id, run.seed, run.id);
+    let foot = [report.host.headline(), foot].map(|text| wrapped(&text, width, "", "  "));
+    line(&mut out, &format!("{DIM}{}{DIM:#}", foot.join("\n")));
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{text}");
+}
+
+/// The rows, in as many blocks as the width asks for. The columns of the code only where all fits beside each other.
+fn figures(out: &mut String, t: &Table<'_>, width: usize) {
+    if t.rows.is_empty() {
+        return;
+    }
+    let labels: Vec<String> = t.rows.iter().map(|(cell, _)| cell.label.clone()).collect();
+    let without = |row: &[String]| [&row[..t.lines.start], &row[t.lines.end..]].concat();
+    let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
+    let mut shown = blocks(&t.head, &rows, &labels, width);
+    if shown.len() > 1 {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| without(row)).collect();
+        shown = blocks(&without(&t.head), &rows, &labels, width);
+    }
+    line(out, &shown.join("\n\n"));
+}
+
+/// One bar a cell, the longest for the greatest value.
+fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
+    const FIGURE_COLUMNS: usize = 14;
+    let value = |c: &Cell| c.metrics.get(&primary.name).and_then(|m| m.value);
+    let greatest = cells.iter().filter_map(|c| value(c)).fold(0.0, f64::max);
+    if greatest <= 0.0 || cells.len() < 2 {
+        return;
+    }
+    let names = cells.iter().map(|c| c.label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(names + FIGURE_COLUMNS).min(BAR_COLUMNS);
+    if room < BAR_COLUMNS_LEAST {
+        return;
+    }
+    line(out, "");
+    for cell in cells {
+        let Some(v) = value(cell) else { continue };
+        let style = AnsiColor::Cyan.on_default();
+        let bar = bar(v / greatest, room);
+        let value = format::value(v, &primary.unit);
+        line(out, &format!("  {:names$}  {style}{bar}{style:#} {value}", cell.label));
+    }
+}
+
+/// A share of so many columns, in eighths of one.
+fn bar(share: f64, columns: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric, width: usize) {
+    let found: Vec<_> = cells.iter().filter_map(|c| verdict_of(report, c, &primary.name)).collect();
+    if found.is_empty() {
+        return;
+    }
+    line(out, "");
+    for v in found {
+        let style = match v.verdict {
+            VerdictKind::Better => AnsiColor::Green.on_default(),
+            VerdictKind::Worse => AnsiColor::Red.on_default(),
+            VerdictKind::NoDifference | VerdictKind::Undecided => AnsiColor::Yellow.on_default(),
+        };
+        let text = wrapped(&sentence(v, &primary.label, report.run.margin), width, "  ", "    ");
+        line(out, &format!("{style}{text}{style:#}"));
+    }
+    line(out, "");
+}
+
+/// What has no figures, each with its reason. The lines below the first of a reason are what the contender printed.
+fn missing(out: &mut String, cells: &[&Cell], width: usize) {
+    for cell in cells {
+        let (word, style) = match cell.status {
+            CellStatus::Failed => ("failed", AnsiColor::Red.on_default()),
+            CellStatus::Skipped => ("skipped", AnsiColor::Yellow.on_default()),
+            CellStatus::Planned | CellStatus::Ok => ("not measured", AnsiColor::Yellow.on_default()),
+        };
+        let reason = plain(&cell.reason);
+        let (why, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
+        let text = wrapped(&format!("{} {word}: {why}", cell.label), width, "  ", "    ");
+        line(out, &text.replacen(&format!(" {word}:"), &format!(" {style}{word}{style:#}:"), 1));
+        for text in printed.lines() {
+            line(out, &wrapped(text.trim_end(), width, "", "        "));
+        }
+        if !cell.remedy.is_empty() {
+            let text = wrapped(&format!("remedy: {}", plain(&cell.remedy)), width, "    ", "      ");
+            line(out, &text.replacen("remedy:", &format!("{DIM}remedy:{DIM:#}"), 1));
+        }
+    }
+}

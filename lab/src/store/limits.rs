@@ -1,6 +1,0 @@
-//! The store's limits.
-
-use std::time::Duration;
-
-/// How long to wait for another netdyno that is writing.
-pub(super) const BUSY: Duration = Duration::from_secs(10);

@@ -1,0 +1,167 @@
+//! Runs, read whole or as they grow.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{CellRecord, Run, RunStatus, Sample, SampleKind, Store, StoreError, TrialRecord, from_json};
+use netdyno_stats::Encoded;
+
+impl Store {
+    /// A whole run. `run` is a full id.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be read.
+    pub fn load(&self, run: &str) -> Result<Run, StoreError> {
+        let mut loaded = self.load_head(run)?;
+        self.load_more(&mut loaded, 0)?;
+        Ok(loaded)
+    }
+
+    /// A run with its cells, without its trials. `run` is a full id.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be read.
+    pub fn load_head(&self, run: &str) -> Result<Run, StoreError> {
+        let (header, status, why): (String, String, String) = self
+            .connection
+            .query_row("SELECT header, status, stopped_because FROM runs WHERE id = ?1", [run], |r| {
+                Ok((r.get(0)?, r.get(1)?, r.get(2)?))
+            })
+            .optional()
+            .map_err(|e| self.fail(e))?
+            .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
+        let mut loaded = run_of(&header, &status, why)?;
+        loaded.cells = self.load_cells(run)?;
+        Ok(loaded)
+    }
+
+    /// Adds the trials that were stored after row `last`, 0 for all; gives the last row that is there now.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn load_more(&self, run: &mut Run, last: i64) -> Result<i64, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached(
+                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes, turns FROM trials
+                 WHERE run = ?1 AND id > ?2 ORDER BY id",
+            )
+            .map_err(|e| self.fail(e))?;
+        let rows: Vec<(i64, TrialRow)> = query
+            .query_map(params![run.header.id, last], |r| Ok((r.get(0)?, TrialRow::read(r)?)))
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))?;
+        let last = rows.last().map_or(last, |(id, _)| *id);
+        for (id, row) in rows {
+            let mut trial = row.decode()?;
+            trial.samples = self.load_samples(id)?;
+            trial.histograms = self.load_histograms(id)?;
+            run.trials.push(trial);
+        }
+        run.trials.sort_by_key(|t| (t.block, t.position));
+        Ok(last)
+    }
+
+    pub(super) fn load_cells(&self, run: &str) -> Result<Vec<CellRecord>, StoreError> {
+        let records = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?;
+        records.iter().map(|text| from_json(text)).collect()
+    }
+
+    fn load_samples(&self, trial: i64) -> Result<Vec<Sample>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached(
+                "SELECT role, kind, mark, at_ns, name, value, source FROM samples WHERE trial = ?1 ORDER BY rowid",
+            )
+            .map_err(|e| self.fail(e))?;
+        query
+            .query_map([trial], |r| {
+                let kind: String = r.get(1)?;
+                Ok(Sample {
+                    role: r.get(0)?,
+                    kind: SampleKind::parse(&kind).unwrap_or(SampleKind::Counter),
+                    mark: r.get(2)?,
+                    at_ns: r.get(3)?,
+                    name: r.get(4)?,
+                    value: r.get(5)?,
+                    source: r.get(6)?,
+                })
+            })
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))
+    }
+
+    fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, Encoded)>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid")
+            .map_err(|e| self.fail(e))?;
+        query
+            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, String>(2)?.into())))
+            .and_then(Iterator::collect)
+            .map_err(|e| self.fail(e))
+    }
+
+    fn strings(&self, sql: &str, run: &str) -> Result<Vec<String>, StoreError> {
+        let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
+        query.query_map([run], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))
+    }
+}
+
+/// A row of `trials` as SQLite has it.
+struct TrialRow {
+    cell: usize,
+    block: u32,
+    position: u32,
+    started_at: String,
+    seconds: f64,
+    seed: u64,
+    outcome: String,
+    notes: String,
+    turns: Option<String>,
+}
+
+impl TrialRow {
+    fn read(r: &Row<'_>) -> rusqlite::Result<TrialRow> {
+        Ok(TrialRow {
+            cell: r.get(1)?,
+            block: r.get(2)?,
+            position: r.get(3)?,
+            started_at: r.get(4)?,
+            seconds: r.get(5)?,
+            seed: r.get(6)?,
+            outcome: r.get(7)?,
+            notes: r.get(8)?,
+            turns: r.get(9)?,
+        })
+    }
+
+    fn decode(self) -> Result<TrialRecord, StoreError> {
+        Ok(TrialRecord {
+            cell: self.cell,
+            block: self.block,
+            position: self.position,
+            started_at: self
+                .started_at
+                .parse()
+                .map_err(|e| StoreError::Damaged(format!("trial's time {:?}: {e}", self.started_at)))?,
+            seconds: self.seconds,
+            seed: self.seed,
+            outcome: from_json(&self.outcome)?,
+            notes: from_json(&self.notes)?,
+            turns: self.turns.as_deref().map(from_json).transpose()?,
+            samples: Vec::new(),
+            histograms: Vec::new(),
+        })
+    }
+}
+
+pub(super) fn run_of(header: &str, status: &str, stopped_because: String) -> Result<Run, StoreError> {
+    Ok(Run {
+        header: from_json(header)?,
+        status: RunStatus::parse(status)
+            .ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
+        stopped_because,
+        cells: Vec::new(),
+        trials: Vec::new(),
+    })
+}

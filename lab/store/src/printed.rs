@@ -1,0 +1,127 @@
+//! What was printed of a run, held against what its figures come to now.
+//!
+//! Verdicts are kept when they are printed, and travel with an exported run. Computed again from the samples they must be the
+//! same: by the same program to the last digit; by another one, or on another machine, within [`TOLERANCE`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// By how much figures may differ, relative: mathematical libraries differ in their last digits.
+pub const TOLERANCE: f64 = 1e-9;
+
+/// What was printed of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Printed {
+    /// Version of the program that did.
+    pub netdyno: String,
+    /// Every verdict.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What can be claimed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Of which metric.
+    pub metric: String,
+    /// Label of the contender.
+    pub contender: String,
+    /// Label of the baseline.
+    pub baseline: String,
+    /// Index of the contender's cell.
+    pub cell: usize,
+    /// Geometric mean of the ratios of the blocks or sessions; null without a common one.
+    pub ratio: Option<f64>,
+    /// Lower end of the confidence sequence; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
+    /// What was compared: `block` or `session`.
+    #[serde(default = "block")]
+    pub unit: String,
+    /// How many of them.
+    pub blocks: u32,
+    /// p-value after Holm.
+    pub p_adjusted: f64,
+    /// The claim.
+    pub verdict: VerdictKind,
+    /// Of an undecided one: about how many more of them it needs; null where that cannot be said.
+    pub needs_blocks: Option<u32>,
+}
+
+/// The claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Better than the baseline.
+    Better,
+    /// Worse than the baseline.
+    Worse,
+    /// No difference beyond the margin.
+    NoDifference,
+    /// Neither yet.
+    Undecided,
+}
+
+/// What a report of an older netdyno compared.
+fn block() -> String {
+    "block".to_owned()
+}
+
+impl Printed {
+    /// What this program prints.
+    #[must_use]
+    pub fn of(verdicts: &[Verdict]) -> Printed {
+        Printed { netdyno: env!("CARGO_PKG_VERSION").to_owned(), verdicts: verdicts.to_vec() }
+    }
+
+    /// As it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("verdicts hold nothing that JSON cannot")
+    }
+
+    /// In what the report of a run is not what was printed, a line a verdict; empty: in nothing.
+    #[must_use]
+    pub fn differences(&self, verdicts: &[Verdict]) -> Vec<String> {
+        let of = |all: &[Verdict], one: &Verdict| all.iter().find(|v| is_of(v, one)).cloned();
+        let told = |printed: &Verdict| match of(verdicts, printed) {
+            None => Some(format!("{}: printed {}, now none", name(printed), claim(printed))),
+            Some(now) if !agrees(printed, &now) => {
+                Some(format!("{}: printed {}, now {}", name(printed), claim(printed), claim(&now)))
+            }
+            Some(_) => None,
+        };
+        let new = verdicts.iter().filter(|now| of(&self.verdicts, now).is_none());
+        let new = new.map(|now| format!("{}: printed none, now {}", name(now), claim(now)));
+        self.verdicts.iter().filter_map(told).chain(new).collect()
+    }
+}
+
+/// Whether two verdicts are of the same thing.
+fn is_of(a: &Verdict, b: &Verdict) -> bool {
+    (a.cell, &a.metric, &a.contender, &a.baseline) == (b.cell, &b.metric, &b.contender, &b.baseline)
+}
+
+fn agrees(a: &Verdict, b: &Verdict) -> bool {
+    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()),
+        (a, b) => a == b,
+    };
+    (a.verdict, a.blocks, &a.unit, a.needs_blocks) == (b.verdict, b.blocks, &b.unit, b.needs_blocks)
+        && near(a.ratio, b.ratio)
+        && near(a.low, b.low)
+        && near(a.high, b.high)
+        && near(Some(a.p_adjusted), Some(b.p_adjusted))
+}
+
+fn name(v: &Verdict) -> String {
+    format!("{} of {} against {}", v.metric, v.contender, v.baseline)
+}
+
+/// `better, 1.2 (1.1 - 1.3), 6 sessions`, with all digits: the difference may be in the last.
+fn claim(v: &Verdict) -> String {
+    let figure = |value: Option<f64>| value.map_or("none".to_owned(), |v| v.to_string());
+    let verdict = format!("{:?}", v.verdict).to_lowercase();
+    let (ratio, low, high) = (figure(v.ratio), figure(v.low), figure(v.high));
+    format!("{verdict}, {ratio} ({low} - {high}), {} {}s", v.blocks, v.unit)
+}
