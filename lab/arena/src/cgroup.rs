@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use super::hierarchy::{Hierarchy, hierarchies};
 use super::limits::{CGROUP_REMOVE_TIME, RETRY_PAUSE};
 use super::messages::Freezing;
+use super::meter::members;
 
 const NAME_PREFIX: &str = "netdyno-";
 /// The file by which v1's freezer is told, and tells.
@@ -215,13 +216,6 @@ fn thaw_v1(dir: &Path) {
     if state.exists() {
         let _ = fs::write(state, "THAWED");
     }
-}
-
-/// The process ids in a `cgroup.procs`.
-pub(crate) fn members(procs: &Path) -> Vec<i32> {
-    fs::read_to_string(procs)
-        .map(|text| text.lines().filter_map(|line| line.parse().ok()).filter(|&pid| pid > 0).collect())
-        .unwrap_or_default()
 }
 
 fn lab_pid(name: &str) -> Option<u32> {

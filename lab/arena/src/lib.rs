@@ -42,8 +42,6 @@ pub use messages::{AgentEvent, EndedBy, Exit, Freezing, Usage};
 pub use role::{LaunchSpec, RoleIndex, RoleProcess};
 pub use topology::{CpuPlan, CpusBack, Topology, pin_self};
 
-pub(crate) use cgroup::members as cgroup_members;
-
 use messages::Launch;
 use netdyno_lab_manifest::Net;
 use network::Network;

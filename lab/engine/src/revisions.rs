@@ -20,8 +20,6 @@ use netdyno_lab_manifest::{Catalog, ManifestError};
 
 /// The state of the working tree, whatever is committed of it.
 pub const WORKING_TREE: &str = ".";
-/// Its presence is what makes an export finished.
-pub(crate) const WHOLE: &str = "whole";
 /// Digits of a commit that are shown.
 const SHOWN_DIGITS: usize = 12;
 /// The longest name of a revision, in bytes.
@@ -168,7 +166,7 @@ fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionE
         let path = path.to_owned();
         move |source| RevisionError::Cache { path, source }
     };
-    let (files, whole) = (entry.join("files"), entry.join(WHOLE));
+    let (files, whole) = (entry.join("files"), entry.join(crate::build::REVISION_RECORD));
     // Another lab may want the same.
     let _lock = crate::build::lock(cache, commit).map_err(error(cache))?;
     fs::create_dir_all(&entry).map_err(error(&entry))?;

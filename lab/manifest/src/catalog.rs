@@ -125,8 +125,10 @@ impl Catalog {
     pub fn makers(&self) -> impl Iterator<Item = Contender> {
         let of = |workload: &Workload| -> Vec<Contender> {
             let folder = self.folder_of(&workload.name);
-            let makers =
-                workload.inputs.iter().map(|(name, input)| input.maker(&folder, &workload.name, name));
+            let makers = workload
+                .inputs
+                .iter()
+                .map(|(name, input)| Contender::maker(input, &folder, &workload.name, name));
             makers.collect()
         };
         self.workloads.values().flat_map(of)

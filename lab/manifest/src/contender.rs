@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::read::{Problems, decode, decode_variant};
-use super::{BuildSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
+use super::{BuildSpec, InputSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
 
 /// A contender, valid by construction.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -93,6 +93,30 @@ impl Implementation {
 }
 
 impl Contender {
+    /// The program that makes an input, as something to be built: it plays no role. `folder` is that of the workload's manifest.
+    #[must_use]
+    pub fn maker(input: &InputSpec, folder: &Path, workload: &str, name: &str) -> Contender {
+        Contender {
+            name: name.to_owned(),
+            workload: workload.to_owned(),
+            language: String::new(),
+            about: input.about.clone(),
+            homepage: None,
+            license: String::new(),
+            tuning: Tuning::Defaults,
+            tuned: Vec::new(),
+            ceiling: false,
+            caveat: None,
+            alone: None,
+            implementation: Implementation { module: name.to_owned(), version: String::new() },
+            build: input.build.clone(),
+            roles: IndexMap::new(),
+            capabilities: BTreeMap::new(),
+            dir: folder.join(workload).join(name),
+            revision: None,
+        }
+    }
+
     /// Parses and validates a contender by itself; errors name `file`, which is `<dir>/contender.toml`. What
     /// depends on its workload is checked by [`Contender::check_against`].
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::limits::{GATE_BYTES_MAX, SEED_MAX};
+use super::params::kind_of;
 use super::read::Problems;
 use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
 
@@ -245,23 +246,6 @@ pub fn hex(bytes: &[u8]) -> String {
 
 fn refused(name: &str, rule: String) -> ManifestError {
     ManifestError::Value { name: name.to_owned(), rule }
-}
-
-/// Notes a parameter that is unknown, or of another kind.
-pub(super) fn kind_of(
-    at: &str,
-    name: &str,
-    kind: ParamKind,
-    params: &IndexMap<String, ParamSpec>,
-    problems: &mut Problems,
-) {
-    match params.get(name) {
-        None => problems.known(at, "parameter", name, params.keys()),
-        Some(spec) if spec.kind != kind => {
-            problems.push(at, format!("parameter \"{name}\" must be {kind}"));
-        }
-        Some(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! An input of a workload: a file that its roles are given, made beforehand by a program of the workload's own.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::read::Problems;
-use super::{BuildSpec, Contender, Implementation, ManifestError, ParamSpec, Params, Placeholder, Tuning};
+use super::{BuildSpec, ManifestError, ParamSpec, Params, Placeholder};
 
 /// A file that is made before the trials: its program is the folder `workloads/<workload>/<input>`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -22,30 +21,6 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
-    /// The program as something to be built: it plays no role. `folder` is that of the workload's manifest.
-    #[must_use]
-    pub fn maker(&self, folder: &Path, workload: &str, name: &str) -> Contender {
-        Contender {
-            name: name.to_owned(),
-            workload: workload.to_owned(),
-            language: String::new(),
-            about: self.about.clone(),
-            homepage: None,
-            license: String::new(),
-            tuning: Tuning::Defaults,
-            tuned: Vec::new(),
-            ceiling: false,
-            caveat: None,
-            alone: None,
-            implementation: Implementation { module: name.to_owned(), version: String::new() },
-            build: self.build.clone(),
-            roles: IndexMap::new(),
-            capabilities: BTreeMap::new(),
-            dir: folder.join(workload).join(name),
-            revision: None,
-        }
-    }
-
     /// What its program is told of these parameters: `name=value`, in the order of the manifest.
     #[must_use]
     pub fn arguments(&self, params: &Params) -> Vec<String> {

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::gate::kind_of;
+use super::params::kind_of;
 use super::read::Problems;
 use super::{ParamKind, ParamSpec};
 

@@ -6,6 +6,8 @@ use indexmap::IndexMap;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::read::Problems;
+
 /// The value of one parameter; untagged in JSON and TOML.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -260,5 +262,37 @@ impl<'de> Deserialize<'de> for ParamValue {
             }
         }
         deserializer.deserialize_any(Any)
+    }
+}
+
+/// Notes a parameter that is unknown, or of another kind.
+pub(super) fn kind_of(
+    at: &str,
+    name: &str,
+    kind: ParamKind,
+    params: &IndexMap<String, ParamSpec>,
+    problems: &mut Problems,
+) {
+    match params.get(name) {
+        None => problems.known(at, "parameter", name, params.keys()),
+        Some(spec) if spec.kind != kind => {
+            problems.push(at, format!("parameter \"{name}\" must be {kind}"));
+        }
+        Some(_) => {}
+    }
+}
+
+/// Gives a value the type of its parameter, or notes why it cannot have it.
+pub(super) fn settle_value(
+    at: &str,
+    param: &str,
+    value: &mut ParamValue,
+    params: &IndexMap<String, ParamSpec>,
+    problems: &mut Problems,
+) {
+    match params.get(param).map(|spec| spec.check(value.clone())) {
+        None => problems.known(at, "parameter", param, params.keys()),
+        Some(Err(rule)) => problems.push(at, rule),
+        Some(Ok(checked)) => *value = checked,
     }
 }

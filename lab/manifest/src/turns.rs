@@ -3,10 +3,9 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::gate::kind_of;
 use super::limits::{TOGETHER_MAX, TURN_MS_MAX, TURNS_MAX};
+use super::params::{kind_of, settle_value};
 use super::read::Problems;
-use super::workload::settle_value;
 use super::{ParamKind, ParamSpec, ParamValue, Params};
 
 /// How the work can be cut into turns: a contender is frozen while another one runs, and its clocks go on meanwhile.

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
+use super::params::settle_value;
 use super::read::{Problems, decode};
 use super::{Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
 
@@ -384,21 +385,6 @@ impl Workload {
                 problems.push(format!("{at}.budget_seconds"), rule);
             }
         }
-    }
-}
-
-/// Gives a value the type of its parameter, or notes why it cannot have it.
-pub(super) fn settle_value(
-    at: &str,
-    param: &str,
-    value: &mut ParamValue,
-    params: &IndexMap<String, ParamSpec>,
-    problems: &mut Problems,
-) {
-    match params.get(param).map(|spec| spec.check(value.clone())) {
-        None => problems.known(at, "parameter", param, params.keys()),
-        Some(Err(rule)) => problems.push(at, rule),
-        Some(Ok(checked)) => *value = checked,
     }
 }
 

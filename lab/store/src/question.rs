@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::planned::PlannedCell;
-use crate::record::Run;
 
 /// One ratio that a run is to find out, as exactly as what is said of it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,11 +82,6 @@ impl Side {
             (given, _) => given == Some(value),
         });
         who && at && !cell.ceiling && !cell.again
-    }
-
-    /// The first of them in a run.
-    pub fn cell(&self, run: &Run) -> Option<usize> {
-        run.cells.iter().position(|cell| self.is(&cell.planned()))
     }
 
     /// `one at rate=100`, `load > server`.

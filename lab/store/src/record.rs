@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::{Side, StoreError};
 use crate::Host;
 use crate::PlannedCell;
 use crate::code_lines::CodeLines;
@@ -442,6 +442,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// The first cell that this side names.
+    #[must_use]
+    pub fn cell_of(&self, side: &Side) -> Option<usize> {
+        self.cells.iter().position(|cell| side.is(&cell.planned()))
+    }
+
     /// Seconds of measuring so far. Failed trials do not count: their contender never runs again.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {

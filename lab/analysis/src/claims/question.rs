@@ -149,8 +149,8 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
 
 /// The cells of its sides: one where the other is a figure.
 fn sides(run: &Run, question: &Question) -> Option<Vec<usize>> {
-    let second = if question.b.figure.is_some() { None } else { Some(question.b.cell(run)?) };
-    Some([Some(question.a.cell(run)?), second].into_iter().flatten().collect())
+    let second = if question.b.figure.is_some() { None } else { Some(run.cell_of(&question.b)?) };
+    Some([Some(run.cell_of(&question.a)?), second].into_iter().flatten().collect())
 }
 
 /// The questions that the next round is for: those that are nearest to their end, and those up to twice as far. With each their rank

@@ -17,7 +17,7 @@ pub use net::{NetScope, NetSnapshot};
 
 pub(crate) use cpu::CpuSource;
 pub use tree::descendants;
-pub(crate) use tree::{Tree, host_pid_of};
+pub(crate) use tree::{Tree, host_pid_of, members};
 
 /// One figure and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

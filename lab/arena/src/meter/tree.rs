@@ -1,11 +1,11 @@
 //! The processes of a contender.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use procfs::process::{Process, all_processes};
 
-use crate::cgroup_members;
+use std::fs;
 
 /// How a contender's processes are found.
 #[derive(Debug)]
@@ -29,9 +29,7 @@ impl Tree {
     /// Those that are alive. One that ends meanwhile is left out.
     pub(crate) fn processes(&self) -> Vec<Process> {
         match &self.cgroup_procs {
-            Some(procs) => {
-                cgroup_members(procs).into_iter().filter_map(|pid| Process::new(pid).ok()).collect()
-            }
+            Some(procs) => members(procs).into_iter().filter_map(|pid| Process::new(pid).ok()).collect(),
             None => descendants(self.supervisor),
         }
     }
@@ -60,4 +58,11 @@ pub(crate) fn host_pid_of(ancestor: i32, inner_pid: i32) -> Option<i32> {
         let names = process.status().ok()?.nspid?;
         (names.last() == Some(&inner_pid)).then(|| process.pid())
     })
+}
+
+/// The process ids in a `cgroup.procs`.
+pub(crate) fn members(procs: &Path) -> Vec<i32> {
+    fs::read_to_string(procs)
+        .map(|text| text.lines().filter_map(|line| line.parse().ok()).filter(|&pid| pid > 0).collect())
+        .unwrap_or_default()
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-use super::ecosystem::{Missing, Probe, Remedy, ecosystem};
+use super::ecosystem::{Missing, Probe, Remedy};
 use super::limits::PROBE_LIMIT;
 use super::process::Watch;
+use super::tools::ecosystem;
 use netdyno_lab_manifest::{Contender, Need};
 
 /// Whether a contender can be built here.

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, cargo, cc, go, java, job::Job, npm, pip, system};
-use netdyno_lab_manifest::{Contender, Tool};
+use super::{BuildError, job::Job};
+use netdyno_lab_manifest::Contender;
 
 /// What the build needs of a tool.
 pub(super) trait Ecosystem {
@@ -30,19 +30,6 @@ pub(super) trait Ecosystem {
     }
     /// Builds into `job.files()` and beside it in `job.entry`.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError>;
-}
-
-/// The implementation for a tool.
-pub(super) fn ecosystem(tool: Tool) -> &'static dyn Ecosystem {
-    match tool {
-        Tool::Cargo => &cargo::Cargo,
-        Tool::Cc => &cc::Cc,
-        Tool::Go => &go::Go,
-        Tool::Java => &java::Java,
-        Tool::Npm => &npm::Npm,
-        Tool::Pip => &pip::Pip,
-        Tool::System => &system::System,
-    }
 }
 
 /// Something that is not installed.

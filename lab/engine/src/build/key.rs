@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::ecosystem::{Ecosystem, Probe, ecosystem};
+use super::ecosystem::{Ecosystem, Probe};
+use super::tools::ecosystem;
 use super::tree::{Refused, Tree};
 use super::{BuildError, local};
 use netdyno_lab_manifest::{Contender, hex};

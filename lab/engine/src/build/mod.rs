@@ -41,6 +41,7 @@ mod prune;
 mod system;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod tree;
 
 use std::fs;
@@ -54,7 +55,7 @@ use etcetera::BaseStrategy;
 
 pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
-use ecosystem::{Probe, ecosystem};
+use ecosystem::Probe;
 pub use error::BuildError;
 use error::remedy_for;
 use job::{Job, Log};
@@ -63,7 +64,9 @@ use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
 pub use prepare::{Prepared, PreparedInput};
 use process::Watch;
 pub(crate) use process::{Answer, ask};
+pub(crate) use prune::REVISION_RECORD;
 pub use prune::Stale;
+use tools::ecosystem;
 
 use netdyno_lab_manifest::{Contender, Tool};
 

@@ -70,7 +70,7 @@ impl Builder {
         events: &mut dyn FnMut(BuildEvent),
     ) -> Result<Prepared, BuildError> {
         let one = |(name, spec): (&String, &InputSpec)| {
-            let maker = spec.maker(folder, &workload.name, name);
+            let maker = Contender::maker(spec, folder, &workload.name, name);
             Ok((name.clone(), self.input(&maker, spec.arguments(params), events)?))
         };
         workload.inputs.iter().map(one).collect()

@@ -9,8 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
-use crate::revisions;
 use netdyno_lab_manifest::Contender;
+
+/// Its presence is what makes an export finished.
+pub(crate) const REVISION_RECORD: &str = "whole";
 
 /// A build, or an input, that nobody of this checkout would use.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl Builder {
         let record = stale.folder.join(match stale.kind {
             "build" => built::RECORD,
             "input" => prepare::RECORD,
-            _ => revisions::WHOLE,
+            _ => REVISION_RECORD,
         });
         for gone in [fs::remove_file(record), fs::remove_dir_all(&stale.folder)] {
             match gone {

@@ -1,0 +1,63 @@
+//! Placeholders in a role's command.
+
+use super::nearest;
+
+/// What may stand in braces in a role's command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
+    /// The program that was built.
+    Bin,
+    /// The folder of what was built.
+    Dir,
+    /// The contender's folder in the repository.
+    Src,
+    /// The Python of its virtual environment.
+    Python,
+    /// The Node program.
+    Node,
+}
+
+impl Placeholder {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Bin, Self::Dir, Self::Src, Self::Python, Self::Node];
+
+    /// What stands between the braces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bin => "bin",
+            Self::Dir => "dir",
+            Self::Src => "src",
+            Self::Python => "python",
+            Self::Node => "node",
+        }
+    }
+}
+
+/// Puts values in the place of placeholders. On failure: the rule that is broken, and the placeholder meant.
+pub fn substitute(
+    text: &str,
+    value: impl Fn(Placeholder) -> Option<String>,
+) -> Result<String, (String, Option<String>)> {
+    let mut done = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(at);
+        done.push_str(before);
+        let inside = from.strip_prefix('{').and_then(|tail| tail.split_once('}'));
+        let Some((name, tail)) = inside else {
+            return Err((format!("a brace without its partner in \"{text}\""), None));
+        };
+        let known = Placeholder::ALL.into_iter().find(|p| p.name() == name);
+        match known.map(&value) {
+            Some(Some(value)) => done.push_str(&value),
+            Some(None) => return Err((format!("{{{name}}} is of another build tool"), None)),
+            None => {
+                let near = nearest(name, Placeholder::ALL.map(Placeholder::name));
+                return Err((format!("unknown placeholder {{{name}}}"), near.map(|n| format!("{{{n}}}"))));
+            }
+        }
+        rest = tail;
+    }
+    done.push_str(rest);
+    Ok(done)
+}
