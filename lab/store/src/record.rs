@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Side, StoreError};
 use crate::Host;
+use crate::samples::Sample;
 use crate::PlannedCell;
 use crate::code_lines::CodeLines;
 use netdyno_lab_manifest::{Expected, Params, Workload};
@@ -358,72 +359,6 @@ pub struct TrialRecord {
     /// Role, name, HDR V2 in base64.
     #[schemars(with = "Vec<(String, String, String)>")]
     pub histograms: Vec<(String, String, Encoded)>,
-}
-
-/// One number; in JSON a list of its fields in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(from = "SampleFields", into = "SampleFields")]
-pub struct Sample {
-    /// Whose.
-    pub role: String,
-    /// Where it came from.
-    pub kind: SampleKind,
-    /// The mark's id; the connection's number for a setup time.
-    pub mark: u64,
-    /// When, in ns of `CLOCK_MONOTONIC` of the role's host.
-    pub at_ns: u64,
-    /// Name of the counter, or field of the meter.
-    pub name: String,
-    /// The value; none when it was not measured.
-    pub value: Option<u64>,
-    /// Who says so, or why there is none.
-    pub source: String,
-}
-
-/// A sample as JSON has it: role, kind, mark, at_ns, name, value, source.
-type SampleFields = (String, SampleKind, u64, u64, String, Option<u64>, String);
-
-impl From<SampleFields> for Sample {
-    fn from((role, kind, mark, at_ns, name, value, source): SampleFields) -> Sample {
-        Sample { role, kind, mark, at_ns, name, value, source }
-    }
-}
-
-impl From<Sample> for SampleFields {
-    fn from(s: Sample) -> SampleFields {
-        (s.role, s.kind, s.mark, s.at_ns, s.name, s.value, s.source)
-    }
-}
-
-/// Where a sample came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SampleKind {
-    /// A contender's answer to a mark.
-    Counter,
-    /// The lab's meter.
-    Meter,
-    /// A connection's setup time.
-    Setup,
-    /// A contender's final counters.
-    Result,
-}
-
-impl SampleKind {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            SampleKind::Counter => "counter",
-            SampleKind::Meter => "meter",
-            SampleKind::Setup => "setup",
-            SampleKind::Result => "result",
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Option<SampleKind> {
-        [SampleKind::Counter, SampleKind::Meter, SampleKind::Setup, SampleKind::Result]
-            .into_iter()
-            .find(|k| k.as_str() == text)
-    }
 }
 
 /// A run as the store has it.
