@@ -59,7 +59,7 @@ def missing_pages(site, docs):
 
 def main():
     site, docs = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    wrong = [*broken_links(site), *missing_pages(site, docs)]
+    wrong = list(dict.fromkeys([*broken_links(site), *missing_pages(site, docs)]))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"{len(wrong)} broken links and missing pages")
     sys.exit(bool(wrong))
