@@ -172,12 +172,12 @@ impl Ports {
 
     /// Something is likely to come within so long.
     pub(crate) fn expect_within(&self, time: Duration) {
-        self.poller.expect_within(time);
+        self.poller.spin_at_least(time);
     }
 
     /// What comes may be left in the sockets for so long.
     pub(crate) fn rest_for(&self, time: Duration) {
-        self.poller.rest_for(time);
+        self.poller.sleep_at_least(time);
     }
 
     /// Closes one that a connection has for itself.
