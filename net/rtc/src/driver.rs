@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 use netdyno_io::{Events, Poller};
 
 use crate::error::Error;
-use crate::face::{EndOnDrop, Hub};
+use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// A hub and the thread that turns it. Dropping it ends both.
 #[derive(Debug)]
@@ -21,11 +21,15 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
+    pub(crate) fn start(
+        address: SocketAddr,
+        settings: Settings,
+        member: Option<PortMember>,
+    ) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
         let waker = poller.waker();
         let kick = Arc::new(move || waker.wake());
-        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, member)?);
         let turned = EndOnDrop(hub.clone());
         let thread = Thread::spawn(move || drive(&turned.0, &poller))?;
         Ok(Self { hub, _thread: thread })
@@ -75,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::engine::Port;
-    use crate::face::{Peer, block};
+    use crate::handle::{Peer, block};
 
     #[test]
     fn who_waits_survives_a_panic_of_the_driver() {

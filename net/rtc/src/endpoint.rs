@@ -9,7 +9,7 @@ use netdyno_io::{Events, Poller, Waker};
 use crate::engine::{Connection, ConnectionId, Engine, Handler, Port};
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// Any number of connections on one port, driven by the thread that calls [`poll`](Self::poll). No locks, no tasks.
 ///
@@ -30,18 +30,18 @@ impl Endpoint {
         Self::bind_at(address, settings, None)
     }
 
-    /// As one of several at a port, if it has a seat there.
+    /// As one of several at a port, if it has a member there.
     pub(crate) fn bind_at(
         address: SocketAddr,
         settings: Settings,
-        seat: Option<Seat>,
+        member: Option<PortMember>,
     ) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
-        if let Some(seat) = &seat {
+        if let Some(member) = &member {
             let waker = poller.waker();
-            seat.set_kick(Arc::new(move || waker.wake()));
+            member.set_kick(Arc::new(move || waker.wake()));
         }
-        let engine = Engine::bind(address, settings, poller.clone(), seat)?;
+        let engine = Engine::bind(address, settings, poller.clone(), member)?;
         Ok(Self { engine, poller, events: Events::default(), rest: Some(Duration::ZERO) })
     }
 

@@ -81,14 +81,15 @@ mod driver;
 mod endpoint;
 mod engine;
 mod error;
-mod face;
+mod handle;
 mod limits;
+mod reactor_set;
 mod reactors;
 mod rehearsal;
 mod servers;
 mod settings;
-mod spread;
 mod streams;
+mod stun;
 mod switch;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -96,7 +97,7 @@ pub mod tokio;
 pub use endpoint::Endpoint;
 pub use engine::{Connection, ConnectionId, Handler, Port};
 pub use error::{Error, RecvError};
-pub use face::{Channel, Peer};
+pub use handle::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};
 pub use netdyno_rtc_core as core;
 pub use netdyno_rtc_core::{
@@ -104,7 +105,7 @@ pub use netdyno_rtc_core::{
     Fingerprint, Kind, Message, PeerState, Reliability, Report, SelectedPair, SendError, SignalingError,
     Stats,
 };
-pub use reactors::{Place, Reactors};
+pub use reactors::{ReactorConnectionId, Reactors};
 pub use servers::IceServer;
 pub use settings::Settings;
 

@@ -11,8 +11,8 @@ use crate::driver::Thread;
 use crate::endpoint::Endpoint;
 use crate::engine::{ConnectionId, Handler, Port};
 use crate::error::Error;
+use crate::reactor_set::start_each;
 use crate::settings::Settings;
-use crate::spread::start_each;
 
 /// What a reactor is asked to do between two turns.
 type Task<H> = Box<dyn FnOnce(&mut Endpoint, &mut H) + Send>;
@@ -44,7 +44,7 @@ const ENDED: usize = usize::MAX;
 
 /// A connection of one of several reactors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct ReactorConnectionId {
     /// The number of its reactor, from 0.
     pub reactor: usize,
     /// What it is called there.
@@ -71,13 +71,13 @@ impl<H: Handler + Send + 'static> Reactors<H> {
     }
 
     /// A new connection by a peer's offer, where there are fewest, and the answer to it.
-    pub fn answer(&self, offer: &str) -> Result<(Place, String), Error> {
+    pub fn answer(&self, offer: &str) -> Result<(ReactorConnectionId, String), Error> {
         let offer = offer.to_owned();
         self.begin(move |endpoint| endpoint.answer(&offer))
     }
 
     /// A new connection where there are fewest, and its offer, with one data channel of this label; see [`Endpoint::offer`].
-    pub fn offer(&self, port: Port, label: &str) -> Result<(Place, String), Error> {
+    pub fn offer(&self, port: Port, label: &str) -> Result<(ReactorConnectionId, String), Error> {
         let label = label.to_owned();
         self.begin(move |endpoint| endpoint.offer(port, &label))
     }
@@ -107,11 +107,11 @@ impl<H: Handler + Send + 'static> Reactors<H> {
     fn begin(
         &self,
         act: impl FnOnce(&mut Endpoint) -> Result<(ConnectionId, String), Error> + Send + 'static,
-    ) -> Result<(Place, String), Error> {
+    ) -> Result<(ReactorConnectionId, String), Error> {
         let fewest = |&reactor: &usize| self.all[reactor].connections.load(Ordering::Relaxed);
         let reactor = (0..self.all.len()).min_by_key(fewest).ok_or(Error::Closed)?;
         let (connection, description) = self.run(reactor, |endpoint, _| act(endpoint))??;
-        Ok((Place { reactor, connection }, description))
+        Ok((ReactorConnectionId { reactor, connection }, description))
     }
 }
 

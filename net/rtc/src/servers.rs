@@ -76,7 +76,7 @@ impl Transport {
 
 /// What a URL says.
 #[derive(Debug, Clone)]
-struct Place {
+struct ServerUrl {
     is_turn: bool,
     host: String,
     port: u16,
@@ -112,20 +112,20 @@ impl Resolving {
         roots: Option<&str>,
         waker: Waker,
     ) -> Result<Option<Self>, Error> {
-        let places = servers.iter().map(|server| Ok((place(server, roots)?, server.clone())));
-        let places: Vec<_> = places.collect::<Result<_, Error>>()?;
+        let urls = servers.iter().map(|server| Ok((parse(server, roots)?, server.clone())));
+        let urls: Vec<_> = urls.collect::<Result<_, Error>>()?;
         if let Some(beyond) = servers.get(ICE_SERVERS) {
             let why = "there are more servers than 8: two or three will do";
             return Err(Error::IceServer { url: beyond.url.clone(), why });
         }
-        if places.is_empty() {
+        if urls.is_empty() {
             return Ok(None);
         }
         let (give, result) = channel();
-        let are_known = places.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
+        let are_known = urls.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
         let resolve = move || {
             let mut resolved = Resolved::default();
-            places.iter().for_each(|(place, server)| resolved.add(place, server));
+            urls.iter().for_each(|(place, server)| resolved.add(place, server));
             // Nobody takes it if the endpoint is gone.
             let _ = give.send(resolved);
             waker.wake();
@@ -147,7 +147,7 @@ impl Resolving {
 
 impl Resolved {
     /// Asks for the addresses of one, and takes the first of each family.
-    fn add(&mut self, place: &Place, server: &IceServer) {
+    fn add(&mut self, place: &ServerUrl, server: &IceServer) {
         let mut found: Vec<SocketAddr> = match (place.host.as_str(), place.port).to_socket_addrs() {
             Ok(found) => found.collect(),
             Err(error) => {
@@ -168,7 +168,7 @@ impl Resolved {
     }
 }
 
-fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
+fn parse(server: &IceServer, roots: Option<&str>) -> Result<ServerUrl, Error> {
     let wrong = |why| Error::IceServer { url: server.url.clone(), why };
     let (scheme, rest) = server.url.split_once(':').ok_or_else(|| wrong(FORMS))?;
     let (is_turn, is_secure) = match scheme.to_ascii_lowercase().as_str() {
@@ -218,7 +218,7 @@ fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
         (true, false) => Transport::Tcp,
         (true, true) => Transport::Tls(Secure::new(host, roots).map_err(wrong)?),
     };
-    Ok(Place { is_turn, host: host.to_owned(), port, transport })
+    Ok(ServerUrl { is_turn, host: host.to_owned(), port, transport })
 }
 
 #[cfg(test)]
@@ -255,9 +255,9 @@ mod tests {
             ("stun:", None),
             ("example.org", None),
         ] {
-            let read = place(&IceServer::turn(url, "name", "password"), Some(&root));
+            let read = parse(&IceServer::turn(url, "name", "password"), Some(&root));
             match (read, expected) {
-                (Ok(Place { is_turn, host, port, transport }), Some(expected)) => {
+                (Ok(ServerUrl { is_turn, host, port, transport }), Some(expected)) => {
                     let transport = transport.relay_protocol().name();
                     assert_eq!((is_turn, host.as_str(), port, transport), expected, "{url}");
                 }
@@ -265,7 +265,7 @@ mod tests {
                 (read, expected) => panic!("{url}: {read:?}, not {expected:?}"),
             }
         }
-        assert!(place(&IceServer::stun("turn:192.0.2.1"), None).is_err(), "without a name and a password");
+        assert!(parse(&IceServer::stun("turn:192.0.2.1"), None).is_err(), "without a name and a password");
         let text = format!("{:?}", IceServer::turn("turn:192.0.2.1", "name", "secret"));
         assert!(text.contains("name") && !text.contains("secret"), "{text}");
     }

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use netdyno_io::{Received, SocketOptions, UdpSocket};
 
-use crate::engine::TransactionId;
 use crate::limits::{HANDED_OVER_BYTES, HANDED_OVER_OVERHEAD_BYTES};
+use crate::stun::TransactionId;
 
 /// What leads to a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub(crate) enum Key {
 
 /// What one reactor has for another.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum Handover {
     /// Datagrams of one sender, as in [`Received`].
     Datagrams { local: SocketAddr, remote: SocketAddr, segment_bytes: usize, bytes: Vec<u8> },
     /// The path is another reactor's now; `answered`: the peer has proven it.
@@ -58,7 +58,7 @@ struct Inbox {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    list: VecDeque<Mail>,
+    list: VecDeque<Handover>,
     bytes: usize,
     is_closed: bool,
 }
@@ -77,14 +77,14 @@ impl Inbox {
 
 /// One reactor's place at the port. Once it is dropped, nothing leads there any more.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct PortMember {
     switch: Arc<Switch>,
     number: u32,
 }
 
-impl Seat {
+impl PortMember {
     /// Places for so many reactors.
-    pub(crate) fn row(count: usize) -> Vec<Self> {
+    pub(crate) fn group(count: usize) -> Vec<Self> {
         let inboxes = (0..count).map(|_| Inbox::default()).collect();
         let switch = Arc::new(Switch { inboxes, ..Switch::default() });
         (0..).take(count).map(|number| Self { switch: switch.clone(), number }).collect()
@@ -144,7 +144,7 @@ impl Seat {
     /// Hands datagrams over, by a copy. Where too much waits already they are lost, as at a socket whose buffer is full.
     pub(crate) fn hand_over(&self, to: u32, received: &Received<'_>) {
         let Received { local, remote, segment_bytes, ref datagrams } = *received;
-        self.send(to, datagrams.len() + HANDED_OVER_OVERHEAD_BYTES, || Mail::Datagrams {
+        self.send(to, datagrams.len() + HANDED_OVER_OVERHEAD_BYTES, || Handover::Datagrams {
             local,
             remote,
             segment_bytes,
@@ -159,11 +159,11 @@ impl Seat {
 
     /// Tells another that a path of its is ours now. It finds room always: there is one of it for each claim of the other's.
     pub(crate) fn tell_taken(&self, to: u32, remote: SocketAddr, answered: bool) {
-        self.send(to, 0, || Mail::PathTaken { remote, answered });
+        self.send(to, 0, || Handover::PathTaken { remote, answered });
     }
 
     /// All that has come.
-    pub(crate) fn collect(&self) -> VecDeque<Mail> {
+    pub(crate) fn collect(&self) -> VecDeque<Handover> {
         let mut mail = self.own_inbox().lock();
         mail.bytes = 0;
         std::mem::take(&mut mail.list)
@@ -173,7 +173,7 @@ impl Seat {
         &self.switch.inboxes[self.number as usize]
     }
 
-    fn send(&self, to: u32, charge: usize, make: impl FnOnce() -> Mail) {
+    fn send(&self, to: u32, charge: usize, make: impl FnOnce() -> Handover) {
         let Some(inbox) = self.switch.inboxes.get(to as usize) else { return };
         let mut mail = inbox.lock();
         if mail.is_closed || (charge > 0 && mail.bytes + charge > HANDED_OVER_BYTES) {
@@ -190,7 +190,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for PortMember {
     fn drop(&mut self) {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|_, owner| *owner != self.number);
@@ -211,51 +211,54 @@ mod tests {
 
     #[test]
     fn what_leads_to_whom_is_known_to_all_until_he_leaves() {
-        let mut row = Seat::row(3);
+        let mut members = PortMember::group(3);
         let (path, ufrag, check) = (Key::Path(address(7)), Key::Ufrag("seven".into()), Key::Check([7; 12]));
         for key in [&path, &ufrag, &check] {
-            assert_eq!(row[0].claim(key.clone()), None);
-            assert_eq!([0, 1, 2].map(|seat: usize| row[seat].other_owner(key)), [None, Some(0), Some(0)]);
+            assert_eq!(members[0].claim(key.clone()), None);
+            assert_eq!(
+                [0, 1, 2].map(|member: usize| members[member].other_owner(key)),
+                [None, Some(0), Some(0)]
+            );
         }
-        assert_eq!(row[0].claim(path.clone()), None, "its own");
-        assert_eq!(row[2].claim(path.clone()), Some(0));
-        row[0].release(&path);
-        assert_eq!(row[1].other_owner(&path), Some(2), "it is not the first's any more");
-        row.remove(0);
-        assert_eq!([&path, &ufrag, &check].map(|key| row[0].other_owner(key)), [Some(2), None, None]);
-        row[1].release(&path);
-        assert!(row[0].switch.owners.read().unwrap().is_empty());
+        assert_eq!(members[0].claim(path.clone()), None, "its own");
+        assert_eq!(members[2].claim(path.clone()), Some(0));
+        members[0].release(&path);
+        assert_eq!(members[1].other_owner(&path), Some(2), "it is not the first's any more");
+        members.remove(0);
+        assert_eq!([&path, &ufrag, &check].map(|key| members[0].other_owner(key)), [Some(2), None, None]);
+        members[1].release(&path);
+        assert!(members[0].switch.owners.read().unwrap().is_empty());
     }
 
     #[test]
     fn mail_is_bounded_wakes_once_and_ends_with_its_reader() {
-        let mut row = Seat::row(2);
+        let mut members = PortMember::group(2);
         let kicks = Arc::new(AtomicUsize::new(0));
         let counted = kicks.clone();
-        row[1].set_kick(Arc::new(move || {
+        members[1].set_kick(Arc::new(move || {
             counted.fetch_add(1, Ordering::Relaxed);
         }));
         let (fits, mut bytes) = (HANDED_OVER_BYTES / (60_000 + HANDED_OVER_OVERHEAD_BYTES), vec![7; 60_000]);
         for round in 1..3 {
             for _ in 0..fits + 9 {
                 let (local, remote, datagrams) = (address(1), address(2), &mut bytes[..]);
-                row[0].hand_over(1, &Received { local, remote, datagrams, segment_bytes: 1200 });
+                members[0].hand_over(1, &Received { local, remote, datagrams, segment_bytes: 1200 });
             }
-            row[0].tell_taken(1, address(2), true);
-            let mail = row[1].collect();
+            members[0].tell_taken(1, address(2), true);
+            let mail = members[1].collect();
             assert_eq!((mail.len(), kicks.load(Ordering::Relaxed)), (fits + 1, round));
-            assert!(matches!(mail.back(), Some(Mail::PathTaken { answered: true, .. })));
-            assert!(row[1].collect().is_empty());
+            assert!(matches!(mail.back(), Some(Handover::PathTaken { answered: true, .. })));
+            assert!(members[1].collect().is_empty());
         }
-        row.remove(1);
-        row[0].tell_taken(1, address(2), true);
-        assert!(row[0].switch.inboxes[1].lock().list.is_empty());
+        members.remove(1);
+        members[0].tell_taken(1, address(2), true);
+        assert!(members[0].switch.inboxes[1].lock().list.is_empty());
     }
 
     #[test]
     fn a_port_that_another_program_shares_is_refused() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (ours, theirs) = (Seat::row(2), Seat::row(2));
+        let (ours, theirs) = (PortMember::group(2), PortMember::group(2));
         let first = ours[0].bind(any, &SocketOptions::default()).unwrap();
         let second = ours[1].bind(any, &SocketOptions::default()).unwrap();
         assert_eq!(first.local_address(), second.local_address());

@@ -8,8 +8,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use netdyno_rtc::{
-    ChannelOptions, Connection, Endpoint, Error, Event, Handler, Kind, Message, Place, Port, Reactors,
-    Settings, blocking,
+    ChannelOptions, Connection, Endpoint, Error, Event, Handler, Kind, Message, Port, ReactorConnectionId,
+    Reactors, Settings, blocking,
 };
 use support::{Ignore, On, endpoint, settings, until};
 
@@ -42,7 +42,7 @@ impl Handler for Echo {
     }
 }
 
-fn connect(client: &mut Endpoint, server: &Reactors<Echo>) -> Place {
+fn connect(client: &mut Endpoint, server: &Reactors<Echo>) -> ReactorConnectionId {
     let (here, offer) = client.offer(Port::Own, "test").unwrap();
     let (place, answer) = server.answer(&offer).unwrap();
     client.connection(here).unwrap().accept_answer(&answer).unwrap();
@@ -76,7 +76,7 @@ fn connections_are_spread_and_answered_where_they_are() {
     let addresses: Vec<_> = server.local_addresses().collect();
     assert!(addresses.len() == REACTORS && addresses[0] != addresses[1], "{addresses:?}");
     let mut client = endpoint();
-    let places: Vec<Place> = (0..CONNECTIONS).map(|_| connect(&mut client, &server)).collect();
+    let places: Vec<ReactorConnectionId> = (0..CONNECTIONS).map(|_| connect(&mut client, &server)).collect();
     let answered = ask(&mut client, "hello", CONNECTIONS);
     let even: BTreeMap<u8, usize> = (0..REACTORS as u8).map(|n| (n, CONNECTIONS / REACTORS)).collect();
     assert_eq!(answered, even);

@@ -3,10 +3,22 @@
 use std::ops::Deref;
 
 use netdyno_rtc_core::{
-    ChannelError, ChannelId, ChannelOptions, Kind, Message, PeerConnection, SendError, SignalingError,
+    ChannelError, ChannelId, ChannelOptions, Event, Kind, Message, PeerConnection, SendError, SignalingError,
 };
 
-use super::{ConnectionId, Engine};
+use super::slot::ConnectionId;
+use super::state::Engine;
+
+/// What an application does with what happens.
+pub trait Handler {
+    /// Something happened to a connection. Once it is over (`Event::State` with `Closed`, or with `Failed` where
+    /// [`is_over`](PeerConnection::is_over) says so), and its channels have ended, its id means nothing any more. One that has
+    /// failed and is not over can be brought back by a restart of ICE; who does not mean to closes it.
+    fn on_event(&mut self, connection: &mut Connection<'_>, event: Event);
+
+    /// A message has come.
+    fn on_message(&mut self, connection: &mut Connection<'_>, message: Message);
+}
 
 /// A connection of an endpoint, borrowed to do something with it. Its getters are those of [`PeerConnection`].
 ///
@@ -150,5 +162,20 @@ impl<'a> Connection<'a> {
         self.engine.routes.set_ufrags(self.id.index, &mut slot.trail, slot.peer.local_ufrags());
         self.engine.touch(self.id.index);
         result
+    }
+}
+
+impl Engine {
+    /// A connection, if it still is one.
+    pub(crate) fn connection(&mut self, id: ConnectionId) -> Option<Connection<'_>> {
+        let slot = self.slots.get(id.index as usize)?;
+        (slot.generation == id.generation).then(|| Connection::new(self, id))
+    }
+
+    /// Forgets a connection of which nobody has heard yet.
+    pub(crate) fn discard(&mut self, id: ConnectionId) {
+        if self.connection(id).is_some() {
+            self.remove(id.index);
+        }
     }
 }

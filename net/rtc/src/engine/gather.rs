@@ -8,121 +8,23 @@
 mod binding;
 mod relay;
 mod relaying;
+pub(super) mod state;
 mod streaming;
 
-use std::collections::HashMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
-use std::{fmt, io};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
-use slab::Slab;
-use turn_client_proto::stun::Instant as StunTime;
 
-use super::Engine;
-use super::inbound::Way;
+use super::inbound::Arrival;
 use super::ports::candidate_addresses;
-use super::stun::{self, Stun};
-use super::timers::Timers;
-use crate::servers::{Resolved, Resolving, Server, Transport};
+use super::state::Engine;
+use crate::servers::{Resolving, Server, Transport};
+use crate::stun::{self, Stun};
 use binding::Binding;
 use relay::Relay;
-
-/// So often it is looked which addresses this machine has.
-const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// And no more often than so, where datagrams cannot be sent.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
-
-/// What is asked, and what is known.
-pub(crate) struct Gathering {
-    /// Names that are still being resolved.
-    resolving: Option<Resolving>,
-    resolved: Resolved,
-    /// What the servers are asked by the port with this number, from each of its addresses.
-    bindings: HashMap<u32, Vec<Binding>>,
-    /// When the port with this number has something to do.
-    timers: Timers,
-    /// Addresses at TURN servers.
-    relays: Slab<Relay>,
-    /// When the relay with this number has something to do.
-    relay_timers: Timers,
-    /// When to look which addresses this machine has, if they are all offered.
-    looks_at: Option<Instant>,
-    /// When that was last done.
-    looked_at: Instant,
-    /// The library counts time from here.
-    epoch: Instant,
-}
-
-impl fmt::Debug for Gathering {
-    /// Without the servers' passwords, and so without all that may have them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathering").field("relays", &self.relays.len()).finish_non_exhaustive()
-    }
-}
-
-impl Gathering {
-    /// `looks`: whether all addresses of this machine are offered.
-    pub(super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
-        Self {
-            resolving,
-            resolved: Resolved::default(),
-            bindings: HashMap::new(),
-            timers: Timers::default(),
-            relays: Slab::new(),
-            relay_timers: Timers::default(),
-            looks_at: looks.then(|| epoch + LOOK_INTERVAL),
-            looked_at: epoch,
-            epoch,
-        }
-    }
-
-    /// When there is something to do next.
-    pub(super) fn next(&self) -> Option<Instant> {
-        let others = [self.relay_timers.next(), self.looks_at];
-        self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
-    }
-
-    /// Whether there are servers to ask.
-    fn is_of_use(&self) -> bool {
-        let Resolved { servers, unknown } = &self.resolved;
-        self.resolving.is_some() || !servers.is_empty() || !unknown.is_empty()
-    }
-
-    /// Servers that have told this port nothing, and why. Of TURN servers their relays tell.
-    fn failures(&self, port: u32) -> impl Iterator<Item = (&str, String)> {
-        let Resolved { servers, unknown } = &self.resolved;
-        let asked = self.bindings.get(&port).map_or(&[][..], Vec::as_slice);
-        let silent = servers.iter().filter(|server| server.relays_for.is_none()).filter_map(move |server| {
-            // From each of our addresses: one may be of no use for it.
-            let answers = asked.iter().filter(|binding| binding.server() == server.address);
-            let why = answers.map(Binding::failure).collect::<Option<Vec<_>>>()?.pop()?;
-            Some((server.url.as_str(), format!("{}: {why}", server.address)))
-        });
-        unknown.iter().map(|(url, why)| (url.as_str(), why.clone())).chain(silent)
-    }
-
-    fn time(&self, now: Instant) -> StunTime {
-        StunTime::from_nanos(i64::try_from((now - self.epoch).as_nanos()).unwrap_or(i64::MAX))
-    }
-
-    fn moment(&self, time: StunTime) -> Instant {
-        self.epoch + Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
-    }
-
-    /// How the world sees this port, as (address, base).
-    fn mapped(&self, port: u32) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
-        self.bindings.get(&port).into_iter().flatten().filter_map(|one| Some((one.mapped()?, one.base())))
-    }
-
-    /// Whether all that were asked by this port have answered, or will not.
-    fn is_settled(&self, port: u32) -> bool {
-        self.resolving.is_none()
-            && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))
-    }
-}
+use state::{LOOK_INTERVAL, LOOK_PAUSE};
 
 impl Engine {
     /// A new connection: what is known becomes its candidates, and what is not is asked for.
@@ -216,7 +118,7 @@ impl Engine {
     }
 
     /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
-    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, way: Way) -> bool {
+    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, arrival: Arrival) -> bool {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return false };
         if !bindings.iter().any(|binding| binding.server() == received.remote) {
@@ -232,8 +134,10 @@ impl Engine {
         }
         // The kernel brings what others at the port have asked for to whichever it likes.
         let is_answer = matches!(stun::read(received.datagrams), Some(Stun::Response(_)));
-        if let Some(seat) = self.routes.seat().filter(|_| !is_taken && is_answer && way == Way::Straight) {
-            seat.hand_to_others(received);
+        if let Some(member) =
+            self.routes.port_member().filter(|_| !is_taken && is_answer && arrival == Arrival::Direct)
+        {
+            member.hand_to_others(received);
         }
         // A server may be a peer too.
         is_taken

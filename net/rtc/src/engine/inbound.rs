@@ -6,10 +6,12 @@ use std::time::Duration;
 use netdyno_io::Received;
 use netdyno_rtc_core::{Event, PeerState};
 
+use super::connection::{Connection, Handler};
 use super::ports::Port;
 use super::routes::Path;
-use super::stun::{self, Stun};
-use super::{Connection, ConnectionId, Engine, Handler};
+use super::slot::{ConnectionId, Slot};
+use super::state::Engine;
+use crate::stun::{self, Stun};
 
 /// What one turn receives, of all ports together, before the application hears of it and something is sent: 24 buffers of 64 KiB of
 /// messages, as many as still lie in the caches then; or eight times as many with a datagram each, which take no longer.
@@ -21,11 +23,11 @@ const SETUP_COST: usize = COST_PER_TURN / 2;
 
 /// How datagrams came to this engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Arrival {
     /// By a socket of its own.
-    Straight,
+    Direct,
     /// By another reactor at the port, which found them to be for this one: they are handed on no further.
-    ByAnother,
+    HandedOver,
 }
 
 impl Engine {
@@ -40,7 +42,7 @@ impl Engine {
     /// Takes what has come, one batch of each port after the other, as far as one turn goes; what others at the port have handed over
     /// is half of it at the most.
     pub(super) fn receive_queued(&mut self) -> io::Result<()> {
-        let mut cost = self.open_mail(COST_PER_TURN / 2);
+        let mut cost = self.take_handovers(COST_PER_TURN / 2);
         while cost < COST_PER_TURN
             && let Some(index) = self.readable.pop_front()
         {
@@ -67,7 +69,7 @@ impl Engine {
         let (port, relay, is_of_names, mut cost) = (*stands_for, *relay, *is_of_names, batch.len());
         for received in batch.iter() {
             cost += match (relay, is_of_names) {
-                (None, false) => self.dispatch(port, received, Way::Straight),
+                (None, false) => self.dispatch(port, received, Arrival::Direct),
                 (Some(relay), _) => self.receive_relayed(relay, received),
                 (None, true) => {
                     self.receive_names(&received);
@@ -85,20 +87,20 @@ impl Engine {
     }
 
     /// Gives datagrams of one sender to their connection; tells what that cost.
-    pub(super) fn dispatch(&mut self, port: u32, received: Received<'_>, way: Way) -> usize {
+    pub(super) fn dispatch(&mut self, port: u32, received: Received<'_>, arrival: Arrival) -> usize {
         let path = (port, received.remote);
         if !stun::is_stun(received.datagrams) {
             if let Some(index) = self.routes.by_path(path) {
-                if way == Way::ByAnother {
+                if arrival == Arrival::HandedOver {
                     self.steer(index, received.local, received.remote);
                 }
                 return self.hand_over(index, received);
             }
-            if way == Way::Straight && self.pass_on(path, &received) {
+            if arrival == Arrival::Direct && self.pass_on(path, &received) {
                 return 1;
             }
         }
-        if self.take_from_server(port, &received, way) {
+        if self.take_from_server(port, &received, arrival) {
             return 1;
         }
         // A stranger's datagrams are looked at one by one: a check among them makes him known.
@@ -110,7 +112,7 @@ impl Engine {
             let received = Received { local, remote, datagrams: datagram, segment_bytes };
             if let Some(index) = owner {
                 cost += self.hand_over(index, received);
-            } else if is_stun && way == Way::Straight {
+            } else if is_stun && arrival == Arrival::Direct {
                 cost += usize::from(self.pass_on(path, &received));
             }
         }
@@ -144,8 +146,8 @@ impl Engine {
             let before = self.routes.other_owner(index, path).filter(|_| answered.is_some());
             let slot = self.slots.get_mut(index as usize)?;
             let elsewhere = self.routes.add_path(index, &mut slot.trail, path);
-            if let (Some(reactor), Some(seat)) = (elsewhere, self.routes.seat()) {
-                seat.tell_taken(reactor, path.1, answered.is_some());
+            if let (Some(reactor), Some(member)) = (elsewhere, self.routes.port_member()) {
+                member.tell_taken(reactor, path.1, answered.is_some());
             }
             if let Some(slot) = before.and_then(|before| self.slots.get_mut(before as usize)) {
                 slot.peer.handle_path_taken(self.now, path.1);
@@ -247,7 +249,7 @@ impl Engine {
         }
     }
 
-    fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut super::Slot> {
+    fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut Slot> {
         self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)
     }
 }

@@ -4,8 +4,8 @@
 //! peer at the same address, since a NAT mostly changes the port alone; and where there are few, all. How many are asked is bounded, for a datagram
 //! and for a second: beyond that, and behind other reactors at the port, a peer is known by its next check.
 
-use super::Engine;
 use super::routes::Path;
+use super::state::Engine;
 use crate::limits::TRIALS_PER_DATAGRAM;
 
 impl Engine {

@@ -11,66 +11,25 @@
 //! is a name to ask for, or to answer for. Who has that port for himself has us ask from another, and be answered there (RFC 6762 section 6.7).
 
 mod pending;
+pub(super) mod state;
 mod wire;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Instant;
 
 use netdyno_io::{Interface, Received, SocketOptions, UdpSocket};
 
-use super::{Engine, Slot};
+use super::slot::{ConnectionId, Slot};
+use super::state::Engine;
 use crate::limits::LOCAL_ADDRESSES;
-use pending::{Named, Questions};
+use pending::Named;
+use state::OwnName;
 use wire::Message;
 
 /// Where multicast DNS is spoken (RFC 6762 section 3).
 const GROUP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 251)), 5353);
 /// The IP TTL of what is sent there (section 11).
 const HOPS: u8 = 255;
-
-/// A name of ours.
-#[derive(Debug)]
-struct Own {
-    name: String,
-    address: IpAddr,
-}
-
-/// What is asked for, and what is answered.
-#[derive(Debug)]
-pub(crate) struct Names {
-    questions: Questions,
-    own: Vec<Own>,
-    /// The port of the group, and the links that it is joined on.
-    port: Option<(u32, Vec<Interface>)>,
-}
-
-impl Names {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { questions: Questions::new(now), own: Vec::new(), port: None }
-    }
-
-    /// When there is something to do next.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.questions.next()
-    }
-
-    /// The name that stands for an address of ours.
-    fn of(&mut self, address: IpAddr) -> Option<&str> {
-        let known = self.own.iter().position(|own| own.address == address);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                if self.own.len() >= LOCAL_ADDRESSES {
-                    self.own.remove(0);
-                }
-                self.own.push(Own { name: random_name()?, address });
-                self.own.len() - 1
-            }
-        };
-        self.own.get(at).map(|own| own.name.as_str())
-    }
-}
 
 impl Engine {
     /// Asks for the names in what a peer has said: a description, or a line from "candidate:" on.
@@ -153,7 +112,7 @@ impl Engine {
     /// Answers for names of ours: on the link of the address, or to whoever speaks no multicast DNS himself.
     fn answer_for_names(&mut self, asker: SocketAddr, number: u16, asked: &[String]) {
         let legacy = (asker.port() != GROUP.port()).then_some(number);
-        let is_asked = |own: &&Own| asked.iter().any(|name| name.eq_ignore_ascii_case(&own.name));
+        let is_asked = |own: &&OwnName| asked.iter().any(|name| name.eq_ignore_ascii_case(&own.name));
         let answers: Vec<_> =
             self.names.own.iter().filter(is_asked).map(|own| (own.name.clone(), own.address)).collect();
         for (name, address) in answers {
@@ -213,20 +172,9 @@ impl Engine {
 }
 
 impl Slot {
-    fn id(&self, index: u32) -> super::ConnectionId {
-        super::ConnectionId { index, generation: self.generation }
+    fn id(&self, index: u32) -> ConnectionId {
+        ConnectionId { index, generation: self.generation }
     }
-}
-
-/// A UUID of version 4 (RFC 9562 section 5.4) below "local". None: the system has no random numbers.
-fn random_name() -> Option<String> {
-    let mut bytes = [0; 16];
-    aws_lc_rs::rand::fill(&mut bytes).ok()?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-    Some(format!("{}.local", parts.join("-")))
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use super::slot::SHARE_DATAGRAMS;
-use super::{Engine, stun};
+use super::state::Engine;
 use crate::limits::{REFUSED_PAUSE, SETUP_BATCHES};
+use crate::stun;
 
 /// What a send from a connection came to.
 enum Sent {
@@ -34,7 +35,7 @@ impl Engine {
     /// Sends once from a connection: up to so many datagrams, in one system call.
     fn send_from(&mut self, index: u32) -> io::Result<Sent> {
         let Some(slot) = self.slots.get_mut(index as usize) else { return Ok(Sent::All) };
-        let Some(port) = self.ports.get_mut(slot.way) else { return Ok(Sent::All) };
+        let Some(port) = self.ports.get_mut(slot.send_port) else { return Ok(Sent::All) };
         if port.is_blocked() {
             // It stays dirty, so that nobody queues it, and stalls it, again.
             port.stalled.push(index);

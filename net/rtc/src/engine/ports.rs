@@ -12,7 +12,7 @@ use slab::Slab;
 
 use crate::limits::LOCAL_ADDRESSES;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// One socket.
 #[derive(Debug)]
@@ -64,11 +64,11 @@ impl Ports {
         address: SocketAddr,
         settings: &Settings,
         poller: Arc<Poller>,
-        seat: Option<&Seat>,
+        member: Option<&PortMember>,
     ) -> io::Result<Self> {
         let options = settings.socket.clone();
-        let socket = match seat {
-            Some(seat) => seat.bind(address, &options)?,
+        let socket = match member {
+            Some(member) => member.bind(address, &options)?,
             None => UdpSocket::bind(address, &options)?,
         };
         let bound = socket.local_address();

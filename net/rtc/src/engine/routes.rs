@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use super::stun::TransactionId;
 use crate::limits::{ADDRESSES_PER_CONNECTION, CHECKS_PER_CONNECTION, UFRAGS_PER_CONNECTION};
-use crate::switch::{Key, Seat};
+use crate::stun::TransactionId;
+use crate::switch::{Key, PortMember};
 
 /// A port of ours and an address of a peer.
 pub(crate) type Path = (u32, SocketAddr);
@@ -22,7 +22,7 @@ pub(crate) struct Routes {
     /// The path asked for last: a connection seldom sends one datagram alone.
     last: Option<(Path, u32)>,
     /// Where other reactors at the port learn of what leads here.
-    seat: Option<Seat>,
+    member: Option<PortMember>,
 }
 
 /// What leads to one connection, to be forgotten with it.
@@ -36,18 +36,18 @@ pub(crate) struct Trail {
 }
 
 impl Routes {
-    pub(crate) fn new(seat: Option<Seat>) -> Self {
-        Self { seat, ..Self::default() }
+    pub(crate) fn new(member: Option<PortMember>) -> Self {
+        Self { member, ..Self::default() }
     }
 
     /// What connects us with others at the port, if there are any.
-    pub(crate) fn seat(&self) -> Option<&Seat> {
-        self.seat.as_ref()
+    pub(crate) fn port_member(&self) -> Option<&PortMember> {
+        self.member.as_ref()
     }
 
     /// Others at the port find nothing here any more.
     pub(crate) fn leave(&mut self) {
-        self.seat = None;
+        self.member = None;
     }
 
     /// The connection that a proven path leads to.
@@ -90,7 +90,7 @@ impl Routes {
 
     /// The other reactor that a path leads to.
     pub(crate) fn other_reactor(&self, path: Path) -> Option<u32> {
-        self.seat.as_ref()?.other_owner(&shared_key(&path)?)
+        self.member.as_ref()?.other_owner(&shared_key(&path)?)
     }
 
     /// The path leads to this connection. Gives the other reactor that it led to.
@@ -107,14 +107,14 @@ impl Routes {
         {
             self.remove_own_path(index, &oldest);
         }
-        self.seat.as_ref()?.claim(shared_key(&path)?)
+        self.member.as_ref()?.claim(shared_key(&path)?)
     }
 
     /// The path leads to this connection as long as no other has a better claim, and no other such path leads here. False: another reactor has
     /// one already.
     pub(crate) fn add_unproven(&mut self, index: u32, trail: &mut Trail, path: Path) -> bool {
-        if let (Some(seat), Some(key)) = (&self.seat, shared_key(&path))
-            && !seat.claim_if_free(key)
+        if let (Some(member), Some(key)) = (&self.member, shared_key(&path))
+            && !member.claim_if_free(key)
         {
             return false;
         }
@@ -205,14 +205,14 @@ impl Routes {
     }
 
     fn tell(&self, key: Key) {
-        if let Some(seat) = &self.seat {
-            seat.claim(key);
+        if let Some(member) = &self.member {
+            member.claim(key);
         }
     }
 
     fn take_back(&self, key: &Key) {
-        if let Some(seat) = &self.seat {
-            seat.release(key);
+        if let Some(member) = &self.member {
+            member.release(key);
         }
     }
 }
@@ -278,7 +278,8 @@ mod tests {
     /// So that what the kernel brings elsewhere is handed over, as from proven ones.
     #[test]
     fn others_at_the_port_know_of_an_unproven_path() {
-        let mut sides = Seat::row(2).into_iter().map(|seat| (Routes::new(Some(seat)), Trail::default()));
+        let mut sides =
+            PortMember::group(2).into_iter().map(|member| (Routes::new(Some(member)), Trail::default()));
         let ((mut here, mut trail), (mut there, mut other)) = (sides.next().unwrap(), sides.next().unwrap());
         assert!(here.add_unproven(5, &mut trail, path(2)));
         assert_eq!(there.other_reactor(path(2)), Some(0));

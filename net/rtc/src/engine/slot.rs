@@ -11,6 +11,17 @@ use super::routes::Trail;
 use crate::limits::SETUP_BATCHES;
 use crate::streams::StreamId;
 
+/// Which of our ports a connection uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Port {
+    /// The one of the endpoint. Peers are told apart by their addresses, so that between two ports there can be but
+    /// one connection: right for whoever answers, and for servers.
+    #[default]
+    Shared,
+    /// One of its own, as browsers do: right for whoever makes many connections to one place.
+    Own,
+}
+
 /// Names a connection of an endpoint, for as long as the connection lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
@@ -54,7 +65,7 @@ pub(crate) struct Slot {
     /// Whether there are such, or were.
     pub(crate) may_relay: bool,
     /// The socket that it sent its latest data by, unless that went by a stream: its own, or one towards a TURN server.
-    pub(crate) way: u32,
+    pub(crate) send_port: u32,
     /// Checks that it has sent to addresses which had not answered any.
     pub(crate) strangers_asked: u32,
     /// It would have made one more, and might not.
@@ -95,7 +106,7 @@ impl Slot {
             streams: Vec::new(),
             relays: Vec::new(),
             may_relay: false,
-            way: port,
+            send_port: port,
             strangers_asked: 0,
             is_refused: false,
             dirty: false,

@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 
 use netdyno_io::Received;
 
-use super::Engine;
-use super::inbound::Way;
+use super::inbound::Arrival;
 use super::routes::Path;
-use super::stun::{self, Stun};
+use super::state::Engine;
 use crate::limits::STEERED_AFTER;
-use crate::switch::{Key, Mail};
+use crate::stun::{self, Stun};
+use crate::switch::{Handover, Key};
 
 impl Engine {
     /// Hands datagrams to the reactor that they are for; false if there is none that knows them.
     pub(super) fn pass_on(&self, path: Path, received: &Received<'_>) -> bool {
-        let Some(seat) = self.routes.seat().filter(|_| path.0 == 0) else { return false };
+        let Some(member) = self.routes.port_member().filter(|_| path.0 == 0) else { return false };
         let key = if stun::is_stun(received.datagrams) {
             match stun::read(received.datagrams) {
                 Some(Stun::Request { ufrag }) => Key::Ufrag(ufrag.to_owned()),
@@ -26,26 +26,26 @@ impl Engine {
         } else {
             Key::Path(path.1)
         };
-        let Some(owner) = seat.other_owner(&key) else { return false };
-        seat.hand_over(owner, received);
+        let Some(owner) = member.other_owner(&key) else { return false };
+        member.hand_over(owner, received);
         true
     }
 
     /// Takes what others have handed over, as long as it costs less than `limit`; tells what it cost.
-    pub(super) fn open_mail(&mut self, limit: usize) -> usize {
+    pub(super) fn take_handovers(&mut self, limit: usize) -> usize {
         let mut cost = 0;
         while cost < limit {
-            if self.mail.is_empty()
-                && let Some(seat) = self.routes.seat()
+            if self.handovers.is_empty()
+                && let Some(member) = self.routes.port_member()
             {
-                self.mail = seat.collect();
+                self.handovers = member.collect();
             }
-            cost += match self.mail.pop_front() {
-                Some(Mail::Datagrams { local, remote, segment_bytes, mut bytes }) => {
+            cost += match self.handovers.pop_front() {
+                Some(Handover::Datagrams { local, remote, segment_bytes, mut bytes }) => {
                     let received = Received { local, remote, datagrams: &mut bytes, segment_bytes };
-                    self.dispatch(0, received, Way::ByAnother).max(1)
+                    self.dispatch(0, received, Arrival::HandedOver).max(1)
                 }
-                Some(Mail::PathTaken { remote, answered }) => {
+                Some(Handover::PathTaken { remote, answered }) => {
                     self.lose_path((0, remote), answered);
                     1
                 }
@@ -83,7 +83,7 @@ impl Engine {
         slot.handed_over = 0;
         let before = slot.steered.take();
         self.unsteer(before);
-        let reactors = self.routes.seat().map_or(1, |seat| seat.count());
+        let reactors = self.routes.port_member().map_or(1, |member| member.count());
         if self.steered >= self.settings.steering_sockets / reactors {
             return;
         }

@@ -2,7 +2,7 @@
 
 use netdyno_rtc_core::PeerState;
 
-use super::Engine;
+use super::state::Engine;
 use crate::limits::STRANGERS_ASKED_MAX;
 
 impl Engine {

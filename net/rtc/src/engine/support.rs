@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use netdyno_io::{Events, Poller};
 use netdyno_rtc_core::{Event, Message, PeerState};
 
-use super::{Connection, ConnectionId, Engine, Handler, Port};
+use super::connection::{Connection, Handler};
+use super::slot::{ConnectionId, Port};
+use super::state::Engine;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// What was told of whom.
 #[derive(Default)]
@@ -34,9 +36,9 @@ impl Side {
         Self::at(settings, None)
     }
 
-    pub(super) fn at(settings: Settings, seat: Option<Seat>) -> Self {
+    pub(super) fn at(settings: Settings, member: Option<PortMember>) -> Self {
         let poller = Arc::new(Poller::new().unwrap());
-        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), seat).unwrap();
+        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), member).unwrap();
         Self { engine, poller, events: Events::default(), told: Told::default() }
     }
 

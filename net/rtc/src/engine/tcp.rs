@@ -4,41 +4,17 @@
 //! the stream is that connection's. Until then little is taken of him, and not for long (`limits.rs`). We make no such connections ourselves.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
 use netdyno_rtc_core::framing::Framing;
 
-use super::Engine;
 use super::inbound::COST_PER_TURN;
-use super::ports::Ports;
 use super::runs::{Run, Runs};
-use super::stun::{self, Stun};
-use crate::error::Error;
+use super::state::Engine;
 use crate::limits::STREAMS_PER_CONNECTION;
-use crate::streams::{Frames, News, Owner, StreamId, Streams};
-
-/// Listens at this port of the address that the sockets have. Gives the port that it got.
-pub(super) fn listen(streams: &mut Streams, ports: &Ports, port: u16) -> Result<u16, Error> {
-    let bound = ports.bound();
-    let at = |ip, port| SocketAddr::new(ip, port);
-    let mut listen =
-        |address| streams.listen(ports.poller(), address).map_err(|source| Error::listen(address, source));
-    if port == bound.port() {
-        // Which of the two a datagram came by is known by the port.
-        return Err(Error::listen(at(bound.ip(), port), io::ErrorKind::AddrInUse.into()));
-    }
-    let mut taken = listen(at(bound.ip(), port))?.port();
-    if taken == bound.port() {
-        // It is kept, so that the system gives another.
-        taken = listen(at(bound.ip(), port))?.port();
-    }
-    if bound.is_ipv6() && bound.ip().is_unspecified() {
-        listen(at(IpAddr::V4(Ipv4Addr::UNSPECIFIED), taken))?;
-    }
-    Ok(taken)
-}
+use crate::streams::{Frames, News, Owner, StreamId};
+use crate::stun::{self, Stun};
 
 impl Engine {
     /// Takes what came by streams.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use netdyno_io::Poller;
 use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
-use super::tls::Tls;
-use super::{Frames, Loss, News, Owner, STREAMS, Secure};
+use super::event::{Frames, Loss, News, Owner, STREAMS};
+use super::tls::{Secure, Tls};
 use crate::limits::{
     STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
 };

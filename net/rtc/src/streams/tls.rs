@@ -7,7 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 
-use super::Loss;
+use super::event::Loss;
 
 /// What it takes to speak TLS to a server.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! In place of TLS where it is not built in: nothing can have any.
 
-use super::Loss;
+use super::event::Loss;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Secure {}

@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
-use crate::face::{EndOnDrop, Hub};
+use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// A hub and the task that turns it. Dropping it ends both.
 #[derive(Debug)]
@@ -23,13 +23,17 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
+    pub(crate) fn start(
+        address: SocketAddr,
+        settings: Settings,
+        member: Option<PortMember>,
+    ) -> Result<Self, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let poller = Arc::new(Poller::new()?);
         let notify = Arc::new(Notify::new());
         let notified = notify.clone();
         let kick = Arc::new(move || notified.notify_one());
-        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, member)?);
         let poller = AsyncPoller::new(poller)?;
         let turned = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {

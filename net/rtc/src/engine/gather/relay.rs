@@ -16,10 +16,10 @@ use turn_client_proto::udp::TurnClientUdp;
 
 use netdyno_rtc_core::framing::Framing;
 
-use super::super::stun;
 use crate::limits::{GATHERING_TIME, PEERS_PER_RELAY, STREAM_PAUSE};
 use crate::servers::{Server, Transport};
 use crate::streams::StreamId;
+use crate::stun;
 
 const UDP: TransportType = TransportType::Udp;
 /// Rounds of asking the library what there is to do; each brings something.

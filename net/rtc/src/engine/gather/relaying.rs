@@ -9,9 +9,10 @@ use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
 
 use super::super::runs::{Run, Runs};
-use super::super::{Engine, stun};
+use super::super::state::Engine;
 use super::relay::{Line, Relay};
 use crate::servers::{Server, Transport};
+use crate::stun;
 
 impl Engine {
     /// Asks each TURN server for an address for this connection. Where a socket cannot be had there is none: the connection may
@@ -141,7 +142,7 @@ impl Engine {
             _ => slot.port,
         };
         if !stun::is_stun(self.arena.filled(transmit)) {
-            slot.way = way;
+            slot.send_port = way;
         }
         let is_ours = !self.settings.relay_only && self.addresses.contains(&transmit.local.ip());
         leads.is_none() && is_ours && self.ports.get(way).is_some_and(|port| !port.is_blocked())
@@ -195,7 +196,7 @@ impl Engine {
         let Some(relay) = self.gathering.relays.try_remove(number as usize) else { return };
         if let Some(slot) = self.slots.get_mut(relay.connection as usize) {
             slot.relays.retain(|&other| other != number);
-            slot.way = slot.port;
+            slot.send_port = slot.port;
         }
         self.gathering.relay_timers.disarm(number);
         match relay.line {

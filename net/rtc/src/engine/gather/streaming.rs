@@ -3,7 +3,7 @@
 //! One that cannot be opened, or is lost, is tried again as long as a server's first answer is waited for; then, and when an address is lost with
 //! it, the application is told why.
 
-use super::super::Engine;
+use super::super::state::Engine;
 use super::relay::Line;
 use crate::servers::Transport;
 use crate::streams::{Frames, Loss, News, Owner, StreamId};

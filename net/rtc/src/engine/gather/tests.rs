@@ -10,7 +10,7 @@ use super::super::support::{Side, settings, until};
 use super::super::{ConnectionId, Port};
 use crate::servers::IceServer;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// A STUN server on a socket of its own, which answers when it is told to.
 struct Server {
@@ -254,8 +254,8 @@ fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
 fn each_of_several_reactors_at_one_port_has_its_answer() {
     let seen: SocketAddr = "192.0.2.99:4321".parse().unwrap();
     let mut server = Server::new();
-    let seats = Seat::row(2).into_iter();
-    let mut sides: Vec<Side> = seats.map(|seat| Side::at(asking(&[&server]), Some(seat))).collect();
+    let members = PortMember::group(2).into_iter();
+    let mut sides: Vec<Side> = members.map(|member| Side::at(asking(&[&server]), Some(member))).collect();
     let ids: Vec<_> = sides.iter_mut().map(|side| side.engine.add(Port::Shared).unwrap()).collect();
     until(|| {
         for side in &mut sides {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use super::super::ConnectionId;
 use super::super::budget::Budget;
+use super::super::slot::ConnectionId;
 use super::wire;
 use crate::limits::{NAMES_ASKED_PER_S, NAMES_PENDING, NAMES_PER_CONNECTION};
 

@@ -68,7 +68,7 @@ fn who_does_not_want_to_asks_nobody() {
 
 #[test]
 fn names_are_random_uuids() {
-    let [one, other] = [(); 2].map(|()| super::random_name().unwrap());
+    let [one, other] = [(); 2].map(|()| super::state::random_name().unwrap());
     assert_ne!(one, other);
     let parts: Vec<&str> = one.strip_suffix(".local").unwrap().split('-').collect();
     assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);

@@ -7,14 +7,14 @@ use netdyno_rtc_core::{Kind, Message, PeerState};
 use super::*;
 use crate::engine::support::{Side, settings, signal, signal_from, until};
 use crate::engine::{Connection, ConnectionId, Handler, Port};
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// Reactors at one port.
 struct Row(Vec<Side>);
 
 impl Row {
     fn new(count: usize) -> Self {
-        Self(Seat::row(count).into_iter().map(|seat| Side::at(settings(), Some(seat))).collect())
+        Self(PortMember::group(count).into_iter().map(|member| Side::at(settings(), Some(member))).collect())
     }
 
     /// A turn of each, without waiting; gives the messages that came.
@@ -166,6 +166,6 @@ fn strangers_are_handed_to_nobody() {
     for _ in 0..20 {
         row.turn();
     }
-    let seats: Vec<_> = row.0.iter().map(|side| side.engine.routes.seat().unwrap()).collect();
-    assert!(seats.iter().all(|seat| seat.collect().is_empty()));
+    let members: Vec<_> = row.0.iter().map(|side| side.engine.routes.port_member().unwrap()).collect();
+    assert!(members.iter().all(|member| member.collect().is_empty()));
 }

@@ -101,6 +101,11 @@ pub(crate) fn block<T>(
     })
 }
 
+/// Polls on this thread until it is ready.
+pub(crate) fn block_forever<T>(poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
+    block(None, poll).expect("without a deadline, a wait ends only with a result")
+}
+
 /// Polls as a future.
 #[cfg(feature = "tokio")]
 pub(crate) async fn ready<T>(mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {

@@ -6,8 +6,8 @@ use std::task::Poll;
 use netdyno_rtc_core::{ChannelId, ChannelStats, Kind, Message, SendError};
 
 use super::hub::State;
-use super::peer_inner::PeerInner;
 use super::peers::{ChannelEnd, ChannelState};
+use super::shared_peer::PeerInner;
 use super::waiters::Wait;
 use crate::error::{Error, RecvError};
 

@@ -1,4 +1,4 @@
-//! What it takes to have several reactors behind one address: a port for each or a seat at one, and the one with the fewest connections.
+//! What it takes to have several reactors behind one address: a port for each or a member at one, and the one with the fewest connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use std::thread;
 
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// Starts one on each port: `address` is the first's, the others have the ports behind it, or all have what the kernel chooses. Or all on
 /// one, if the settings say so and the system can.
 pub(crate) fn start_each<T>(
     address: SocketAddr,
     settings: &Settings,
-    mut start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<T, Error>,
+    mut start: impl FnMut(SocketAddr, Settings, Option<PortMember>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let count = match settings.reactors {
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
@@ -23,9 +23,9 @@ pub(crate) fn start_each<T>(
     };
     // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
-        let row = Seat::row(count).into_iter().enumerate();
-        return row
-            .map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat)))
+        let members = PortMember::group(count).into_iter().enumerate();
+        return members
+            .map(|(offset, member)| start(address, of_one(settings, offset, count)?, Some(member)))
             .collect();
     }
     let one = |offset: usize| {
@@ -90,7 +90,7 @@ impl<D> Drivers<D> {
     pub(crate) fn start(
         address: SocketAddr,
         settings: &Settings,
-        start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<D, Error>,
+        start: impl FnMut(SocketAddr, Settings, Option<PortMember>) -> Result<D, Error>,
     ) -> Result<Self, Error> {
         let all = start_each(address, settings, start)?;
         Ok(Self { all: all.into_iter().map(Arc::new).collect() })
@@ -102,7 +102,7 @@ impl<D> Drivers<D> {
     }
 
     /// The one with the fewest connections: each of them has a reference to it.
-    pub(crate) fn least(&self) -> Arc<D> {
+    pub(crate) fn least_loaded(&self) -> Arc<D> {
         let least = self.all.iter().min_by_key(|driver| Arc::strong_count(driver));
         least.expect("there is at least one").clone()
     }
@@ -131,7 +131,7 @@ mod tests {
         (settings.reactors, settings.tcp_port) = (3, Some(443));
         for one_port in [false, true] {
             settings.one_port = one_port;
-            let start = |_, settings: Settings, _: Option<Seat>| Ok(settings.tcp_port.unwrap());
+            let start = |_, settings: Settings, _: Option<PortMember>| Ok(settings.tcp_port.unwrap());
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "by TCP, always");
         }
@@ -146,7 +146,7 @@ mod tests {
         settings.reactors = 3;
         let fail = |first_port: u16, kind: io::ErrorKind| {
             let address = SocketAddr::from(([127, 0, 0, 1], first_port));
-            let start = |address: SocketAddr, _, _: Option<Seat>| {
+            let start = |address: SocketAddr, _, _: Option<PortMember>| {
                 let is_second = address.port() == 0 || address.port() == first_port + 1;
                 if is_second { Err(Error::bind(address, kind.into())) } else { Ok(()) }
             };
@@ -170,11 +170,11 @@ mod tests {
     #[test]
     fn connections_go_where_there_are_fewest() {
         let drivers = started(1, 3).unwrap();
-        let mut held: Vec<_> = (0..6).map(|_| drivers.least()).collect();
+        let mut held: Vec<_> = (0..6).map(|_| drivers.least_loaded()).collect();
         let mut ports: Vec<u16> = held.iter().map(|driver| **driver).collect();
         ports.sort_unstable();
         assert_eq!(ports, [1, 1, 2, 2, 3, 3]);
         held.retain(|driver| **driver != 2);
-        assert_eq!(*drivers.least(), 2);
+        assert_eq!(*drivers.least_loaded(), 2);
     }
 }

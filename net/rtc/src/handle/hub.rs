@@ -13,7 +13,7 @@ use super::peers::Peers;
 use crate::engine::{ConnectionId, Engine, Port};
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::{Kick, Seat};
+use crate::switch::{Kick, PortMember};
 
 /// What the lock guards.
 #[derive(Debug)]
@@ -46,12 +46,12 @@ impl Hub {
         settings: Settings,
         poller: Arc<Poller>,
         kick: Kick,
-        seat: Option<Seat>,
+        member: Option<PortMember>,
     ) -> Result<Self, Error> {
-        if let Some(seat) = &seat {
-            seat.set_kick(kick.clone());
+        if let Some(member) = &member {
+            member.set_kick(kick.clone());
         }
-        let engine = Engine::bind(address, settings, poller, seat)?;
+        let engine = Engine::bind(address, settings, poller, member)?;
         let state =
             State { engine, peers: Peers::default(), wakes_at: None, driver_is_awake: false, is_over: false };
         Ok(Self { state: Mutex::new(state), kick })

@@ -10,8 +10,8 @@ use netdyno_rtc_core::{ChannelId, ChannelOptions, Fingerprint, PeerState, Report
 
 use super::channel::Channel;
 use super::hub::{Hub, State};
-use super::peer_inner::PeerInner;
 use super::peers::ChannelState;
+use super::shared_peer::PeerInner;
 use super::waiters::Wait;
 use crate::engine::{Connection, Port};
 use crate::error::Error;

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use netdyno_io::Poller;
 
-use super::{Frames, Loss, News, Owner, Secure};
+use super::event::{Frames, Loss, News, Owner};
+use super::tls::Secure;
 
 /// Names a stream, of which there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
