@@ -156,7 +156,7 @@ class Servers(Case):
         await pc.setLocalDescription()
         places = [(words[4], int(words[5]), words[7]) for words in candidates(pc)]
         self.assertEqual(places, [("127.0.0.1", port, "host"), ("203.0.113.7", port, "srflx")])
-        with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are taken"):
+        with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are in use"):
             ours(**configuration).createDataChannel("x")
 
     async def test_what_is_different_needs_a_driver_of_its_own(self):

@@ -1,4 +1,4 @@
-//! A thread that turns a hub.
+//! A thread that drives a hub.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
 use crate::switch::PortMember;
 
-/// A hub and the thread that turns it. Dropping it ends both.
+/// A hub and the thread that drives it. Dropping it ends both.
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) hub: Arc<Hub>,
-    /// Joined when the hub has been ended, by `drop`.
+    /// Joined by `drop`, after the hub was ended.
     _thread: Thread,
 }
 
@@ -42,7 +42,7 @@ impl Drop for Driver {
     }
 }
 
-/// A thread that takes turns. Dropping it waits until it has ended: it must have been told to.
+/// A driver thread. Dropping it joins the thread, which must have been asked to end before.
 #[derive(Debug)]
 pub(crate) struct Thread(Option<JoinHandle<()>>);
 
@@ -54,16 +54,16 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // A waker that it calls may drop the last handle: then it ends by itself.
+        // The driver itself may drop the last handle, by calling a waker; it then ends on its own.
         let thread = self.0.take().filter(|handle| handle.thread().id() != thread::current().id());
         if let Some(thread) = thread {
-            // A panic of the thread has been told by itself.
+            // The panic hook has already reported a panic of the thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Turns the hub until it is over, or the system fails.
+/// Runs turns of the hub until it is over or the system fails.
 fn drive(hub: &Hub, poller: &Poller) {
     let mut events = Events::default();
     while let Ok(rest) = hub.turn(&events) {

@@ -1,4 +1,5 @@
-//! What it takes to have several reactors behind one address: a port for each or a member at one, and the one with the fewest connections.
+//! Starts several reactors at one address, with a port each or a shared one, and chooses the one with the
+//! fewest connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,8 +11,9 @@ use crate::error::Error;
 use crate::settings::Settings;
 use crate::switch::PortMember;
 
-/// Starts one on each port: `address` is the first's, the others have the ports behind it, or all have what the kernel chooses. Or all on
-/// one, if the settings say so and the system can.
+/// Starts one reactor on each port: the first on the port of `address`, the others on the following ports, or
+/// all on ports that the kernel chooses. All share one port if the settings ask for it and the system
+/// supports it.
 pub(crate) fn start_each<T>(
     address: SocketAddr,
     settings: &Settings,
@@ -21,7 +23,7 @@ pub(crate) fn start_each<T>(
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         count => count,
     };
-    // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
+    // Only Linux distributes datagrams over the sockets of one port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
         let members = PortMember::group(count).into_iter().enumerate();
         return members
@@ -36,7 +38,7 @@ pub(crate) fn start_each<T>(
     all.map_err(|error| of_several(error, address.port(), count))
 }
 
-/// The settings of one: a TCP port is for one alone, and what the endpoint may send to strangers is shared out.
+/// The settings of one reactor: its TCP port, and its share of the checks to strangers.
 fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settings> {
     let share = |of_all: u32| of_all / u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let mut settings = settings.clone();
@@ -46,7 +48,7 @@ fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settin
     Ok(settings)
 }
 
-/// The port of the one with this number; 0 stands for any.
+/// The port of the reactor with this index; 0 stands for any.
 fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
     if first == 0 {
         return Ok(0);
@@ -58,7 +60,7 @@ fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
     })
 }
 
-/// Whoever asks for one port may not know that several are taken.
+/// Explains that several ports are needed, because the caller asked for one.
 fn of_several(error: Error, first: u16, count: usize) -> Error {
     match error {
         Error::Bind { address, source, .. }
@@ -66,7 +68,7 @@ fn of_several(error: Error, first: u16, count: usize) -> Error {
         {
             let last = usize::from(first) + count - 1;
             let remedy = format!(
-                "{count} reactors take the ports {first} to {last}: ask for a first port with that many free, for fewer reactors, or for port 0"
+                "{count} reactors take the ports {first} to {last}: choose a first port with that many free, fewer reactors, or port 0"
             );
             Error::Bind { address, source, remedy }
         }
@@ -74,7 +76,7 @@ fn of_several(error: Error, first: u16, count: usize) -> Error {
     }
 }
 
-/// The drivers of an endpoint, one for each reactor. What is connected holds the one that drives it.
+/// The drivers of an endpoint, one for each reactor. A connection keeps its driver alive.
 #[derive(Debug)]
 pub(crate) struct Drivers<D> {
     all: Arc<[Arc<D>]>,
@@ -96,12 +98,12 @@ impl<D> Drivers<D> {
         Ok(Self { all: all.into_iter().map(Arc::new).collect() })
     }
 
-    /// In the order of their ports; there is at least one.
+    /// In the order of their ports; at least one.
     pub(crate) fn all(&self) -> &[Arc<D>] {
         &self.all
     }
 
-    /// The one with the fewest connections: each of them has a reference to it.
+    /// The driver with the fewest connections, each of which holds a reference to it.
     pub(crate) fn least_loaded(&self) -> Arc<D> {
         let least = self.all.iter().min_by_key(|driver| Arc::strong_count(driver));
         least.expect("there is at least one").clone()

@@ -1,7 +1,6 @@
-//! Connections by TCP, with TLS where that is asked for: what stands in for a socket where datagrams go in a stream.
-//!
-//! Frames go in and come out; what is in them is for others: of those to TURN servers `engine/gather/streaming.rs`, of those that peers
-//! have made `engine/tcp.rs`. Nothing here waits: a turn takes what is there.
+//! TCP connections, optionally with TLS, that carry datagrams as frames.
+//! The contents of frames are handled elsewhere: those of TURN servers in `engine/gather/streaming.rs`, those
+//! of peers in `engine/tcp.rs`. Nothing here waits: a turn processes what is available.
 
 mod event;
 #[cfg(target_os = "linux")]

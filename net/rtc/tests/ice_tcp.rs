@@ -285,7 +285,7 @@ fn a_port_that_cannot_be_had_is_named() {
     let mut settings = Settings::new().unwrap();
     settings.tcp_port = Some(taken.port());
     let error = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings.clone()).unwrap_err().to_string();
-    assert!(error.contains(&format!("no TCP port at {taken}")) && error.contains("tcp_port"), "{error}");
+    assert!(error.contains(&format!("TCP port {taken}")) && error.contains("tcp_port"), "{error}");
     // Which of the two came from there could not be told.
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     settings.tcp_port = Some(free.port());

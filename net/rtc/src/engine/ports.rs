@@ -115,7 +115,7 @@ impl Ports {
             }
         }
         let why = format!(
-            "all UDP ports from {} to {} are taken: allow more by `ports`",
+            "all UDP ports from {} to {} are in use: allow more by `ports`",
             range.start(),
             range.end()
         );

@@ -100,7 +100,7 @@ impl Engine {
         if addresses.is_empty() {
             tracing::warn!(
                 target: "netdyno_rtc",
-                "{address} is bound, and no address of this machine is found to offer: set `addresses`"
+                "bound to {address}, but no local address to offer was found: set `addresses`"
             );
         }
         let batch = Some(ReceiveBatch::gathering(settings.receive_buffers));
@@ -174,7 +174,7 @@ impl Engine {
         tracing::debug!(
             target: "netdyno_rtc",
             session = self.slots[index as usize].peer.session_id(),
-            "connection {id} made, at port {} of {:?}",
+            "created connection {id} on port {} of {:?}",
             self.ports.get(port).map_or(0, |port| port.socket.local_address().port()),
             self.addresses
         );

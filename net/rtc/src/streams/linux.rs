@@ -121,7 +121,7 @@ impl Streams {
                     continue;
                 }
                 Event::Connected(key) | Event::Received(key) => (key, Ok(())),
-                Event::Ended(key) => (key, Err(lost("the other end has closed the connection"))),
+                Event::Ended(key) => (key, Err(lost("the remote end closed the connection"))),
                 Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
                 Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
                 Event::Woken => continue,
@@ -239,11 +239,11 @@ impl Stream {
         let (clear, mut frames) =
             (self.tls.as_ref().map_or(input, |tls| tls.clear()), spare.pop().unwrap_or_default());
         let whole = self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| Loss {
-            why: format!("what came is {what}: is a TURN server at that port?"),
+            why: format!("received {what}: check that a TURN server uses that port"),
             is_final: true,
         })?;
         if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
-            return Err(lost("too much has come of a stranger"));
+            return Err(lost("too much data from an unidentified peer"));
         }
         match &mut self.tls {
             Some(tls) => {

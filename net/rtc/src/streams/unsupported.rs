@@ -1,4 +1,4 @@
-//! In place of streams where netdyno-io has none: there are none.
+//! Stub for systems on which netdyno-io has no streams.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use netdyno_io::Poller;
 use super::event::{Frames, Loss, News, Owner};
 use super::tls::Secure;
 
-/// Names a stream, of which there is none.
+/// Identifies a stream; there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamId {}
 
@@ -25,11 +25,14 @@ impl Streams {
         _: Option<&Secure>,
         _: Owner,
     ) -> Result<StreamId, Loss> {
-        Err(Loss { why: "TCP to servers is for Linux only: use ?transport=udp".to_owned(), is_final: true })
+        Err(Loss {
+            why: "TCP to servers is supported on Linux only: use ?transport=udp".to_owned(),
+            is_final: true,
+        })
     }
 
     pub(crate) fn listen(&mut self, _: &Poller, _: SocketAddr) -> io::Result<SocketAddr> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "TCP is for Linux only"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "TCP is supported on Linux only"))
     }
 
     pub(crate) fn claim(&mut self, id: StreamId, _: u32) {

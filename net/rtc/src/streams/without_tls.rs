@@ -1,4 +1,4 @@
-//! In place of TLS where it is not built in: nothing can have any.
+//! Stub for builds without TLS.
 
 use super::event::Loss;
 
@@ -7,7 +7,7 @@ pub(crate) enum Secure {}
 
 impl Secure {
     pub(crate) fn new(_: &str, _: Option<&str>) -> Result<Self, &'static str> {
-        Err("TLS to servers is not built in: turn on the feature `tls` of netdyno-rtc")
+        Err("TLS to servers is not available: enable the feature `tls` of netdyno-rtc")
     }
 }
 

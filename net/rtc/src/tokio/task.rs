@@ -1,4 +1,4 @@
-//! A task that turns a hub.
+//! A task that drives a hub.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
 use crate::switch::PortMember;
 
-/// A hub and the task that turns it. Dropping it ends both.
+/// A hub and the task that drives it. Dropping it ends both.
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) hub: Arc<Hub>,
@@ -37,7 +37,7 @@ impl Driver {
         let poller = AsyncPoller::new(poller)?;
         let turned = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {
-            // Nobody is left to tell of an error; the connections end.
+            // An error cannot be reported; the connections end.
             let _ = drive(&turned.0, &poller, &notify).await;
         });
         Ok(Self { hub, task: task.abort_handle() })
@@ -51,13 +51,13 @@ impl Drop for Driver {
     }
 }
 
-/// Turns the hub until it is over, or the system fails.
+/// Runs turns of the hub until it is over or the system fails.
 async fn drive(hub: &Hub, poller: &AsyncPoller, notify: &Notify) -> std::io::Result<()> {
     let mut events = Events::default();
     loop {
         match hub.turn(&events)? {
             Some(Duration::ZERO) => {
-                // Others have their turn too; what came meanwhile is told by the poller.
+                // Lets other tasks run; the poller reports what arrived meanwhile.
                 tokio::task::yield_now().await;
                 poller.check(&mut events)?;
             }
@@ -66,7 +66,7 @@ async fn drive(hub: &Hub, poller: &AsyncPoller, notify: &Notify) -> std::io::Res
     }
 }
 
-/// Waits for datagrams, for a handle that left something to do, or for time to pass.
+/// Waits for datagrams, for a handle that left something to do, or for a timer.
 async fn wait(
     poller: &AsyncPoller,
     notify: &Notify,

@@ -75,7 +75,8 @@ impl Binding {
 
     /// Why the server has been of no use, once it is settled.
     pub(super) fn failure(&self) -> Option<&str> {
-        let missing = "no answer within 10 s: is a STUN server there, and is UDP let through?";
+        let missing =
+            "no answer within 10 s: check that a STUN server runs there and that UDP is not blocked";
         (self.is_settled && self.mapped.is_none()).then(|| self.refusal.as_deref().unwrap_or(missing))
     }
 
@@ -133,9 +134,9 @@ impl Binding {
 fn refusal(message: &Message<'_>) -> String {
     match message.attribute::<ErrorCode>() {
         Ok(error) => {
-            format!("the server answered with error {}: does it want to be asked by turn:?", error.code())
+            format!("the server answered with error {}: it may require turn: with credentials", error.code())
         }
-        Err(_) => "the server answered without an address of ours: is it a STUN server?".to_owned(),
+        Err(_) => "the answer contains no address: check that this is a STUN server".to_owned(),
     }
 }
 

@@ -139,7 +139,7 @@ impl Relay {
         let again_at = now + self.pause;
         self.is_over = is_final || again_at >= self.gives_up_at;
         if self.is_over || self.relayed.is_some() {
-            let what_next = if self.is_over { "" } else { "; it is tried again" };
+            let what_next = if self.is_over { "" } else { "; trying again" };
             self.trouble = Some(format!("{why}{what_next}"));
         }
         self.pause *= 2;
@@ -166,7 +166,7 @@ impl Relay {
             let next = match self.client.poll(now) {
                 TurnPollRet::WaitUntil(next) => next,
                 TurnPollRet::Closed => {
-                    self.end("the server took the address back, or did not answer when it was to be kept");
+                    self.end("the server withdrew the relayed address, or did not answer a refresh");
                     return None;
                 }
                 // Not asked for: what is allocated is for UDP.
@@ -281,7 +281,9 @@ impl Relay {
                 (self.relayed, self.pause) = (Some(address), STREAM_PAUSE);
             }
             TurnEvent::AllocationCreateFailed(_) => {
-                self.end("the server gave no address: do name and password fit, and has it room?");
+                self.end(
+                    "the server allocated no address: check username, password and the server's capacity",
+                );
             }
             TurnEvent::PermissionCreated(_, ip) => {
                 for peer in self.peers.iter_mut().filter(|peer| peer.address.ip() == ip) {
@@ -316,11 +318,11 @@ impl Relay {
     fn missing(&self) -> &'static str {
         match self.line {
             Line::Due(_) | Line::Opening(_) if matches!(self.server.transport, Transport::Tls(_)) => {
-                "no connection by TLS within 10 s: is there a firewall, and does that port speak TLS?"
+                "no TLS connection within 10 s: check for a firewall, and that the port speaks TLS"
             }
-            Line::Due(_) | Line::Opening(_) => "no connection within 10 s: is there a firewall?",
+            Line::Due(_) | Line::Opening(_) => "no connection within 10 s: check for a firewall",
             Line::Port(_) | Line::Stream(_) => {
-                "no address within 10 s: is a TURN server there, and do name and password fit?"
+                "no address within 10 s: check that a TURN server runs there, and username and password"
             }
         }
     }

@@ -179,7 +179,7 @@ fn a_server_of_no_use_is_told_to_each_connection() {
         let [Event::ServerFailed { url: unknown, why }, refused, Event::Gathered] = told[..] else {
             panic!("{told:?}")
         };
-        assert!(*unknown == nobody && why.contains("is the name right"), "{told:?}");
+        assert!(*unknown == nobody && why.contains("check the name"), "{told:?}");
         let Event::ServerFailed { url: refused, why } = refused else { panic!("{told:?}") };
         assert!(*refused == url && why.starts_with(&server.address().to_string()), "{told:?}");
         assert!(why.contains("error 420"), "{told:?}");
