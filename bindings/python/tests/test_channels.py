@@ -193,7 +193,7 @@ class Channels(Case):
 
     async def test_no_more_is_buffered_than_the_limit(self):
         channel, _ = await self.connect(ours(), ours())
-        with self.assertRaisesRegex(OperationError, "may be: await send_async"):
+        with self.assertRaisesRegex(OperationError, "await send_async"):
             for _ in range(1000):
                 channel.send(bytes(262_144))
         self.assertLessEqual(channel.bufferedAmount, 64 << 20)
@@ -280,11 +280,11 @@ class Channels(Case):
             pc.createDataChannel("x", negotiated=True)
         with self.assertRaisesRegex(ValueError, "breaks a rule"):
             await pc.setRemoteDescription(RTCSessionDescription(sdp="nonsense", type="offer"))
-        with self.assertRaisesRegex(InvalidStateError, "no offer of ours"):
+        with self.assertRaisesRegex(InvalidStateError, "no local offer"):
             await pc.setRemoteDescription(RTCSessionDescription(sdp="", type="answer"))
-        with self.assertRaisesRegex(InvalidStateError, "no offer waits"):
+        with self.assertRaisesRegex(InvalidStateError, "no remote offer"):
             await pc.createAnswer()
-        with self.assertRaisesRegex(ValueError, "no IP address"):
+        with self.assertRaisesRegex(ValueError, "not an IP address"):
             RTCPeerConnection(RTCConfiguration(address="here")).createDataChannel("x")
         with self.assertRaisesRegex(OSError, "cannot bind UDP port"):
             RTCPeerConnection(RTCConfiguration(address="203.0.113.1")).createDataChannel("x")

@@ -170,17 +170,17 @@ class Servers(Case):
 
     async def test_errors_name_cause_and_remedy(self):
         for why, server in (
-            ("http://stun: write stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
-            ("turn:127.0.0.1: a TURN server wants a username and a credential", RTCIceServer("turn:127.0.0.1")),
-            ("server_roots. has to be certificates", RTCIceServer("turns:127.0.0.1", "name", "password")),
-            ("there are more servers than 8", RTCIceServer(["stun:127.0.0.1"] * 9)),
+            ("http://stun: expected stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
+            ("turn:127.0.0.1: a TURN server needs a username and a credential", RTCIceServer("turn:127.0.0.1")),
+            ("server_roots. must contain certificates", RTCIceServer("turns:127.0.0.1", "name", "password")),
+            ("too many servers", RTCIceServer(["stun:127.0.0.1"] * 9)),
         ):
             with self.assertRaisesRegex(ValueError, why):
                 ours(iceServers=[server], serverRoots="none").createDataChannel("x")
         for why, settings in (
-            ('publicAddresses: "here" is no IP address', {"publicAddresses": ["here"]}),
-            ("ports: 9 to 8 is no range", {"ports": (9, 8)}),
-            ("ports: 0 to 8 is no range", {"ports": (0, 8)}),
+            ('publicAddresses: "here" is not an IP address', {"publicAddresses": ["here"]}),
+            ("ports: 9 to 8 is not a range", {"ports": (9, 8)}),
+            ("ports: 0 to 8 is not a range", {"ports": (0, 8)}),
         ):
             with self.assertRaisesRegex(ValueError, why):
                 ours(**settings).createDataChannel("x")
