@@ -1,9 +1,9 @@
-//! Asks STUN and TURN servers for candidates, for all connections of an engine: `binding.rs` how the world sees a port of ours,
-//! `relay.rs` an address at a server, which a connection has for itself, by UDP or in a stream (`streaming.rs`).
-//!
-//! The messages, their retransmission and their authentication are the library's (turn-client-proto, and the stun-proto within); here
-//! is when they are asked for, by which socket, and whom it concerns. What comes from a server is looked at only if it comes from the
-//! address that was asked.
+//! Gathers candidates from STUN and TURN servers for all connections of an engine. `binding.rs` learns the
+//! public address of a local port. `relay.rs` allocates an address at a server, for one connection, over UDP
+//! or in a stream (`streaming.rs`).
+//! Messages, retransmission and authentication are those of turn-client-proto and its stun-proto. This module
+//! decides when to send, on which socket, and which connections are concerned. Datagrams count as a server's
+//! only if they come from its address.
 
 mod binding;
 mod relay;
@@ -27,7 +27,7 @@ use relay::Relay;
 use state::{LOOK_INTERVAL, LOOK_PAUSE};
 
 impl Engine {
-    /// A new connection: what is known becomes its candidates, and what is not is asked for.
+    /// For a new connection: adds known candidates, and queries servers for the others.
     pub(super) fn gather_for(&mut self, index: u32) {
         let Some(slot) = self.slots.get(index as usize) else { return };
         let port = slot.port;
@@ -41,7 +41,7 @@ impl Engine {
         self.offer_found(index);
     }
 
-    /// Asks what there is to ask at this time; takes the servers' addresses once they are known.
+    /// Sends due requests; takes over the servers' addresses once they are resolved.
     pub(super) fn gather(&mut self) -> io::Result<()> {
         if let Some(resolved) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
             (self.gathering.resolving, self.gathering.resolved) = (None, resolved);
@@ -66,7 +66,8 @@ impl Engine {
         Ok(())
     }
 
-    /// This machine has these addresses now. Those that are new become candidates of all connections; what is gone is none of new ones.
+    /// Updates the local addresses. New ones become candidates of all connections; removed ones are not
+    /// offered to new connections.
     fn have_addresses(&mut self, addresses: Vec<IpAddr>) {
         if self.addresses == addresses {
             return;
@@ -80,12 +81,12 @@ impl Engine {
             self.offer_addresses(index);
             self.touch(index);
         }
-        // Known ones are asked anew, which costs a datagram each.
+        // Known addresses are queried again, at the cost of one datagram each.
         let ports: Vec<u32> = self.gathering.bindings.drain().map(|(port, _)| port).collect();
         ports.into_iter().for_each(|port| self.ask_by(port));
     }
 
-    /// These addresses are this machine's no more.
+    /// Removes addresses that this machine no longer has.
     fn withdraw_addresses(&mut self, index: u32, gone: &[IpAddr]) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
@@ -96,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Looks at once which addresses this machine has, if a datagram could not be sent: where the one that it was to leave from is gone, that is why.
+    /// Looks up the local addresses after a failed send, because its source address may be gone.
     pub(super) fn look_after_errors(&mut self) {
         if self.ports.take_failed() {
             let at = self.now.max(self.gathering.looked_at + LOOK_PAUSE);
@@ -104,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Addresses of this machine become candidates of a connection.
+    /// Adds the local addresses as candidates of a connection.
     pub(super) fn offer_addresses(&mut self, index: u32) {
         self.hide_addresses(index);
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
@@ -117,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
+    /// Whether these datagrams come from a server queried from this port. If so, they are consumed.
     pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, arrival: Arrival) -> bool {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return false };
@@ -132,18 +133,18 @@ impl Engine {
             self.gathering.timers.arm(port, Some(self.now));
             self.tell_of(port);
         }
-        // The kernel brings what others at the port have asked for to whichever it likes.
+        // The kernel delivers responses to other members of the port to any of them.
         let is_answer = matches!(stun::read(received.datagrams), Some(Stun::Response(_)));
         if let Some(member) =
             self.routes.port_member().filter(|_| !is_taken && is_answer && arrival == Arrival::Direct)
         {
             member.hand_to_others(received);
         }
-        // A server may be a peer too.
+        // A server may also be a peer.
         is_taken
     }
 
-    /// Nothing is asked by this port any more.
+    /// Stops all queries from this port.
     pub(super) fn forget_port(&mut self, port: u32) {
         if port != 0 {
             self.gathering.bindings.remove(&port);
@@ -151,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Begins to ask all servers how they see this port, if that has not begun.
+    /// Starts to query all servers from this port, unless that has started.
     fn ask_by(&mut self, port: u32) {
         if self.settings.relay_only || self.gathering.bindings.contains_key(&port) {
             return;
@@ -164,7 +165,7 @@ impl Engine {
             let (from, to) = (base.ip(), server.address.ip());
             from.is_ipv4() == to.is_ipv4() && (to.is_loopback() || !from.is_loopback())
         };
-        // What others than UDP get through, and from where it comes, tells nothing of this port.
+        // What a server sees through TCP says nothing about this UDP port.
         let by_udp = |server: &&Server| matches!(server.transport, Transport::Udp);
         let each = self.gathering.resolved.servers.iter().filter(by_udp).flat_map(|server| {
             bases.iter().filter(|base| reaches(base, server)).map(|&base| Binding::new(base, server.address))
@@ -176,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Sends what is due from a port to its servers.
+    /// Sends due requests from a port to its servers.
     fn work_on_bindings(&mut self, port: u32) -> io::Result<()> {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return Ok(()) };
@@ -190,7 +191,7 @@ impl Engine {
         let next = next.map(|next| self.gathering.moment(next));
         self.gathering.timers.arm(port, next);
         for ((local, remote), request) in due {
-            // As on the way, a request may be lost.
+            // Dropping a request is equivalent to losing it on the network.
             if self.ports.get(port).is_some_and(|port| !port.is_blocked()) {
                 let (length, segment_bytes) = (request.len(), request.len());
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, &request)?;
@@ -200,18 +201,18 @@ impl Engine {
         Ok(())
     }
 
-    /// What is known of this port concerns all connections that use it.
+    /// Updates all connections that use this port.
     fn tell_of(&mut self, port: u32) {
         let all = self.slots.iter().filter(|(_, slot)| slot.port == port && slot.peer.is_gathering());
         let all: Vec<u32> = all.map(|(index, _)| index as u32).collect();
         all.into_iter().for_each(|index| self.offer_found(index));
     }
 
-    /// What servers have said by now becomes candidates of a connection.
+    /// Adds what servers have answered so far as candidates of a connection.
     pub(super) fn offer_found(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         for (address, base) in self.gathering.mapped(slot.port) {
-            // Where there is no NAT it is the host candidate.
+            // Without a NAT it equals the host candidate.
             if address != base {
                 slot.peer.add_reflexive_address(self.now, address, base);
             }
@@ -232,7 +233,7 @@ impl Engine {
         self.touch(index);
     }
 
-    /// What the settings say of a NAT.
+    /// Adds the public addresses of the settings.
     fn offer_stated(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());

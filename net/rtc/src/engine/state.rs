@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::streams::Streams;
 use crate::switch::{Handover, PortMember};
 
-/// Sockets, connections, and who needs what.
+/// Sockets, connections and queues of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(super) settings: Settings,
@@ -36,42 +36,42 @@ pub(crate) struct Engine {
     pub(super) generation: u32,
     pub(super) routes: Routes,
     pub(super) timers: Timers,
-    /// What servers are asked for.
+    /// Queries to STUN and TURN servers.
     pub(super) gathering: Gathering,
-    /// Of candidates, by multicast DNS.
+    /// mDNS names of candidates.
     pub(super) names: Names,
-    /// To TURN servers, and of peers.
+    /// Streams to TURN servers and from peers.
     pub(super) streams: Streams,
-    /// Where peers connect by TCP, if they may. No socket for UDP has this number.
+    /// The TCP port on which peers may connect. No UDP socket has this port number.
     pub(super) tcp_port: Option<u16>,
-    /// Connections that may have datagrams to send. Those that wait for a socket stand there instead.
+    /// Connections that may have datagrams to send. Those that wait for a socket are in its list instead.
     pub(super) dirty: SendQueue,
     /// Connections that may have events or messages, each once.
     pub(super) touched: Vec<u32>,
     /// Ports that may have something to receive, each once.
     pub(super) readable: VecDeque<u32>,
-    /// From other reactors at the port.
+    /// Messages from other reactors that share the port.
     pub(super) handovers: VecDeque<Handover>,
-    /// What came in this turn is likely to be followed by more at once.
+    /// Datagrams received in this turn are likely to be followed by more at once.
     pub(super) awaits_more: bool,
-    /// How long all of whom something came in this turn can wait for us to take what comes next.
+    /// How long all connections that received something in this turn can wait for the next receive.
     pub(super) patience: Option<Duration>,
-    /// Sockets of our own for single peers at the port.
+    /// Number of sockets connected to single peers of the shared port.
     pub(super) steered: usize,
-    /// Checks that may still go to addresses which have not answered any.
+    /// Limits checks to addresses that have not answered any.
     pub(super) strangers: Budget,
-    /// Connections that may still be asked whether a stranger is their peer.
+    /// Limits trials of connections for datagrams from unknown addresses.
     pub(super) trials: Budget,
-    /// Absent only while what it holds is dealt out.
+    /// `None` only while its contents are dispatched.
     pub(super) batch: Option<ReceiveBatch>,
     pub(super) arena: Arena,
-    /// What is in the arena, as a relay or a stream takes it.
+    /// The contents of the arena in the format of a relay or a stream.
     pub(super) wrapped: Vec<u8>,
     pub(super) now: Instant,
 }
 
 impl Engine {
-    /// `member`: its place among the reactors that share the port, if they do.
+    /// `member`: the membership in a shared port, if any.
     pub(crate) fn bind(
         address: SocketAddr,
         settings: Settings,
@@ -91,7 +91,7 @@ impl Engine {
         let mut ports = Ports::bind(address, &settings, poller, member.as_ref())
             .map_err(|source| Error::bind(address, source))?;
         let mut streams = Streams::default();
-        // Who is to be reached by relays alone does not listen.
+        // An endpoint that uses relays only does not listen.
         let tcp_port = settings.tcp_port.filter(|_| !settings.relay_only);
         let tcp_port = tcp_port.map(|port| listen(&mut streams, &ports, port)).transpose()?;
         ports.leave_out(tcp_port);
@@ -137,17 +137,17 @@ impl Engine {
         })
     }
 
-    /// The address of the port that connections share.
+    /// The address of the shared port.
     pub(crate) fn local_address(&self) -> SocketAddr {
         self.ports.bound()
     }
 
-    /// Connections that exist.
+    /// The number of connections.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// A new connection.
+    /// Creates a connection.
     pub(crate) fn add(&mut self, port: Port) -> Result<ConnectionId, Error> {
         if self.slots.len() >= self.settings.max_connections.min(u32::MAX as usize) {
             return Err(Error::Limit);
@@ -181,18 +181,19 @@ impl Engine {
         Ok(id)
     }
 
-    /// The clock is read once a turn. Whoever acts between turns reads it first.
+    /// Updates the engine's clock, which is otherwise read once per turn. Call it before acting between
+    /// turns.
     pub(crate) fn refresh(&mut self) {
         self.now = Instant::now();
     }
 
-    /// Is not there any more for who sends something, nor for the others at its port.
+    /// Closes the sockets and leaves the shared port.
     pub(crate) fn leave(&mut self) {
         self.ports.close();
         self.routes.leave();
     }
 
-    /// Queues a connection to be polled for all that it can give.
+    /// Queues a connection for delivery and sending.
     pub(super) fn touch(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         if !slot.touched {

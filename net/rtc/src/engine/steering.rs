@@ -1,5 +1,5 @@
-//! Datagrams that the kernel brought to the wrong one of several reactors at a port: they are handed over, and what comes so often
-//! gets a socket of its own, connected to its sender, which the kernel prefers to all others.
+//! Datagrams that the kernel delivered to the wrong reactor of a shared port are handed over. A connection
+//! with many hand-overs gets a socket connected to its peer, which the kernel prefers.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::stun::{self, Stun};
 use crate::switch::{Handover, Key};
 
 impl Engine {
-    /// Hands datagrams to the reactor that they are for; false if there is none that knows them.
+    /// Hands datagrams over to their reactor; false if none knows them.
     pub(super) fn pass_on(&self, path: Path, received: &Received<'_>) -> bool {
         let Some(member) = self.routes.port_member().filter(|_| path.0 == 0) else { return false };
         let key = if stun::is_stun(received.datagrams) {
@@ -31,7 +31,7 @@ impl Engine {
         true
     }
 
-    /// Takes what others have handed over, as long as it costs less than `limit`; tells what it cost.
+    /// Processes what others have handed over, while the cost is below `limit`; returns the cost.
     pub(super) fn take_handovers(&mut self, limit: usize) -> usize {
         let mut cost = 0;
         while cost < limit {
@@ -55,9 +55,9 @@ impl Engine {
         cost
     }
 
-    /// Another reactor's connection has taken a path.
+    /// Another reactor's connection has taken over a path.
     fn lose_path(&mut self, path: Path, answered: bool) {
-        // It may be ours again since.
+        // This reactor may own it again.
         if self.routes.other_reactor(path).is_none() {
             return;
         }
@@ -72,11 +72,11 @@ impl Engine {
         self.touch(index);
     }
 
-    /// A batch for a connection was handed over: when there have been so many, it gets a socket for what its peer sends.
+    /// Counts a handed-over batch; after enough of them, opens a socket for the peer.
     pub(super) fn steer(&mut self, index: u32, local: SocketAddr, remote: SocketAddr) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         slot.handed_over = slot.handed_over.saturating_add(1);
-        // What was handed over before there was a socket may come behind.
+        // Datagrams handed over before the socket existed may still follow.
         if slot.handed_over < STEERED_AFTER || slot.steered.is_some_and(|(_, to)| to == remote) {
             return;
         }
@@ -87,7 +87,7 @@ impl Engine {
         if self.steered >= self.settings.steering_sockets / reactors {
             return;
         }
-        // Without one things go on as they are, and after as many batches it is tried again.
+        // On failure, hand-overs continue, and it is tried again after as many batches.
         if let Ok(port) = self.ports.open_for_peer(local, remote)
             && let Some(slot) = self.slots.get_mut(index as usize)
         {

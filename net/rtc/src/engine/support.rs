@@ -1,4 +1,4 @@
-//! Engines over the loopback interface, each turned by hand: for the tests of this folder.
+//! Engines on the loopback interface, driven step by step, for the tests of this folder.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::state::Engine;
 use crate::settings::Settings;
 use crate::switch::PortMember;
 
-/// What was told of whom.
+/// All events with their connections.
 #[derive(Default)]
 pub(super) struct Told(pub(super) Vec<(ConnectionId, Event)>);
 
@@ -60,7 +60,7 @@ pub(super) fn settings() -> Settings {
     Settings::new().unwrap()
 }
 
-/// A connection that has been signaled, between the shared ports of both; nothing was sent yet.
+/// Signals a connection between the shared ports of both; nothing has been sent yet.
 pub(super) fn signal(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
     signal_from(Port::Shared, client, server)
 }

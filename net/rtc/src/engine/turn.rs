@@ -11,8 +11,8 @@ use super::state::Engine;
 use crate::streams::STREAMS;
 
 impl Engine {
-    /// Does what there is to do: receives, lets time pass, tells the handler, sends. Gives the time until it must
-    /// be called again, at the latest.
+    /// Runs one turn: receives, handles timers, calls the handler, sends. Returns the time until the next
+    /// call is due.
     pub(crate) fn turn(
         &mut self,
         events: &Events,
@@ -46,7 +46,7 @@ impl Engine {
         }
         self.deliver(handler);
         self.flush()?;
-        // Sending brings events too: a buffer has fallen low.
+        // Sending raises events too, such as a low buffered amount.
         self.deliver(handler);
         self.look_after_errors();
         let awaited = std::mem::take(&mut self.awaits_more);
@@ -56,14 +56,15 @@ impl Engine {
         Ok(self.rest())
     }
 
-    /// Sends what there is to send, as far as one turn goes.
+    /// Sends what is pending, up to one turn's limit.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.send_queued(self.settings.sends_per_turn.max(1))
     }
 
-    /// Tells the handler what happened to connections.
+    /// Delivers events and messages to the handler.
     pub(crate) fn deliver(&mut self, handler: &mut impl Handler) {
-        // The handler may touch others; these follow at once, those that touch themselves again in the next turn.
+        // The handler may touch other connections, which are queued; those that touch themselves follow in
+        // the next turn.
         let touched = std::mem::take(&mut self.touched);
         for &index in &touched {
             if let Some(slot) = self.slots.get_mut(index as usize) {
@@ -86,7 +87,7 @@ impl Engine {
             || !self.handovers.is_empty()
     }
 
-    /// Ends all connections, and tells the peers if there is room to.
+    /// Closes all connections, and notifies the peers if there is space in the socket.
     pub(crate) fn close(&mut self) {
         self.now = Instant::now();
         for (index, slot) in &mut self.slots {
@@ -97,14 +98,14 @@ impl Engine {
             }
         }
         while !self.dirty.is_empty() {
-            // An endpoint that goes has nobody to tell of an error.
+            // The error cannot be reported.
             let _ = self.send_queued(1);
         }
         let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
         indices.into_iter().for_each(|index| self.release_relays(index));
     }
 
-    /// When a turn is due; a time past if at once.
+    /// When a turn is due; in the past if at once.
     pub(crate) fn due(&mut self) -> Option<Instant> {
         if self.is_busy() { Some(self.now) } else { self.next_timer() }
     }

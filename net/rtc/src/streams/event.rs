@@ -1,18 +1,18 @@
-//! What happens to streams, and to whom.
+//! Events of streams, and their owners.
 
 use std::ops::Range;
 
 use netdyno_rtc_core::framing::Framing;
 
-/// The key that a poller tells of streams under; no socket has it.
+/// The poller's key for streams; no socket has it.
 pub(crate) const STREAMS: u32 = u32::MAX;
 
-/// Who is at the other end of a stream.
+/// The owner of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A TURN server, for the relay with this number.
+    /// A TURN server, for the relay with this index.
     Relay(u32),
-    /// Somebody who has connected, and has not shown yet whose peer he is.
+    /// A peer that has connected and is not identified yet.
     Stranger,
     /// The peer of the connection with this index.
     Peer(u32),
@@ -27,28 +27,28 @@ impl Owner {
     }
 }
 
-/// What happened to a stream.
+/// An event of a stream.
 #[derive(Debug)]
 pub(crate) enum News {
     /// Frames can be sent.
     Open,
-    /// These frames have come.
+    /// Complete frames were received.
     Frames(Frames),
-    /// It is gone.
+    /// The stream was lost.
     Lost(Loss),
 }
 
-/// Frames side by side, all of them whole, and where the datagrams stand in them.
+/// Complete frames in one buffer, and the positions of the datagrams in them.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     pub(crate) bytes: Vec<u8>,
     pub(crate) datagrams: Vec<Range<usize>>,
 }
 
-/// Why a stream is gone, or could not be.
+/// Why a stream was lost or could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) why: String,
-    /// It would be the same again.
+    /// Trying again would fail in the same way.
     pub(crate) is_final: bool,
 }

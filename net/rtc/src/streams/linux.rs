@@ -1,4 +1,4 @@
-//! Streams by netdyno-io's reactor for TCP.
+//! Streams on top of netdyno-io's TCP reactor.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,31 +14,32 @@ use crate::limits::{
     STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
 };
 
-/// As many as come in a turn of one or two busy streams.
+/// Frame buffers kept for reuse: as many as one or two busy streams need in a turn.
 const SPARE_FRAMES: usize = 4;
 
-/// Names a stream, and no later one.
+/// Identifies a stream; never reused for a later one.
 pub(crate) type StreamId = Key;
 
-/// All streams of an engine. Without any it holds nothing.
+/// All streams of an engine. Allocates nothing before the first stream.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     reactor: Option<TcpReactor>,
-    /// By the reactor's own numbers.
+    /// By the reactor's indices.
     all: Vec<Option<Stream>>,
     news: VecDeque<(Owner, StreamId, News)>,
-    /// Whose frames were taken: their memory is for the next.
+    /// Empty frame buffers for reuse.
     spare: Vec<Frames>,
-    /// Who has connected, and how long he may take to show whose peer he is; in this order. Some have shown it, or are gone.
+    /// Accepted connections with the deadline for their identification, in this order. Some may be identified
+    /// or closed.
     strangers: VecDeque<(Instant, Key)>,
-    /// The poller has told of them.
+    /// The poller has reported the reactor as ready.
     is_ready: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
     key: Key,
-    /// Whom its news is for.
+    /// The owner of the stream's events.
     owner: Owner,
     remote: SocketAddr,
     tls: Option<Box<Tls>>,
@@ -46,7 +47,7 @@ struct Stream {
 }
 
 impl Streams {
-    /// Begins to connect, from this address of ours if one is given. What comes of it is news for `owner`.
+    /// Starts to connect, from the given local address if any. Events go to `owner`.
     pub(crate) fn open(
         &mut self,
         poller: &Poller,
@@ -66,36 +67,36 @@ impl Streams {
         Ok(key)
     }
 
-    /// Accepts connections at this address from now on. Gives it, with the port that it got.
+    /// Starts to accept connections on this address. Returns it with the port in use.
     pub(crate) fn listen(&mut self, poller: &Poller, address: SocketAddr) -> io::Result<SocketAddr> {
         let reactor = self.reactor(poller)?;
         let listener = reactor.listen(address, &ListenOptions::default())?;
         Ok(reactor.local_address(listener))
     }
 
-    /// A stranger has shown to be the peer of this connection.
+    /// A stranger was identified as the peer of this connection.
     pub(crate) fn claim(&mut self, id: StreamId, index: u32) {
         if let Some((_, stream)) = self.get_mut(id) {
             stream.owner = Owner::Peer(index);
         }
     }
 
-    /// Who is at the other end, if it still is open.
+    /// The owner, if the stream is still open.
     pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
         Some(self.get(id)?.owner)
     }
 
-    /// Our address and that of the other end.
+    /// The local and the remote address.
     pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.reactor.as_ref()?.connection_address(id)?, self.get(id)?.remote))
     }
 
-    /// The poller has told of [`STREAMS`].
+    /// The poller has reported [`STREAMS`] as ready.
     pub(crate) fn are_ready(&mut self) {
         self.is_ready = true;
     }
 
-    /// When a turn is due though the poller says nothing.
+    /// When a turn is due even if the poller reports nothing.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
         if self.is_ready || !self.news.is_empty() {
             return Some(now);
@@ -104,7 +105,7 @@ impl Streams {
         self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
     }
 
-    /// Takes what there is, if there may be something.
+    /// Processes what is available, if anything may be.
     pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
         let is_due = self.next(now).is_some_and(|next| next <= now);
         let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
@@ -133,7 +134,7 @@ impl Streams {
                 received.and_then(|()| stream.advance(reactor, &mut self.news, &mut self.spare))
             {
                 *slot = None;
-                // What TLS has to say of it goes first.
+                // A TLS alert is sent first.
                 reactor.close(key, true);
                 self.news.push_back((owner, key, News::Lost(loss)));
             }
@@ -144,12 +145,12 @@ impl Streams {
         flushed
     }
 
-    /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
+    /// The next event with its owner and stream, which may have been closed since.
     pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
         self.news.pop_front()
     }
 
-    /// Frames that were dealt with. They are forgotten, but not where they lay.
+    /// Takes back processed frames to reuse their buffer.
     pub(crate) fn take_back(&mut self, mut frames: Frames) {
         if self.spare.len() < SPARE_FRAMES {
             frames.bytes.clear();
@@ -158,7 +159,7 @@ impl Streams {
         }
     }
 
-    /// Sends frames. What does not fit is lost, as a datagram in a full socket: all of them or none.
+    /// Sends frames: all of them, or none if they do not fit, as a full socket drops a datagram.
     pub(crate) fn send(&mut self, id: StreamId, frames: &[u8]) -> io::Result<()> {
         let Some((reactor, stream)) = self.get_mut(id) else { return Ok(()) };
         if stream.is_open && reactor.pending_output(id) + frames.len() <= STREAM_OUTPUT_BYTES {
@@ -171,20 +172,20 @@ impl Streams {
         Ok(())
     }
 
-    /// Ends a stream, once all that was sent has gone; nothing is heard of it any more.
+    /// Closes a stream after its output is flushed. It raises no further events.
     pub(crate) fn close(&mut self, id: StreamId) {
         let Some((reactor, stream)) = self.get_mut(id) else { return };
         if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
             tls.end(reactor.output(id));
         }
-        // Nothing was sent to a stranger, and none is to hold anything of ours.
+        // Nothing was sent to a stranger, and a stranger must not occupy resources.
         reactor.close(id, stream.is_open && stream.owner != Owner::Stranger);
-        // It is gone one way or the other.
+        // The stream is closed in any case.
         let _ = reactor.flush();
         self.all[id.index()] = None;
     }
 
-    /// Who has taken too long, and the first of too many, are strangers no more: who means it has something to say at once.
+    /// Closes strangers whose time is over, and the oldest if there are too many.
     fn forget_strangers(&mut self, now: Instant) {
         let mut strangers = std::mem::take(&mut self.strangers);
         strangers.retain(|&(_, key)| self.owner(key) == Some(Owner::Stranger));
@@ -220,7 +221,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// Takes what has come.
+    /// Processes received bytes.
     fn advance(
         &mut self,
         reactor: &mut TcpReactor,
@@ -286,7 +287,8 @@ mod tests {
 
     use super::*;
 
-    /// The other end takes nothing until it is over: what does not fit is lost, and what is taken is whole.
+    /// The remote end reads only at the end: frames that do not fit are dropped, and accepted frames arrive
+    /// complete.
     #[test]
     fn frames_that_find_no_room_are_lost_and_the_stream_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -313,7 +315,7 @@ mod tests {
             matches!(news, (Owner::Peer(7), of, News::Open) if of == id),
             "nothing goes before it is open"
         );
-        // 65 MB, more than any system takes.
+        // 65 MB, more than any system buffers.
         for number in 1..=1000 {
             streams.send(id, &frames(number)).unwrap();
             assert!(streams.reactor.as_ref().unwrap().pending_output(id) <= STREAM_OUTPUT_BYTES);
@@ -328,7 +330,7 @@ mod tests {
         }
         assert!(streams.owner(id).is_some() && streams.next_news().is_none());
         streams.close(id);
-        // The reactor closes what is flushed.
+        // The reactor closes the stream once it is flushed.
         while !reader.is_finished() {
             turn(&mut streams);
         }

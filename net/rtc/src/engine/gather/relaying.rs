@@ -1,5 +1,5 @@
-//! Datagrams that go by way of a TURN server: each relay has a socket or a stream, so that what comes there is the server's, for one
-//! connection.
+//! Datagrams through TURN servers. Each relay has its own socket or stream, so that datagrams received there
+//! belong to one server and one connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,8 +15,8 @@ use crate::servers::{Server, Transport};
 use crate::stun;
 
 impl Engine {
-    /// Asks each TURN server for an address for this connection. Where a socket cannot be had there is none: the connection may
-    /// find another way.
+    /// Allocates an address for this connection at each TURN server. If a socket cannot be opened, that relay
+    /// is skipped: the connection may find another path.
     pub(super) fn allocate(&mut self, index: u32) {
         let Some(slot) = self.slots.get(index as usize) else { return };
         if !slot.relays.is_empty() || self.settings.peer.ice_lite {
@@ -41,7 +41,7 @@ impl Engine {
                 (Line::Port(port), local)
             }
             _ if !self.ports.reaches(server.address) => return,
-            // It has an address of its own once it is open, which is of no interest.
+            // A stream gets its local address when it is opened; it is not used.
             _ => (Line::Due(time), SocketAddr::new(self.ports.bound().ip(), 0)),
         };
         self.gathering.relays.insert(Relay::new(index, line, local, server, time));
@@ -51,7 +51,7 @@ impl Engine {
         slot.may_relay = true;
     }
 
-    /// Lets a relay act at this time.
+    /// Runs a relay's due actions.
     pub(super) fn work_on_relay(&mut self, number: u32) -> io::Result<()> {
         self.open_stream(number);
         let time = self.gathering.time(self.now);
@@ -76,7 +76,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells the application what is the matter with a server.
+    /// Reports the failure of a server to the application.
     fn tell_trouble(&mut self, number: u32) {
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
         let (Some(why), index) = (relay.take_trouble(), relay.connection) else { return };
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// Takes what came to the socket of a relay; tells what that cost.
+    /// Processes datagrams received on a relay's socket; returns the cost.
     pub(in super::super) fn receive_relayed(&mut self, number: u32, received: Received<'_>) -> usize {
         let Received { remote, datagrams, segment_bytes, .. } = received;
         let server = self.gathering.relays.get(number as usize).map(|relay| relay.server().address);
@@ -98,7 +98,7 @@ impl Engine {
         self.unwrap_relayed(number, datagrams, (0..length).step_by(step).map(|at| at..length.min(at + step)))
     }
 
-    /// Takes datagrams of a server; tells what that cost. What lies side by side goes on side by side.
+    /// Unwraps datagrams of a server; returns the cost. Adjacent datagrams stay together.
     pub(super) fn unwrap_relayed(
         &mut self,
         number: u32,
@@ -130,8 +130,8 @@ impl Engine {
         cost
     }
 
-    /// Whether what is in the arena goes out by the connection's own port, and finds room there. What is to come from an address at a
-    /// relay never does, also if that is lost.
+    /// Whether the contents of the arena are sent on the connection's own port, and fit there. Datagrams from
+    /// a relayed address never are, even if that is lost.
     pub(in super::super) fn goes_straight(&mut self, index: u32, transmit: &Transmit) -> bool {
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let mut relays = slot.relays.iter().filter_map(|&number| self.gathering.relays.get(number as usize));
@@ -148,7 +148,7 @@ impl Engine {
         leads.is_none() && is_ours && self.ports.get(way).is_some_and(|port| !port.is_blocked())
     }
 
-    /// Sends what is in the arena by way of a relay. What is for no relay found no room, and is lost.
+    /// Sends the contents of the arena through a relay. Without a matching relay they are dropped.
     pub(in super::super) fn send_relayed(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let (time, relays) = (self.gathering.time(self.now), &mut self.gathering.relays);
@@ -171,7 +171,7 @@ impl Engine {
         sent
     }
 
-    /// A connection needs its relays no longer.
+    /// Releases the relays of a connection.
     pub(in super::super) fn release_relays(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         for number in std::mem::take(&mut slot.relays) {
@@ -186,7 +186,7 @@ impl Engine {
             relay.release(time, |message| last.push(message.to_vec()));
         }
         for message in last {
-            // The server finds out by itself, in ten minutes.
+            // Otherwise the allocation expires at the server, after ten minutes.
             let _ = self.send_to_server(number, &message, message.len());
         }
         self.close_relay(number);
@@ -210,7 +210,7 @@ impl Engine {
         let Some(relay) = self.gathering.relays.get(number as usize) else { return Ok(()) };
         let (local, remote, length) = (relay.local(), relay.server().address, bytes.len());
         match relay.line {
-            // What finds no room is lost, as on the way.
+            // What does not fit is dropped, as on a network.
             Line::Port(port) if self.ports.get(port).is_none_or(|port| port.is_blocked()) => Ok(()),
             Line::Port(port) => {
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, bytes)

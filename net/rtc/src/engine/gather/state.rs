@@ -13,42 +13,42 @@ use super::binding::Binding;
 use super::relay::Relay;
 use crate::servers::{Resolved, Resolving};
 
-/// So often it is looked which addresses this machine has.
+/// How often local addresses are looked up.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// And no more often than so, where datagrams cannot be sent.
+/// The minimum interval after failed sends.
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
-/// What is asked, and what is known.
+/// The servers, and the state of all queries.
 pub(crate) struct Gathering {
     /// Names that are still being resolved.
     pub(super) resolving: Option<Resolving>,
     pub(super) resolved: Resolved,
-    /// What the servers are asked by the port with this number, from each of its addresses.
+    /// Queries from each port by index, from each of its addresses.
     pub(super) bindings: HashMap<u32, Vec<Binding>>,
-    /// When the port with this number has something to do.
+    /// When a port has something to send.
     pub(super) timers: Timers,
-    /// Addresses at TURN servers.
+    /// Allocations at TURN servers.
     pub(super) relays: Slab<Relay>,
-    /// When the relay with this number has something to do.
+    /// When a relay has something to do.
     pub(super) relay_timers: Timers,
-    /// When to look which addresses this machine has, if they are all offered.
+    /// When to look up local addresses, if all of them are offered.
     pub(super) looks_at: Option<Instant>,
     /// When that was last done.
     pub(super) looked_at: Instant,
-    /// The library counts time from here.
+    /// The zero of the library's clock.
     pub(super) epoch: Instant,
 }
 
 impl fmt::Debug for Gathering {
-    /// Without the servers' passwords, and so without all that may have them.
+    /// Omits the servers' passwords, and all fields that may contain them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gathering").field("relays", &self.relays.len()).finish_non_exhaustive()
     }
 }
 
 impl Gathering {
-    /// `looks`: whether all addresses of this machine are offered.
+    /// `looks`: whether all local addresses are offered.
     pub(in super::super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
         Self {
             resolving,
@@ -69,18 +69,18 @@ impl Gathering {
         self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
-    /// Whether there are servers to ask.
+    /// Whether there are servers to query.
     pub(super) fn is_of_use(&self) -> bool {
         let Resolved { servers, unknown } = &self.resolved;
         self.resolving.is_some() || !servers.is_empty() || !unknown.is_empty()
     }
 
-    /// Servers that have told this port nothing, and why. Of TURN servers their relays tell.
+    /// STUN servers that failed for this port, and the reasons. Relays report the failures of TURN servers.
     pub(super) fn failures(&self, port: u32) -> impl Iterator<Item = (&str, String)> {
         let Resolved { servers, unknown } = &self.resolved;
         let asked = self.bindings.get(&port).map_or(&[][..], Vec::as_slice);
         let silent = servers.iter().filter(|server| server.relays_for.is_none()).filter_map(move |server| {
-            // From each of our addresses: one may be of no use for it.
+            // A server fails only if it failed for every local address.
             let answers = asked.iter().filter(|binding| binding.server() == server.address);
             let why = answers.map(Binding::failure).collect::<Option<Vec<_>>>()?.pop()?;
             Some((server.url.as_str(), format!("{}: {why}", server.address)))
@@ -96,12 +96,12 @@ impl Gathering {
         self.epoch + Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
     }
 
-    /// How the world sees this port, as (address, base).
+    /// Public addresses of this port, as (address, base).
     pub(super) fn mapped(&self, port: u32) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
         self.bindings.get(&port).into_iter().flatten().filter_map(|one| Some((one.mapped()?, one.base())))
     }
 
-    /// Whether all that were asked by this port have answered, or will not.
+    /// Whether every server queried from this port has answered or will not.
     pub(super) fn is_settled(&self, port: u32) -> bool {
         self.resolving.is_none()
             && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))

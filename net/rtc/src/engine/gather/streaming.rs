@@ -1,7 +1,6 @@
-//! Streams towards TURN servers (RFC 8656 section 2.1): when they are opened, and what comes of them.
-//!
-//! One that cannot be opened, or is lost, is tried again as long as a server's first answer is waited for; then, and when an address is lost with
-//! it, the application is told why.
+//! Streams to TURN servers (RFC 8656, section 2.1).
+//! A stream that fails is opened again while a first answer is awaited. After that, or if a relayed address
+//! is lost with it, the application is told the reason.
 
 use super::super::state::Engine;
 use super::relay::Line;
@@ -9,7 +8,7 @@ use crate::servers::Transport;
 use crate::streams::{Frames, Loss, News, Owner, StreamId};
 
 impl Engine {
-    /// Opens the stream of a relay, if that is due.
+    /// Opens the stream of a relay, if due.
     pub(super) fn open_stream(&mut self, number: u32) {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
@@ -21,7 +20,7 @@ impl Engine {
             Transport::Tls(secure) => Some(secure),
             _ => None,
         };
-        // From the address that the endpoint is bound to, if it is one.
+        // From the bound address, if it is specified.
         let local = Some(self.ports.bound().ip()).filter(|ip| !ip.is_unspecified());
         let opened =
             self.streams.open(self.ports.poller(), local, server.address, secure, Owner::Relay(number));
@@ -31,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// Something else than frames happened to the stream of a relay.
+    /// Handles an event other than frames on the stream of a relay.
     pub(in super::super) fn take_server_news(&mut self, number: u32, stream: StreamId, news: News) {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
@@ -46,7 +45,7 @@ impl Engine {
         self.gathering.relay_timers.arm(number, Some(self.now));
     }
 
-    /// Takes what came by the stream of a relay; tells what that cost.
+    /// Processes frames received on the stream of a relay; returns the cost.
     pub(in super::super) fn receive_frames(
         &mut self,
         number: u32,

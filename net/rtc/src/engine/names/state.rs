@@ -1,4 +1,4 @@
-//! Names of multicast DNS that are asked for, and those that are answered for.
+//! mDNS names that are queried, and local names that are answered.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -8,19 +8,19 @@ use netdyno_io::Interface;
 use super::pending::Questions;
 use crate::limits::LOCAL_ADDRESSES;
 
-/// A name of ours.
+/// A local name.
 #[derive(Debug)]
 pub(super) struct OwnName {
     pub(super) name: String,
     pub(super) address: IpAddr,
 }
 
-/// What is asked for, and what is answered.
+/// Pending queries and local names.
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(super) questions: Questions,
     pub(super) own: Vec<OwnName>,
-    /// The port of the group, and the links that it is joined on.
+    /// The port of the group, and the links on which it is joined.
     pub(super) port: Option<(u32, Vec<Interface>)>,
 }
 
@@ -34,7 +34,7 @@ impl Names {
         self.questions.next()
     }
 
-    /// The name that stands for an address of ours.
+    /// The name of a local address.
     pub(super) fn of(&mut self, address: IpAddr) -> Option<&str> {
         let known = self.own.iter().position(|own| own.address == address);
         let at = match known {
@@ -51,7 +51,8 @@ impl Names {
     }
 }
 
-/// A UUID of version 4 (RFC 9562 section 5.4) below "local". None: the system has no random numbers.
+/// A UUID of version 4 (RFC 9562, section 5.4) below "local". `None`: the system's random number generator
+/// failed.
 pub(super) fn random_name() -> Option<String> {
     let mut bytes = [0; 16];
     aws_lc_rs::rand::fill(&mut bytes).ok()?;

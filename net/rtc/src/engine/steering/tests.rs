@@ -1,4 +1,4 @@
-//! Engines at one port, each turned by hand.
+//! Engines on a shared port, driven step by step.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::engine::support::{Side, settings, signal, signal_from, until};
 use crate::engine::{Connection, ConnectionId, Handler, Port};
 use crate::switch::PortMember;
 
-/// Reactors at one port.
+/// Reactors on a shared port.
 struct Row(Vec<Side>);
 
 impl Row {
@@ -17,7 +17,7 @@ impl Row {
         Self(PortMember::group(count).into_iter().map(|member| Side::at(settings(), Some(member))).collect())
     }
 
-    /// A turn of each, without waiting; gives the messages that came.
+    /// One turn of each, without waiting; returns the number of received messages.
     fn turn(&mut self) -> usize {
         self.0.iter_mut().map(turn).sum()
     }
@@ -40,7 +40,8 @@ fn turn(side: &mut Side) -> usize {
     count.0
 }
 
-/// A client's new connection, from a port of its own, with the reactor of this number; until it has a channel.
+/// A new connection of the client, on its own port, with the reactor of this index; returns when both are
+/// connected.
 fn connect(client: &mut Side, row: &mut Row, reactor: usize) -> (ConnectionId, ConnectionId) {
     let (here, there) = signal_from(Port::Own, client, &mut row.0[reactor]);
     until(|| {
@@ -51,7 +52,7 @@ fn connect(client: &mut Side, row: &mut Row, reactor: usize) -> (ConnectionId, C
     (here, there)
 }
 
-/// Sends from the client, until it has arrived.
+/// Sends from the client and waits until it arrives.
 fn ping(client: &mut Side, row: &mut Row, from: ConnectionId) {
     let mut connection = client.engine.connection(from).unwrap();
     connection.send(netdyno_rtc_core::ChannelId(0), Kind::Text, b"ping").unwrap();
@@ -64,7 +65,7 @@ fn ping(client: &mut Side, row: &mut Row, from: ConnectionId) {
 #[test]
 fn what_is_handed_over_often_gets_a_socket_of_its_own() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(3));
-    // Two of three come to the wrong reactor first: one will be found.
+    // Two of three connections arrive at the wrong reactor first, so one will be found.
     let mut straight = 0;
     let (here, there) = loop {
         let (here, there) = connect(&mut client, &mut row, 1);
@@ -98,7 +99,7 @@ fn what_is_handed_over_often_gets_a_socket_of_its_own() {
 fn without_sockets_left_all_is_handed_over() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(2));
     row.0.iter_mut().for_each(|side| side.engine.settings.steering_sockets = 1);
-    // Each has half of one.
+    // Each has half of a socket.
     for reactor in [0, 1, 0, 1] {
         let (here, _) = connect(&mut client, &mut row, reactor);
         for _ in 0..3 * STEERED_AFTER {
@@ -121,7 +122,7 @@ fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
         for _ in 0..2 * STEERED_AFTER {
             ping(&mut client, &mut row, here);
         }
-        // A process that was started anew on its old port.
+        // A process restarted on its old port.
         let (again, other) = signal(&mut client, &mut row.0[second]);
         until(|| {
             turn(&mut client);
