@@ -1,7 +1,6 @@
-//! Broadcast from publishers to watchers: one endpoint and one handler for all peers. Signalling uses HTTP, as in WHIP
-//! (RFC 9725) and WHEP: an offer is POSTed, the response contains the answer, and a DELETE of its Location ends the
-//! connection.
-//! `cargo run --release --example broadcast -- --help`.
+//! Broadcast from publishers to watchers: one endpoint and one handler for all peers. Signalling uses HTTP,
+//! as in WHIP (RFC 9725) and WHEP: an offer is POSTed, the response contains the answer, and a DELETE of its
+//! Location ends the connection. `cargo run --release --example broadcast -- --help`.
 #![allow(missing_docs, unreachable_pub)]
 
 #[path = "support/http.rs"]

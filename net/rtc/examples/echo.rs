@@ -28,8 +28,8 @@ fn main() -> Result<(), Error> {
 
 #[derive(Default)]
 struct Echo {
-    /// Unsent echoes by connection. While there are any, the connection is not read: that is all that backpressure
-    /// needs.
+    /// Unsent echoes by connection. While there are any, the connection is not read: that is all that
+    /// backpressure needs.
     waiting: HashMap<ConnectionId, VecDeque<Message>>,
 }
 

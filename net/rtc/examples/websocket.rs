@@ -1,6 +1,6 @@
-//! Signalling over a plain WebSocket with JSON messages `{"offer": SDP}`, `{"answer": SDP}` and `{"candidate": LINE}`,
-//! which a web page can handle in a few lines. The server echoes data channels.
-//! `cargo run --release --features tokio --example websocket -- --help`.
+//! Signalling over a plain WebSocket with JSON messages `{"offer": SDP}`, `{"answer": SDP}` and
+//! `{"candidate": LINE}`, which a web page can handle in a few lines. The server echoes data channels. `cargo
+//! run --release --features tokio --example websocket -- --help`.
 #![allow(missing_docs)]
 
 use std::error::Error;
@@ -68,7 +68,8 @@ async fn serve(listener: TcpListener) -> Result<(), Failure> {
     }
 }
 
-/// Handles offers and candidates until the WebSocket and the connection have ended; each may outlive the other.
+/// Handles offers and candidates until the WebSocket and the connection have ended; each may outlive the
+/// other.
 async fn signal(stream: TcpStream, peer: &PeerConnection) -> Result<(), Failure> {
     let mut socket = timeout(PATIENCE, accept_async_with_config(stream, Some(limits()))).await??;
     let echoing = tokio::spawn(echo(peer.clone()));

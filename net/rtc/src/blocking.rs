@@ -1,12 +1,12 @@
 //! Connections and channels with blocking calls, for programs that use threads.
 //!
-//! A background thread drives the endpoint. A call acts on the connection directly where possible, without waking
-//! that thread. Handles can be cloned and shared between threads.
+//! A background thread drives the endpoint. A call acts on the connection directly where possible, without
+//! waking that thread. Handles can be cloned and shared between threads.
 //!
 //! Backpressure works in both directions. `send` waits while the send buffer is full. When more than 1 MiB of
-//! received messages of a connection is unread, no further messages are taken from it, on any of its channels; its
-//! receive window fills and the peer stops sending. An unread channel can therefore block the other channels of its
-//! connection: read every channel, or drop those that you do not read.
+//! received messages of a connection is unread, no further messages are taken from it, on any of its
+//! channels; its receive window fills and the peer stops sending. An unread channel can therefore block the
+//! other channels of its connection: read every channel, or drop those that you do not read.
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -22,14 +22,15 @@ impl PeerConnection {
         done_within(timeout, |wait| self.peer.poll_connected(wait))
     }
 
-    /// Waits until every server of [`Settings::ice_servers`] has answered or 10 s have passed; returns at once if
-    /// there are none. A description created afterwards contains all candidates. Returns false if `timeout` elapses
-    /// first; a description then contains the candidates known so far.
+    /// Waits until every server of [`Settings::ice_servers`] has answered or 10 s have passed; returns at
+    /// once if there are none. A description created afterwards contains all candidates. Returns false if
+    /// `timeout` elapses first; a description then contains the candidates known so far.
     pub fn wait_gathered(&self, timeout: Duration) -> bool {
         within(timeout, |wait| self.peer.poll_gathered(wait)).is_some()
     }
 
-    /// As [`next_candidate`](Self::next_candidate). `None`: `timeout` elapsed. `Some(None)`: gathering is complete.
+    /// As [`next_candidate`](Self::next_candidate). `None`: `timeout` elapsed. `Some(None)`: gathering is
+    /// complete.
     pub fn next_candidate_timeout(&self, timeout: Duration) -> Option<Option<String>> {
         within(timeout, |wait| self.peer.poll_candidate(wait))
     }

@@ -18,7 +18,7 @@ pub(crate) const TRIALS_PER_S: u32 = 2000;
 /// After this many checks to strangers, a connection leaves half of
 /// [`Settings::stranger_checks_at_once`](crate::Settings::stranger_checks_at_once) to others; before, a
 /// proportional part.
-pub(crate) const STRANGERS_ASKED_MAX: u32 = 64;
+pub(crate) const STRANGERS_CHECKED_MAX: u32 = 64;
 
 /// How long a connection waits after a refused check to a stranger, unless something arrives for it.
 pub(crate) const REFUSED_PAUSE: Duration = Duration::from_millis(100);

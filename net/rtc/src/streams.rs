@@ -14,7 +14,7 @@ mod tls;
 #[cfg_attr(target_os = "linux", allow(dead_code))]
 mod unsupported;
 
-pub(crate) use event::{Frames, Loss, News, Owner, STREAMS};
+pub(crate) use event::{Frames, Owner, STREAMS, StreamError, StreamEvent};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{StreamId, Streams};
 pub(crate) use tls::Secure;

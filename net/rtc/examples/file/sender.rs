@@ -1,6 +1,6 @@
-//! Sends a file. The protocol on the channel, in JSON text messages: the sender announces `{"name", "bytes", "sha256"}`;
-//! the receiver requests the rest with `{"offset"}`; the bytes follow in binary messages; finally the receiver sends
-//! `{"ok": true}`. It may send `{"error"}` at any time.
+//! Sends a file. The protocol on the channel, in JSON text messages: the sender announces `{"name", "bytes",
+//! "sha256"}`; the receiver requests the rest with `{"offset"}`; the bytes follow in binary messages; finally
+//! the receiver sends `{"ok": true}`. It may send `{"error"}` at any time.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

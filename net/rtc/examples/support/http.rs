@@ -1,5 +1,5 @@
-//! A minimal HTTP/1.1 server for one page and the exchange of descriptions. It handles one request per connection, with
-//! limits of size and time. For examples only.
+//! A minimal HTTP/1.1 server for one page and the exchange of descriptions. It handles one request per
+//! connection, with limits of size and time. For examples only.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

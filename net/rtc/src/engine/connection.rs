@@ -60,7 +60,7 @@ impl<'a> Connection<'a> {
             // Relayed addresses may be lost with the path.
             self.engine.gather_for(self.id.index);
         }
-        self.engine.offer_found(self.id.index);
+        self.engine.offer_gathered(self.id.index);
         self.signal(|peer, now| peer.create_offer(now, restart))
     }
 
@@ -71,23 +71,23 @@ impl<'a> Connection<'a> {
 
     /// Accepts the peer's offer and returns the answer.
     pub fn accept_offer(&mut self, offer: &str) -> Result<String, SignalingError> {
-        self.engine.offer_found(self.id.index);
+        self.engine.offer_gathered(self.id.index);
         let answer = self.signal(|peer, now| peer.accept_offer(now, offer))?;
-        self.engine.ask_for_names(self.id.index, offer);
+        self.engine.query_names(self.id.index, offer);
         Ok(answer)
     }
 
     /// Accepts the peer's answer to the local offer.
     pub fn accept_answer(&mut self, answer: &str) -> Result<(), SignalingError> {
         self.signal(|peer, now| peer.accept_answer(now, answer))?;
-        self.engine.ask_for_names(self.id.index, answer);
+        self.engine.query_names(self.id.index, answer);
         Ok(())
     }
 
     /// Adds a trickled candidate of the peer, from "candidate:" on; an empty string ends the candidates.
     pub fn add_remote_candidate(&mut self, candidate: &str) -> Result<(), SignalingError> {
         self.add_resolved_candidate(candidate)?;
-        self.engine.ask_for_names(self.id.index, candidate);
+        self.engine.query_names(self.id.index, candidate);
         Ok(())
     }
 

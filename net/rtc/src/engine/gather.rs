@@ -31,31 +31,32 @@ impl Engine {
     pub(super) fn gather_for(&mut self, index: u32) {
         let Some(slot) = self.slots.get(index as usize) else { return };
         let port = slot.port;
-        self.offer_stated(index);
+        self.offer_public_addresses(index);
         if !self.gathering.is_of_use() {
             return;
         }
         self.slots[index as usize].peer.set_gathering(self.now, true);
-        self.ask_by(port);
+        self.query_from(port);
         self.allocate(index);
-        self.offer_found(index);
+        self.offer_gathered(index);
     }
 
     /// Sends due requests; takes over the servers' addresses once they are resolved.
     pub(super) fn gather(&mut self) -> io::Result<()> {
         if let Some(resolved) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
             (self.gathering.resolving, self.gathering.resolved) = (None, resolved);
-            self.ask_by(0);
+            self.query_from(0);
             let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
             for index in indices {
-                self.ask_by(self.slots[index as usize].port);
+                self.query_from(self.slots[index as usize].port);
                 self.allocate(index);
-                self.offer_found(index);
+                self.offer_gathered(index);
             }
         }
-        if self.gathering.looks_at.is_some_and(|at| at <= self.now) {
-            (self.gathering.looked_at, self.gathering.looks_at) = (self.now, Some(self.now + LOOK_INTERVAL));
-            self.have_addresses(candidate_addresses(self.local_address().ip(), &[]));
+        if self.gathering.lookup_at.is_some_and(|at| at <= self.now) {
+            (self.gathering.last_lookup_at, self.gathering.lookup_at) =
+                (self.now, Some(self.now + LOOK_INTERVAL));
+            self.set_addresses(candidate_addresses(self.local_address().ip(), &[]));
         }
         while let Some(port) = self.gathering.timers.expired(self.now) {
             self.work_on_bindings(port)?;
@@ -68,13 +69,13 @@ impl Engine {
 
     /// Updates the local addresses. New ones become candidates of all connections; removed ones are not
     /// offered to new connections.
-    fn have_addresses(&mut self, addresses: Vec<IpAddr>) {
+    fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
         if self.addresses == addresses {
             return;
         }
         let mut gone = std::mem::replace(&mut self.addresses, addresses);
         gone.retain(|address| !self.addresses.contains(address));
-        self.have_links();
+        self.update_links();
         let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
         for &index in &indices {
             self.withdraw_addresses(index, &gone);
@@ -83,7 +84,7 @@ impl Engine {
         }
         // Known addresses are queried again, at the cost of one datagram each.
         let ports: Vec<u32> = self.gathering.bindings.drain().map(|(port, _)| port).collect();
-        ports.into_iter().for_each(|port| self.ask_by(port));
+        ports.into_iter().for_each(|port| self.query_from(port));
     }
 
     /// Removes addresses that this machine no longer has.
@@ -100,8 +101,8 @@ impl Engine {
     /// Looks up the local addresses after a failed send, because its source address may be gone.
     pub(super) fn look_after_errors(&mut self) {
         if self.ports.take_failed() {
-            let at = self.now.max(self.gathering.looked_at + LOOK_PAUSE);
-            self.gathering.looks_at = self.gathering.looks_at.map(|planned| planned.min(at));
+            let at = self.now.max(self.gathering.last_lookup_at + LOOK_PAUSE);
+            self.gathering.lookup_at = self.gathering.lookup_at.map(|planned| planned.min(at));
         }
     }
 
@@ -131,7 +132,7 @@ impl Engine {
         }
         if is_taken {
             self.gathering.timers.arm(port, Some(self.now));
-            self.tell_of(port);
+            self.update_connections(port);
         }
         // The kernel delivers responses to other members of the port to any of them.
         let is_answer = matches!(stun::read(received.datagrams), Some(Stun::Response(_)));
@@ -153,7 +154,7 @@ impl Engine {
     }
 
     /// Starts to query all servers from this port, unless that has started.
-    fn ask_by(&mut self, port: u32) {
+    fn query_from(&mut self, port: u32) {
         if self.settings.relay_only || self.gathering.bindings.contains_key(&port) {
             return;
         }
@@ -197,19 +198,19 @@ impl Engine {
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, &request)?;
             }
         }
-        self.tell_of(port);
+        self.update_connections(port);
         Ok(())
     }
 
     /// Updates all connections that use this port.
-    fn tell_of(&mut self, port: u32) {
+    fn update_connections(&mut self, port: u32) {
         let all = self.slots.iter().filter(|(_, slot)| slot.port == port && slot.peer.is_gathering());
         let all: Vec<u32> = all.map(|(index, _)| index as u32).collect();
-        all.into_iter().for_each(|index| self.offer_found(index));
+        all.into_iter().for_each(|index| self.offer_gathered(index));
     }
 
     /// Adds what servers have answered so far as candidates of a connection.
-    pub(super) fn offer_found(&mut self, index: u32) {
+    pub(super) fn offer_gathered(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         for (address, base) in self.gathering.mapped(slot.port) {
             // Without a NAT it equals the host candidate.
@@ -234,7 +235,7 @@ impl Engine {
     }
 
     /// Adds the public addresses of the settings.
-    fn offer_stated(&mut self, index: u32) {
+    fn offer_public_addresses(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &public in self.settings.public_addresses.iter().filter(|_| !self.settings.relay_only) {

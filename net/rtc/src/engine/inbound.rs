@@ -194,12 +194,12 @@ impl Engine {
             self.deliver_ends(id, handler);
         }
         if let Some(slot) = self.slot_mut(id)
-            && slot.told
-            && !slot.over
+            && slot.end_reported
+            && !slot.is_finished
             && slot.held.is_empty()
         {
             // It is removed once it has nothing more to send.
-            slot.over = true;
+            slot.is_finished = true;
             self.touch(id.index);
         }
     }
@@ -246,7 +246,7 @@ impl Engine {
         while let Some(slot) = self.slot_mut(id)
             && let Some(event) = slot.held.pop_front()
         {
-            slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
+            slot.end_reported |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
             handler.on_event(&mut Connection::new(self, id), event);
         }
     }

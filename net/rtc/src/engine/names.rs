@@ -33,7 +33,7 @@ const HOPS: u8 = 255;
 
 impl Engine {
     /// Queries the names in a peer's description or in a line from "candidate:" on.
-    pub(super) fn ask_for_names(&mut self, index: u32, said: &str) {
+    pub(super) fn query_names(&mut self, index: u32, said: &str) {
         if !self.settings.resolve_names || self.settings.peer.ice_lite || self.settings.relay_only {
             return;
         }
@@ -57,7 +57,7 @@ impl Engine {
             return Ok(());
         }
         for question in due {
-            self.tell_links(&question, |_| true);
+            self.send_to_links(&question, |_| true);
         }
         Ok(())
     }
@@ -70,14 +70,16 @@ impl Engine {
         // Descriptions contain names even if they cannot be answered.
         let _ = self.open_names();
         for address in self.addresses.clone() {
-            if let (Some(name), Some(slot)) = (self.names.of(address), self.slots.get_mut(index as usize)) {
+            if let (Some(name), Some(slot)) =
+                (self.names.name_for(address), self.slots.get_mut(index as usize))
+            {
                 slot.peer.hide_address(address, name);
             }
         }
     }
 
     /// The local links may have changed.
-    pub(super) fn have_links(&mut self) {
+    pub(super) fn update_links(&mut self) {
         if let Some((port, _)) = self.names.port.take() {
             self.ports.close_own(port);
             let _ = self.open_names();
@@ -89,7 +91,7 @@ impl Engine {
         for datagram in received.datagrams.chunks(received.segment_bytes.max(1)) {
             match wire::read(datagram) {
                 Some(Message::Answers(answers)) if received.remote.port() == GROUP.port() => {
-                    answers.iter().for_each(|(name, address)| self.have_name(name, *address));
+                    answers.iter().for_each(|(name, address)| self.handle_name(name, *address));
                 }
                 Some(Message::Questions(number, asked)) => {
                     self.answer_for_names(received.remote, number, &asked)
@@ -100,7 +102,7 @@ impl Engine {
     }
 
     /// Processes an answer: a name has this address.
-    fn have_name(&mut self, name: &str, address: IpAddr) {
+    fn handle_name(&mut self, name: &str, address: IpAddr) {
         for (id, line) in self.names.questions.answer(name, address) {
             if let Some(mut connection) = self.connection(id) {
                 // An invalid candidate is ignored, like a name without an answer.
@@ -123,7 +125,7 @@ impl Engine {
                     // Dropping an answer is equivalent to losing it on the network.
                     let _ = port.map(|port| port.socket.send_one(GROUP, asker, &answer));
                 }
-                None => self.tell_links(&answer, |link| {
+                None => self.send_to_links(&answer, |link| {
                     [link.v4.map(IpAddr::V4), link.v6.map(IpAddr::V6)].contains(&Some(address))
                 }),
             }
@@ -131,7 +133,7 @@ impl Engine {
     }
 
     /// Sends to the group on these links.
-    fn tell_links(&self, message: &[u8], is_told: impl Fn(&Interface) -> bool) {
+    fn send_to_links(&self, message: &[u8], is_told: impl Fn(&Interface) -> bool) {
         let Some((port, links)) = &self.names.port else { return };
         let Some(port) = self.ports.get(*port) else { return };
         for link in links.iter().filter(|link| is_told(link)) {

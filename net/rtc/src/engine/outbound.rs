@@ -48,7 +48,7 @@ impl Engine {
                 slot.dirty = false;
                 return Ok(Sent::All);
             };
-            if !slot.peer.is_to_stranger() || self.may_ask_stranger(index) {
+            if !slot.peer.is_to_stranger() || self.may_check_stranger(index) {
                 break transmit;
             }
         };
@@ -88,7 +88,7 @@ impl Engine {
     /// Arms the timer of a connection that has nothing more to send.
     fn settle(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
-        if slot.over {
+        if slot.is_finished {
             return self.remove(index);
         }
         // A connection that may only send to strangers, and was refused, is not polled again at each step of

@@ -68,7 +68,7 @@ pub(crate) struct Slot {
     /// The socket that last sent data for it, unless a stream did: its own, or one to a TURN server.
     pub(crate) send_port: u32,
     /// Checks sent to addresses that had not answered any.
-    pub(crate) strangers_asked: u32,
+    pub(crate) strangers_checked: u32,
     /// A check to a stranger was refused.
     pub(crate) is_refused: bool,
     /// Queued for sending, or waiting for its socket.
@@ -93,9 +93,9 @@ pub(crate) struct Slot {
     /// The route entries that lead here.
     pub(crate) trail: Trail,
     /// The application was told that it is over.
-    pub(crate) told: bool,
+    pub(crate) end_reported: bool,
     /// Everything was delivered: it is removed when it has nothing more to send.
-    pub(crate) over: bool,
+    pub(crate) is_finished: bool,
 }
 
 impl Slot {
@@ -108,7 +108,7 @@ impl Slot {
             relays: Vec::new(),
             may_relay: false,
             send_port: port,
-            strangers_asked: 0,
+            strangers_checked: 0,
             is_refused: false,
             dirty: false,
             share: SHARE_DATAGRAMS,
@@ -120,8 +120,8 @@ impl Slot {
             steered: None,
             handed_over: 0,
             trail: Trail::default(),
-            told: false,
-            over: false,
+            end_reported: false,
+            is_finished: false,
         }
     }
 

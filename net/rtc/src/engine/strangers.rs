@@ -4,19 +4,19 @@
 use netdyno_rtc_core::PeerState;
 
 use super::state::Engine;
-use crate::limits::STRANGERS_ASKED_MAX;
+use crate::limits::STRANGERS_CHECKED_MAX;
 
 impl Engine {
     /// Whether a connection may send one more check to an unproven address. The more it has sent, the more it
     /// must leave to others. A peer that names many addresses, or makes many offers, therefore cannot use up
     /// the budget of later ones.
     #[cold]
-    pub(super) fn may_ask_stranger(&mut self, index: u32) -> bool {
-        let asked = &mut self.slots[index as usize].strangers_asked;
+    pub(super) fn may_check_stranger(&mut self, index: u32) -> bool {
+        let asked = &mut self.slots[index as usize].strangers_checked;
         let half = u64::from(self.strangers.burst() / 2);
         // At most the half, which fits in a u32.
         let left =
-            (half * u64::from((*asked).min(STRANGERS_ASKED_MAX)) / u64::from(STRANGERS_ASKED_MAX)) as u32;
+            (half * u64::from((*asked).min(STRANGERS_CHECKED_MAX)) / u64::from(STRANGERS_CHECKED_MAX)) as u32;
         let may = self.strangers.take_leaving(self.now, left);
         *asked += u32::from(may);
         let slot = &mut self.slots[index as usize];

@@ -15,9 +15,9 @@ use crate::switch::PortMember;
 
 /// All events with their connections.
 #[derive(Default)]
-pub(super) struct Told(pub(super) Vec<(ConnectionId, Event)>);
+pub(super) struct EventLog(pub(super) Vec<(ConnectionId, Event)>);
 
-impl Handler for Told {
+impl Handler for EventLog {
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
         self.0.push((connection.id(), event));
     }
@@ -28,7 +28,7 @@ pub(super) struct Side {
     pub(super) engine: Engine,
     pub(super) poller: Arc<Poller>,
     pub(super) events: Events,
-    pub(super) told: Told,
+    pub(super) log: EventLog,
 }
 
 impl Side {
@@ -39,12 +39,12 @@ impl Side {
     pub(super) fn at(settings: Settings, member: Option<PortMember>) -> Self {
         let poller = Arc::new(Poller::new().unwrap());
         let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), member).unwrap();
-        Self { engine, poller, events: Events::default(), told: Told::default() }
+        Self { engine, poller, events: Events::default(), log: EventLog::default() }
     }
 
     pub(super) fn turn(&mut self) -> Option<Duration> {
         self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
-        self.engine.turn(&self.events, &mut self.told).unwrap()
+        self.engine.turn(&self.events, &mut self.log).unwrap()
     }
 
     pub(super) fn address(&self) -> SocketAddr {

@@ -13,7 +13,7 @@ use super::inbound::COST_PER_TURN;
 use super::runs::{Run, Runs};
 use super::state::Engine;
 use crate::limits::STREAMS_PER_CONNECTION;
-use crate::streams::{Frames, News, Owner, StreamId};
+use crate::streams::{Frames, Owner, StreamEvent, StreamId};
 use crate::stun::{self, Stun};
 
 impl Engine {
@@ -23,10 +23,10 @@ impl Engine {
         let mut cost = 0;
         // The rest is processed in the next turn, after other work.
         while cost < COST_PER_TURN
-            && let Some((owner, stream, news)) = self.streams.next_news()
+            && let Some((owner, stream, event)) = self.streams.next_event()
         {
-            match (owner, news) {
-                (owner, News::Frames(mut frames)) => {
+            match (owner, event) {
+                (owner, StreamEvent::Frames(mut frames)) => {
                     cost += match owner {
                         Owner::Relay(number) => self.receive_frames(number, stream, &mut frames),
                         // Earlier frames may have identified it.
@@ -34,9 +34,9 @@ impl Engine {
                     };
                     self.streams.take_back(frames);
                 }
-                (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
-                (Owner::Peer(index), News::Lost(_)) => self.lose_stream(index, stream),
-                (Owner::Stranger, News::Lost(_)) | (_, News::Open) => {}
+                (Owner::Relay(number), event) => self.handle_stream_event(number, stream, event),
+                (Owner::Peer(index), StreamEvent::Lost(_)) => self.lose_stream(index, stream),
+                (Owner::Stranger, StreamEvent::Lost(_)) | (_, StreamEvent::Open) => {}
             }
         }
         Ok(())

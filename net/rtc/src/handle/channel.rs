@@ -157,7 +157,7 @@ impl Channel {
             };
             match channel.end {
                 Some(ChannelEnd::Closed) => Poll::Ready(Ok(())),
-                Some(ChannelEnd::Cut | ChannelEnd::Failed) => Poll::Ready(Err(entry.why_over())),
+                Some(ChannelEnd::Cut | ChannelEnd::Failed) => Poll::Ready(Err(entry.end_reason())),
                 None => {
                     channel.writers.register(wait);
                     Poll::Pending

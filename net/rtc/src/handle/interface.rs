@@ -2,9 +2,9 @@
 
 /// Defines `Endpoint`, `PeerConnection` and `DataChannel` for one interface.
 ///
-/// The interfaces differ in what drives an endpoint (`driver`), in the function that waits for a poll function
-/// of [`Peer`](super::Peer) or [`Channel`](super::Channel) to be ready (`wait`), and in whether methods are
-/// async. What only one interface has, such as time limits, is in its own module.
+/// The interfaces differ in what drives an endpoint (`driver`), in the function that waits for a poll
+/// function of [`Peer`](super::Peer) or [`Channel`](super::Channel) to be ready (`wait`), and in whether
+/// methods are async. What only one interface has, such as time limits, is in its own module.
 macro_rules! interface {
     (driver: $driver:ty, wait: $wait:path, async: [$($async:tt)?], await: [$($await:tt)*]) => {
         use std::net::SocketAddr;
@@ -19,15 +19,16 @@ macro_rules! interface {
         use $crate::settings::Settings;
 
         /// One UDP port, or one for each reactor ([`Settings::reactors`]), for any number of connections, and
-        /// whatever drives them. It ends when its last clone, its last connection and its last channel are dropped.
+        /// whatever drives them. It ends when its last clone, its last connection and its last channel are
+        /// dropped.
         #[derive(Debug, Clone)]
         pub struct Endpoint {
             drivers: Drivers<$driver>,
         }
 
         impl Endpoint {
-            /// Binds the UDP port (0: the kernel chooses one) and starts the drivers. The Tokio interface must be
-            /// bound within a runtime whose I/O and time drivers are enabled.
+            /// Binds the UDP port (0: the kernel chooses one) and starts the drivers. The Tokio interface
+            /// must be bound within a runtime whose I/O and time drivers are enabled.
             pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
                 Ok(Self { drivers: Drivers::start(address, &settings, <$driver>::start)? })
             }
@@ -81,14 +82,14 @@ macro_rules! interface {
                 Ok(DataChannel { channel })
             }
 
-            /// Waits for the next local candidate found since the first description, to be passed to the peer's
-            /// [`add_remote_candidate`](Peer::add_remote_candidate). `None`: gathering is complete.
+            /// Waits for the next local candidate found since the first description, to be passed to the
+            /// peer's [`add_remote_candidate`](Peer::add_remote_candidate). `None`: gathering is complete.
             pub $($async)? fn next_candidate(&self) -> Option<String> {
                 $wait(|wait| self.peer.poll_candidate(wait))$($await)*
             }
 
-            /// Waits until the connection is established. Returns an error if it fails, even if an ICE restart may
-            /// still recover it.
+            /// Waits until the connection is established. Returns an error if it fails, even if an ICE
+            /// restart may still recover it.
             pub $($async)? fn wait_connected(&self) -> Result<(), Error> {
                 $wait(|wait| self.peer.poll_connected(wait))$($await)*
             }
@@ -96,14 +97,14 @@ macro_rules! interface {
             /// Waits until the state differs from `last` and returns it. Returns at once if the connection is
             /// [over](Peer::is_over). States that come and go between two calls are not reported.
             ///
-            /// Use it to detect `Disconnected` and `Failed`, call [`restart_ice`](Peer::restart_ice), and wait for
-            /// `Connected`.
+            /// Use it to detect `Disconnected` and `Failed`, call [`restart_ice`](Peer::restart_ice), and
+            /// wait for `Connected`.
             pub $($async)? fn wait_state(&self, last: PeerState) -> PeerState {
                 $wait(|wait| self.peer.poll_state(wait, last))$($await)*
             }
 
-            /// Waits until the connection is over; returns an error if it failed. A connection that lost its path is
-            /// over when the time allowed for a restart has passed
+            /// Waits until the connection is over; returns an error if it failed. A connection that lost its
+            /// path is over when the time allowed for a restart has passed
             /// ([`Config::restart_timeout`](crate::Config::restart_timeout)).
             pub $($async)? fn wait_closed(&self) -> Result<(), Error> {
                 $wait(|wait| self.peer.poll_over(wait))$($await)*
@@ -140,7 +141,8 @@ macro_rules! interface {
                 self.send_many(Kind::Text, &[text.as_bytes()])$($await)*
             }
 
-            /// Sends all messages; waits for space in the send buffer. Messages that fit are queued under one lock.
+            /// Sends all messages; waits for space in the send buffer. Messages that fit are queued under one
+            /// lock.
             pub $($async)? fn send_many(&self, kind: Kind, messages: &[impl AsRef<[u8]>]) -> Result<(), SendError> {
                 let mut rest = messages;
                 while !rest.is_empty() {
@@ -165,8 +167,8 @@ macro_rules! interface {
                 $wait(|wait| self.channel.poll_buffered(wait, bytes))$($await)*
             }
 
-            /// Waits until either side has closed the channel. After a local close, success means that everything
-            /// was delivered. Returns an error if the connection ended before that was known.
+            /// Waits until either side has closed the channel. After a local close, success means that
+            /// everything was delivered. Returns an error if the connection ended before that was known.
             pub $($async)? fn wait_closed(&self) -> Result<(), Error> {
                 $wait(|wait| self.channel.poll_closed(wait))$($await)*
             }

@@ -1,5 +1,5 @@
-//! Handles that the blocking and the Tokio interface share. All handles of an endpoint act directly on one engine
-//! behind one lock; a driver runs it. A call that must wait leaves a waker.
+//! Handles that the blocking and the Tokio interface share. All handles of an endpoint act directly on one
+//! engine behind one lock; a driver runs it. A call that must wait leaves a waker.
 
 mod channel;
 mod hub;

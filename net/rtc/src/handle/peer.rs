@@ -171,7 +171,7 @@ impl Peer {
                 return Poll::Ready(Ok(incoming));
             }
             if entry.is_over {
-                return Poll::Ready(Err(entry.why_over()));
+                return Poll::Ready(Err(entry.end_reason()));
             }
             entry.acceptors.register(wait);
             Poll::Pending
@@ -191,7 +191,7 @@ impl Peer {
             match state {
                 PeerState::Connected | PeerState::Disconnected => Poll::Ready(Ok(())),
                 PeerState::Closed | PeerState::Failed => {
-                    Poll::Ready(Err(failure.unwrap_or_else(|| entry.why_over())))
+                    Poll::Ready(Err(failure.unwrap_or_else(|| entry.end_reason())))
                 }
                 _ => {
                     entry.watchers.register(wait);

@@ -100,7 +100,7 @@ impl PeerEntry {
     }
 
     /// The reason why it is over.
-    pub(super) fn why_over(&self) -> Error {
+    pub(super) fn end_reason(&self) -> Error {
         self.failure.clone().map_or(Error::Closed, Error::Peer)
     }
 

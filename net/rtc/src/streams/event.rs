@@ -29,13 +29,13 @@ impl Owner {
 
 /// An event of a stream.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum StreamEvent {
     /// Frames can be sent.
     Open,
     /// Complete frames were received.
     Frames(Frames),
     /// The stream was lost.
-    Lost(Loss),
+    Lost(StreamError),
 }
 
 /// Complete frames in one buffer, and the positions of the datagrams in them.
@@ -47,7 +47,7 @@ pub(crate) struct Frames {
 
 /// Why a stream was lost or could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Loss {
+pub(crate) struct StreamError {
     pub(crate) why: String,
     /// Trying again would fail in the same way.
     pub(crate) is_final: bool,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use netdyno_io::Poller;
 use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
-use super::event::{Frames, Loss, News, Owner, STREAMS};
+use super::event::{Frames, Owner, STREAMS, StreamError, StreamEvent};
 use super::tls::{Secure, Tls};
 use crate::limits::{
     STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
@@ -26,7 +26,7 @@ pub(crate) struct Streams {
     reactor: Option<TcpReactor>,
     /// By the reactor's indices.
     all: Vec<Option<Stream>>,
-    news: VecDeque<(Owner, StreamId, News)>,
+    events: VecDeque<(Owner, StreamId, StreamEvent)>,
     /// Empty frame buffers for reuse.
     spare: Vec<Frames>,
     /// Accepted connections with the deadline for their identification, in this order. Some may be identified
@@ -55,7 +55,7 @@ impl Streams {
         remote: SocketAddr,
         secure: Option<&Secure>,
         owner: Owner,
-    ) -> Result<StreamId, Loss> {
+    ) -> Result<StreamId, StreamError> {
         let tls = secure.map(Tls::new).transpose()?.map(Box::new);
         let reactor = self.reactor(poller).map_err(|error| lost(&error))?;
         let key = match local {
@@ -98,7 +98,7 @@ impl Streams {
 
     /// When a turn is due even if the poller reports nothing.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
-        if self.is_ready || !self.news.is_empty() {
+        if self.is_ready || !self.events.is_empty() {
             return Some(now);
         }
         let of_reactor = self.reactor.as_mut()?.next_deadline(now);
@@ -131,12 +131,12 @@ impl Streams {
             let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
             let owner = stream.owner;
             if let Err(loss) =
-                received.and_then(|()| stream.advance(reactor, &mut self.news, &mut self.spare))
+                received.and_then(|()| stream.advance(reactor, &mut self.events, &mut self.spare))
             {
                 *slot = None;
                 // A TLS alert is sent first.
                 reactor.close(key, true);
-                self.news.push_back((owner, key, News::Lost(loss)));
+                self.events.push_back((owner, key, StreamEvent::Lost(loss)));
             }
         }
         let flushed = reactor.flush();
@@ -146,8 +146,8 @@ impl Streams {
     }
 
     /// The next event with its owner and stream, which may have been closed since.
-    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
-        self.news.pop_front()
+    pub(crate) fn next_event(&mut self) -> Option<(Owner, StreamId, StreamEvent)> {
+        self.events.pop_front()
     }
 
     /// Takes back processed frames to reuse their buffer.
@@ -225,9 +225,9 @@ impl Stream {
     fn advance(
         &mut self,
         reactor: &mut TcpReactor,
-        news: &mut VecDeque<(Owner, StreamId, News)>,
+        events: &mut VecDeque<(Owner, StreamId, StreamEvent)>,
         spare: &mut Vec<Frames>,
-    ) -> Result<(), Loss> {
+    ) -> Result<(), StreamError> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
         let is_ready = match &mut self.tls {
@@ -235,14 +235,15 @@ impl Stream {
             None => true,
         };
         if is_ready && !std::mem::replace(&mut self.is_open, true) {
-            news.push_back((self.owner, self.key, News::Open));
+            events.push_back((self.owner, self.key, StreamEvent::Open));
         }
         let (clear, mut frames) =
             (self.tls.as_ref().map_or(input, |tls| tls.clear()), spare.pop().unwrap_or_default());
-        let whole = self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| Loss {
-            why: format!("received {what}: check that a TURN server uses that port"),
-            is_final: true,
-        })?;
+        let whole =
+            self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| StreamError {
+                why: format!("received {what}: check that a TURN server uses that port"),
+                is_final: true,
+            })?;
         if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
             return Err(lost("too much data from an unidentified peer"));
         }
@@ -257,7 +258,7 @@ impl Stream {
             }
         }
         if whole > 0 {
-            news.push_back((self.owner, self.key, News::Frames(frames)));
+            events.push_back((self.owner, self.key, StreamEvent::Frames(frames)));
         } else {
             spare.push(frames);
         }
@@ -273,8 +274,8 @@ fn put(all: &mut Vec<Option<Stream>>, stream: Stream) {
     all[at] = Some(stream);
 }
 
-fn lost(why: &(impl ToString + ?Sized)) -> Loss {
-    Loss { why: why.to_string(), is_final: false }
+fn lost(why: &(impl ToString + ?Sized)) -> StreamError {
+    StreamError { why: why.to_string(), is_final: false }
 }
 
 #[cfg(test)]
@@ -307,12 +308,12 @@ mod tests {
         streams.send(id, &frames(0)).unwrap();
         let news = loop {
             turn(&mut streams);
-            if let Some(news) = streams.next_news() {
+            if let Some(news) = streams.next_event() {
                 break news;
             }
         };
         assert!(
-            matches!(news, (Owner::Peer(7), of, News::Open) if of == id),
+            matches!(news, (Owner::Peer(7), of, StreamEvent::Open) if of == id),
             "nothing goes before it is open"
         );
         // 65 MB, more than any system buffers.
@@ -328,7 +329,7 @@ mod tests {
         while streams.reactor.as_ref().unwrap().pending_output(id) > 0 {
             turn(&mut streams);
         }
-        assert!(streams.owner(id).is_some() && streams.next_news().is_none());
+        assert!(streams.owner(id).is_some() && streams.next_event().is_none());
         streams.close(id);
         // The reactor closes the stream once it is flushed.
         while !reader.is_finished() {

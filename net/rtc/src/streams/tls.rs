@@ -7,7 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 
-use super::event::Loss;
+use super::event::StreamError;
 
 /// The TLS configuration for one server.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
+    pub(super) fn new(secure: &Secure) -> Result<Self, StreamError> {
         let mut connection = ClientConnection::new(secure.config.clone(), secure.name.clone())
             .map_err(|error| loss(&error))?;
         // Written data is encrypted at once, and nothing is written before the handshake is complete.
@@ -69,7 +69,7 @@ impl Tls {
     }
 
     /// Decrypts received bytes and appends TLS records to send. Returns whether the handshake is complete.
-    pub(super) fn receive(&mut self, mut arrived: &[u8], into: &mut Vec<u8>) -> Result<bool, Loss> {
+    pub(super) fn receive(&mut self, mut arrived: &[u8], into: &mut Vec<u8>) -> Result<bool, StreamError> {
         let mut result = Ok(());
         while !arrived.is_empty() && result.is_ok() {
             result = self.receive_some(&mut arrived);
@@ -81,15 +81,17 @@ impl Tls {
 
     /// rustls takes a part of the input; decrypted data is moved out each time, so that its buffer limit is
     /// never reached.
-    fn receive_some(&mut self, arrived: &mut &[u8]) -> Result<(), Loss> {
+    fn receive_some(&mut self, arrived: &mut &[u8]) -> Result<(), StreamError> {
         let read = self.connection.read_tls(arrived);
-        read.map_err(|error| Loss { why: format!("TLS: {error}"), is_final: true })?;
+        read.map_err(|error| StreamError { why: format!("TLS: {error}"), is_final: true })?;
         let state = self.connection.process_new_packets().map_err(|error| loss(&error))?;
         // Nothing can be read after this.
         let has_closed = state.peer_has_closed();
         self.take_clear();
         match has_closed {
-            true => Err(Loss { why: "TLS: the server has closed the session".to_owned(), is_final: false }),
+            true => {
+                Err(StreamError { why: "TLS: the server has closed the session".to_owned(), is_final: false })
+            }
             false => Ok(()),
         }
     }
@@ -140,7 +142,7 @@ impl Tls {
 }
 
 /// Explains a TLS error. Trying again does not help.
-fn loss(error: &rustls::Error) -> Loss {
+fn loss(error: &rustls::Error) -> StreamError {
     use CertificateError as Bad;
     let remedy = match error {
         rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
@@ -158,7 +160,7 @@ fn loss(error: &rustls::Error) -> Loss {
         }
         _ => "check the server's log",
     };
-    Loss { why: format!("TLS: {error}: {remedy}"), is_final: true }
+    StreamError { why: format!("TLS: {error}: {remedy}"), is_final: true }
 }
 
 #[cfg(test)]
@@ -197,7 +199,7 @@ mod tests {
     }
 
     /// Until nobody has anything to say; what comes is cut in such pieces.
-    fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, Loss> {
+    fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, StreamError> {
         let mut said = Vec::new();
         let mut is_open = tls.receive(&[], &mut said)?;
         while !said.is_empty() {
@@ -245,10 +247,10 @@ mod tests {
     #[test]
     fn the_name_and_the_protocol_have_to_be_right() {
         let (mut tls, mut server) = pair("other.example.org");
-        let Loss { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
+        let StreamError { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
         assert!(is_final && why.contains("use the host name"), "{why}");
         let (mut tls, _) = pair("turn.example.org");
-        let Loss { why, is_final } =
+        let StreamError { why, is_final } =
             tls.receive(b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new()).unwrap_err();
         assert!(is_final && why.contains("does not speak TLS"), "{why}");
         assert!(Secure::new("turn.example.org", Some("no certificate")).is_err());

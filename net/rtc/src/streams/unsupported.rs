@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use netdyno_io::Poller;
 
-use super::event::{Frames, Loss, News, Owner};
+use super::event::{Frames, Owner, StreamError, StreamEvent};
 use super::tls::Secure;
 
 /// Identifies a stream; there are none.
@@ -24,8 +24,8 @@ impl Streams {
         _: SocketAddr,
         _: Option<&Secure>,
         _: Owner,
-    ) -> Result<StreamId, Loss> {
-        Err(Loss {
+    ) -> Result<StreamId, StreamError> {
+        Err(StreamError {
             why: "TCP to servers is supported on Linux only: use ?transport=udp".to_owned(),
             is_final: true,
         })
@@ -57,7 +57,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
+    pub(crate) fn next_event(&mut self) -> Option<(Owner, StreamId, StreamEvent)> {
         None
     }
 

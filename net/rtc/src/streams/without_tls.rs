@@ -1,6 +1,6 @@
 //! Stub for builds without TLS.
 
-use super::event::Loss;
+use super::event::StreamError;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Secure {}
@@ -15,11 +15,11 @@ impl Secure {
 pub(super) enum Tls {}
 
 impl Tls {
-    pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
+    pub(super) fn new(secure: &Secure) -> Result<Self, StreamError> {
         match *secure {}
     }
 
-    pub(super) fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, Loss> {
+    pub(super) fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, StreamError> {
         match *self {}
     }
 

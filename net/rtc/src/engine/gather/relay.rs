@@ -30,7 +30,7 @@ turn_client_proto::impl_client!(pub(super) Client, (Udp, TurnClientUdp), (Tcp, T
 
 /// The transport to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ServerLink {
     /// The socket with this index.
     Port(u32),
     /// A stream to be opened at this time.
@@ -43,7 +43,7 @@ pub(super) enum Line {
 /// An allocation, or an attempt at one.
 pub(crate) struct Relay {
     client: Client,
-    pub(super) line: Line,
+    pub(super) link: ServerLink,
     server: Server,
     /// The connection that uses it.
     pub(super) connection: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Relay {
     pause: Duration,
     is_over: bool,
     /// A failure to report to the application.
-    trouble: Option<String>,
+    failure: Option<String>,
     /// The server must be asked for a permission or a channel.
     has_asked: bool,
     peers: Vec<Peer>,
@@ -80,17 +80,23 @@ pub(super) struct Relayed {
 
 impl Relay {
     /// `local` is the socket's address; a stream has none yet, and the value is not used.
-    pub(super) fn new(connection: u32, line: Line, local: SocketAddr, server: Server, now: Instant) -> Self {
+    pub(super) fn new(
+        connection: u32,
+        link: ServerLink,
+        local: SocketAddr,
+        server: Server,
+        now: Instant,
+    ) -> Self {
         Self {
-            client: client(line, local, &server),
-            line,
+            client: client(link, local, &server),
+            link,
             server,
             connection,
             relayed: None,
             gives_up_at: now + GATHERING_TIME,
             pause: STREAM_PAUSE,
             is_over: false,
-            trouble: None,
+            failure: None,
             has_asked: false,
             peers: Vec::new(),
         }
@@ -121,12 +127,12 @@ impl Relay {
 
     /// Whether this stream leads to the server or is being opened.
     pub(super) fn has_stream(&self, stream: StreamId) -> bool {
-        [Line::Opening(stream), Line::Stream(stream)].contains(&self.line)
+        [ServerLink::Opening(stream), ServerLink::Stream(stream)].contains(&self.link)
     }
 
     /// The failure to report to the application; once.
-    pub(super) fn take_trouble(&mut self) -> Option<String> {
-        self.trouble.take()
+    pub(super) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
     }
 
     /// Handles the loss of the stream or a failed attempt. It is opened again while a first answer is
@@ -140,27 +146,27 @@ impl Relay {
         self.is_over = is_final || again_at >= self.gives_up_at;
         if self.is_over || self.relayed.is_some() {
             let what_next = if self.is_over { "" } else { "; trying again" };
-            self.trouble = Some(format!("{why}{what_next}"));
+            self.failure = Some(format!("{why}{what_next}"));
         }
         self.pause *= 2;
-        (self.line, self.relayed) = (Line::Due(again_at), None);
-        (self.client, self.peers) = (client(self.line, self.local(), &self.server), Vec::new());
+        (self.link, self.relayed) = (ServerLink::Due(again_at), None);
+        (self.client, self.peers) = (client(self.link, self.local(), &self.server), Vec::new());
     }
 
     /// Sends what is due. Returns the time of the next call, if any.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Option<Instant> {
         if self.relayed.is_none() && now >= self.gives_up_at && !self.is_over {
             self.is_over = true;
-            self.trouble = Some(self.missing().to_owned());
+            self.failure = Some(self.missing().to_owned());
         }
         if self.is_over {
             return None;
         }
-        match self.line {
+        match self.link {
             // Due already, or in the future.
-            Line::Due(at) => return Some(at.max(now + PAUSE)),
-            Line::Opening(_) => return Some(self.gives_up_at),
-            Line::Port(_) | Line::Stream(_) => {}
+            ServerLink::Due(at) => return Some(at.max(now + PAUSE)),
+            ServerLink::Opening(_) => return Some(self.gives_up_at),
+            ServerLink::Port(_) | ServerLink::Stream(_) => {}
         }
         for _ in 0..ROUNDS_MAX {
             let next = match self.client.poll(now) {
@@ -312,17 +318,19 @@ impl Relay {
 
     fn end(&mut self, why: &str) {
         self.is_over = true;
-        self.trouble = Some(why.to_owned());
+        self.failure = Some(why.to_owned());
     }
 
     /// What did not happen in time.
     fn missing(&self) -> &'static str {
-        match self.line {
-            Line::Due(_) | Line::Opening(_) if matches!(self.server.transport, Transport::Tls(_)) => {
+        match self.link {
+            ServerLink::Due(_) | ServerLink::Opening(_)
+                if matches!(self.server.transport, Transport::Tls(_)) =>
+            {
                 "no TLS connection within 10 s: check for a firewall, and that the port speaks TLS"
             }
-            Line::Due(_) | Line::Opening(_) => "no connection within 10 s: check for a firewall",
-            Line::Port(_) | Line::Stream(_) => {
+            ServerLink::Due(_) | ServerLink::Opening(_) => "no connection within 10 s: check for a firewall",
+            ServerLink::Port(_) | ServerLink::Stream(_) => {
                 "no address within 10 s: check that a TURN server runs there, and username and password"
             }
         }
@@ -348,13 +356,13 @@ fn channel_of(wrapped: &[u8], datagram: &[u8]) -> Option<[u8; 2]> {
     (high & 0xc0 == 0x40 && wrapped.len() == datagram.len() + 4).then_some([high, low])
 }
 
-fn client(line: Line, local: SocketAddr, server: &Server) -> Client {
+fn client(link: ServerLink, local: SocketAddr, server: &Server) -> Client {
     let (name, password) = server.relays_for.as_ref().map_or(("", ""), |(name, password)| (name, password));
     let mut config = TurnConfig::new(TurnCredentials::new(name, password));
     let family = if server.address.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 };
     config.set_address_family(family);
-    match line {
-        Line::Port(_) => Client::Udp(TurnClientUdp::allocate(local, server.address, config)),
+    match link {
+        ServerLink::Port(_) => Client::Udp(TurnClientUdp::allocate(local, server.address, config)),
         // There is no retransmission over TCP (RFC 8489, section 6.2.2).
         _ => Client::Tcp(TurnClientTcp::allocate(local, server.address, config)),
     }

@@ -10,7 +10,7 @@ use netdyno_rtc_core::Transmit;
 
 use super::super::runs::{Run, Runs};
 use super::super::state::Engine;
-use super::relay::{Line, Relay};
+use super::relay::{Relay, ServerLink};
 use crate::servers::{Server, Transport};
 use crate::stun;
 
@@ -32,19 +32,19 @@ impl Engine {
     fn open_relay(&mut self, index: u32, server: Server) {
         let time = self.gathering.time(self.now);
         let number = self.gathering.relays.vacant_key() as u32;
-        let (line, local) = match server.transport {
+        let (link, local) = match server.transport {
             Transport::Udp => {
                 let Ok(port) = self.ports.open_relay(server.address, number) else { return };
                 let Some(local) = self.ports.get(port).map(|port| port.socket.local_address()) else {
                     return;
                 };
-                (Line::Port(port), local)
+                (ServerLink::Port(port), local)
             }
             _ if !self.ports.reaches(server.address) => return,
             // A stream gets its local address when it is opened; it is not used.
-            _ => (Line::Due(time), SocketAddr::new(self.ports.bound().ip(), 0)),
+            _ => (ServerLink::Due(time), SocketAddr::new(self.ports.bound().ip(), 0)),
         };
-        self.gathering.relays.insert(Relay::new(index, line, local, server, time));
+        self.gathering.relays.insert(Relay::new(index, link, local, server, time));
         self.gathering.relay_timers.arm(number, Some(self.now));
         let slot = &mut self.slots[index as usize];
         slot.relays.push(number);
@@ -59,27 +59,27 @@ impl Engine {
         let was_settled = relay.is_settled();
         let mut due = Vec::new();
         let next = relay.work(time, |message| due.push(message.to_vec()));
-        let (connection, is_over, is_news) =
+        let (connection, is_over, has_settled) =
             (relay.connection, relay.is_over(), relay.is_settled() != was_settled);
         let next = next.map(|next| self.gathering.moment(next));
         self.gathering.relay_timers.arm(number, next);
         for message in due {
             self.send_to_server(number, &message, message.len())?;
         }
-        self.tell_trouble(number);
+        self.report_failure(number);
         if is_over {
             self.close_relay(number);
         }
-        if is_news || is_over {
-            self.offer_found(connection);
+        if has_settled || is_over {
+            self.offer_gathered(connection);
         }
         Ok(())
     }
 
     /// Reports the failure of a server to the application.
-    fn tell_trouble(&mut self, number: u32) {
+    fn report_failure(&mut self, number: u32) {
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
-        let (Some(why), index) = (relay.take_trouble(), relay.connection) else { return };
+        let (Some(why), index) = (relay.take_failure(), relay.connection) else { return };
         if let Some(slot) = self.slots.get_mut(index as usize) {
             let Server { url, address, .. } = relay.server();
             slot.peer.report_server(url, &format!("{address}: {why}"));
@@ -136,9 +136,9 @@ impl Engine {
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let mut relays = slot.relays.iter().filter_map(|&number| self.gathering.relays.get(number as usize));
         let leads = relays.find(|relay| relay.relayed() == Some(transmit.local));
-        let leads = leads.map(|relay| relay.line);
+        let leads = leads.map(|relay| relay.link);
         let way = match leads {
-            Some(Line::Port(port)) => port,
+            Some(ServerLink::Port(port)) => port,
             _ => slot.port,
         };
         if !stun::is_stun(self.arena.filled(transmit)) {
@@ -199,24 +199,24 @@ impl Engine {
             slot.send_port = slot.port;
         }
         self.gathering.relay_timers.disarm(number);
-        match relay.line {
-            Line::Port(port) => self.ports.close_own(port),
-            Line::Due(_) => {}
-            Line::Opening(stream) | Line::Stream(stream) => self.streams.close(stream),
+        match relay.link {
+            ServerLink::Port(port) => self.ports.close_own(port),
+            ServerLink::Due(_) => {}
+            ServerLink::Opening(stream) | ServerLink::Stream(stream) => self.streams.close(stream),
         }
     }
 
     fn send_to_server(&mut self, number: u32, bytes: &[u8], segment_bytes: usize) -> io::Result<()> {
         let Some(relay) = self.gathering.relays.get(number as usize) else { return Ok(()) };
         let (local, remote, length) = (relay.local(), relay.server().address, bytes.len());
-        match relay.line {
+        match relay.link {
             // What does not fit is dropped, as on a network.
-            Line::Port(port) if self.ports.get(port).is_none_or(|port| port.is_blocked()) => Ok(()),
-            Line::Port(port) => {
+            ServerLink::Port(port) if self.ports.get(port).is_none_or(|port| port.is_blocked()) => Ok(()),
+            ServerLink::Port(port) => {
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, bytes)
             }
-            Line::Stream(stream) => self.streams.send(stream, bytes),
-            Line::Due(_) | Line::Opening(_) => Ok(()),
+            ServerLink::Stream(stream) => self.streams.send(stream, bytes),
+            ServerLink::Due(_) | ServerLink::Opening(_) => Ok(()),
         }
     }
 }

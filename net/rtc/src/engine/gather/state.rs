@@ -33,9 +33,9 @@ pub(crate) struct Gathering {
     /// When a relay has something to do.
     pub(super) relay_timers: Timers,
     /// When to look up local addresses, if all of them are offered.
-    pub(super) looks_at: Option<Instant>,
+    pub(super) lookup_at: Option<Instant>,
     /// When that was last done.
-    pub(super) looked_at: Instant,
+    pub(super) last_lookup_at: Instant,
     /// The zero of the library's clock.
     pub(super) epoch: Instant,
 }
@@ -57,15 +57,15 @@ impl Gathering {
             timers: Timers::default(),
             relays: Slab::new(),
             relay_timers: Timers::default(),
-            looks_at: looks.then(|| epoch + LOOK_INTERVAL),
-            looked_at: epoch,
+            lookup_at: looks.then(|| epoch + LOOK_INTERVAL),
+            last_lookup_at: epoch,
             epoch,
         }
     }
 
     /// When there is something to do next.
     pub(in super::super) fn next(&self) -> Option<Instant> {
-        let others = [self.relay_timers.next(), self.looks_at];
+        let others = [self.relay_timers.next(), self.lookup_at];
         self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 

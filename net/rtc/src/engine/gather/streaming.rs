@@ -3,16 +3,16 @@
 //! is lost with it, the application is told the reason.
 
 use super::super::state::Engine;
-use super::relay::Line;
+use super::relay::ServerLink;
 use crate::servers::Transport;
-use crate::streams::{Frames, Loss, News, Owner, StreamId};
+use crate::streams::{Frames, Owner, StreamError, StreamEvent, StreamId};
 
 impl Engine {
     /// Opens the stream of a relay, if due.
     pub(super) fn open_stream(&mut self, number: u32) {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
-        if relay.is_over() || !matches!(relay.line, Line::Due(at) if at <= time) {
+        if relay.is_over() || !matches!(relay.link, ServerLink::Due(at) if at <= time) {
             return;
         }
         let server = relay.server();
@@ -25,22 +25,27 @@ impl Engine {
         let opened =
             self.streams.open(self.ports.poller(), local, server.address, secure, Owner::Relay(number));
         match opened {
-            Ok(stream) => relay.line = Line::Opening(stream),
-            Err(Loss { why, is_final }) => relay.lose_stream(time, why, is_final),
+            Ok(stream) => relay.link = ServerLink::Opening(stream),
+            Err(StreamError { why, is_final }) => relay.lose_stream(time, why, is_final),
         }
     }
 
     /// Handles an event other than frames on the stream of a relay.
-    pub(in super::super) fn take_server_news(&mut self, number: u32, stream: StreamId, news: News) {
+    pub(in super::super) fn handle_stream_event(
+        &mut self,
+        number: u32,
+        stream: StreamId,
+        event: StreamEvent,
+    ) {
         let time = self.gathering.time(self.now);
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
         if !relay.has_stream(stream) {
             return;
         }
-        match news {
-            News::Open => relay.line = Line::Stream(stream),
-            News::Lost(Loss { why, is_final }) => relay.lose_stream(time, why, is_final),
-            News::Frames(_) => return,
+        match event {
+            StreamEvent::Open => relay.link = ServerLink::Stream(stream),
+            StreamEvent::Lost(StreamError { why, is_final }) => relay.lose_stream(time, why, is_final),
+            StreamEvent::Frames(_) => return,
         }
         self.gathering.relay_timers.arm(number, Some(self.now));
     }

@@ -174,7 +174,7 @@ fn a_server_of_no_use_is_told_to_each_connection() {
         });
         // For a second connection nothing is queried again.
         side.turn();
-        let told = std::mem::take(&mut side.told.0);
+        let told = std::mem::take(&mut side.log.0);
         let told: Vec<_> = told.iter().filter(|(to, _)| *to == id).map(|(_, event)| event).collect();
         let [Event::ServerFailed { url: unknown, why }, refused, Event::Gathered] = told[..] else {
             panic!("{told:?}")

@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// The name of a local address.
-    pub(super) fn of(&mut self, address: IpAddr) -> Option<&str> {
+    pub(super) fn name_for(&mut self, address: IpAddr) -> Option<&str> {
         let known = self.own.iter().position(|own| own.address == address);
         let at = match known {
             Some(at) => at,
