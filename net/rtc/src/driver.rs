@@ -82,7 +82,7 @@ mod tests {
     use crate::handle::{Peer, block};
 
     #[test]
-    fn who_waits_survives_a_panic_of_the_driver() {
+    fn waiting_calls_survive_a_panic_of_the_driver() {
         let poller = Arc::new(Poller::new().unwrap());
         let address = "127.0.0.1:0".parse().unwrap();
         let hub = Hub::bind(address, Settings::new().unwrap(), poller, Arc::new(|| ()), None).unwrap();

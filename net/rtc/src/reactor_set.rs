@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_taken_is_named_with_those_around_it() {
+    fn an_occupied_port_is_reported_with_the_range() {
         let mut settings = Settings::new().unwrap();
         settings.reactors = 3;
         let fail = |first_port: u16, kind: io::ErrorKind| {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_go_where_there_are_fewest() {
+    fn connections_go_to_the_least_loaded_reactor() {
         let drivers = started(1, 3).unwrap();
         let mut held: Vec<_> = (0..6).map(|_| drivers.least_loaded()).collect();
         let mut ports: Vec<u16> = held.iter().map(|driver| **driver).collect();

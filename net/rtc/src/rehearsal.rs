@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_gets_as_far_as_a_message() {
+    fn a_rehearsal_passes_a_message() {
         let mut config = Config::new(Arc::new(Certificate::generate().unwrap()));
         assert_eq!(connect(&Arc::new(config.clone())), Some(()));
         config.ice_lite = true;

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_whom_a_message_is_for() {
+    fn finds_the_addressee_of_a_message() {
         let priority: (u16, &[u8]) = (0x0024, &[1, 2, 3, 4]);
         let software: (u16, &[u8]) = (0x8022, b"odd");
         for (bytes, expected) in [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_cut_or_bent_can_hurt() {
+    fn truncated_and_corrupted_input_is_harmless() {
         let whole = message(0x0001, &[(0x8022, b"some software"), (USERNAME, b"ours:theirs")]);
         for length in 0..whole.len() {
             let _ = (read(&whole[..length]), request_transaction(&whole[..length]));

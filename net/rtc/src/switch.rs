@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_whom_is_known_to_all_until_he_leaves() {
+    fn keys_are_known_to_all_members_until_their_owner_leaves() {
         let mut members = PortMember::group(3);
         let (path, ufrag, check) = (Key::Path(address(7)), Key::Ufrag("seven".into()), Key::Check([7; 12]));
         for key in [&path, &ufrag, &check] {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_is_bounded_wakes_once_and_ends_with_its_reader() {
+    fn hand_overs_are_bounded_and_wake_once() {
         let mut members = PortMember::group(2);
         let kicks = Arc::new(AtomicUsize::new(0));
         let counted = kicks.clone();

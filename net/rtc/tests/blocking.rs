@@ -121,7 +121,7 @@ fn many_channels_open_at_once_and_lose_nothing() {
 }
 
 #[test]
-fn a_full_buffer_says_so_to_who_does_not_wait() {
+fn a_full_buffer_refuses_calls_that_do_not_wait() {
     let (here, there) = (endpoint(), endpoint());
     let (_offerer, _answerer, channel, _other) = pair(&here, &there);
     channel.wait_open().unwrap();
@@ -232,7 +232,7 @@ fn waits_have_limits_of_time() {
 }
 
 #[test]
-fn how_a_channel_ended_is_told() {
+fn the_end_of_a_channel_is_reported() {
     let (here, there) = (endpoint(), endpoint());
     let (offerer, answerer, channel, other) = pair(&here, &there);
     offerer.wait_connected().unwrap();
@@ -284,7 +284,7 @@ fn a_channel_that_is_over_can_be_accepted_by_its_label() {
 }
 
 #[test]
-fn a_writer_hears_of_the_end_though_nobody_reads() {
+fn a_blocked_writer_gets_the_end_without_a_reader() {
     let (here, there) = (endpoint(), endpoint());
     let (offerer, _answerer, channel, other) = pair(&here, &there);
     thread::scope(|scope| {
@@ -309,7 +309,7 @@ fn a_writer_hears_of_the_end_though_nobody_reads() {
 }
 
 #[test]
-fn a_dropped_connection_is_gone_though_nobody_read_it() {
+fn a_dropped_connection_ends_with_unread_messages() {
     let mut settings = settings();
     settings.max_connections = 1;
     let (here, there) = (endpoint(), Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap());

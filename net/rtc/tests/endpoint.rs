@@ -139,7 +139,7 @@ fn closing_ends_both_sides() {
 }
 
 #[test]
-fn who_does_not_read_holds_the_sender_back() {
+fn without_a_reader_the_sender_is_stopped() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let (_, there, _, taken) = connect_and_fill(&mut client, &mut server);
     let held = server.connection(there).unwrap().stats().sctp.held_bytes;
@@ -189,7 +189,7 @@ fn connect_and_fill(
 }
 
 #[test]
-fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
+fn a_paused_reader_gets_the_end_after_earlier_messages() {
     for is_cut_off in [false, true] {
         let mut settings = settings();
         let mut peer = (*settings.peer).clone();
@@ -227,7 +227,7 @@ fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
 }
 
 #[test]
-fn who_pulls_hears_of_the_end_once_all_is_pulled() {
+fn a_pulling_reader_gets_the_end_after_all_messages() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let (here, there, channel, taken) = connect_and_fill(&mut client, &mut server);
     let is_closed = Cell::new(false);

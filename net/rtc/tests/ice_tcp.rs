@@ -270,7 +270,7 @@ fn however_many_streams_a_peer_makes_the_one_in_use_stays() {
 
 /// Who may be reached by a relay alone does not listen.
 #[test]
-fn nobody_listens_where_relays_alone_are_allowed() {
+fn relay_only_endpoints_do_not_listen() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut settings = Settings::new().unwrap();
     (settings.tcp_port, settings.relay_only) = (Some(free.port()), true);

@@ -26,7 +26,7 @@ fn impatient(restart_timeout: Duration) -> Settings {
 fn a_path_that_was_lost_for_long() {
     std::thread::scope(|scope| {
         scope.spawn(by_handlers);
-        scope.spawn(who_is_not_brought_back_is_told_why);
+        scope.spawn(a_connection_without_restart_reports_its_failure);
         #[cfg(feature = "tokio")]
         scope.spawn(by_threads_and_tasks);
     });
@@ -139,7 +139,7 @@ fn by_threads_and_tasks() {
     }
 }
 
-fn who_is_not_brought_back_is_told_why() {
+fn a_connection_without_restart_reports_its_failure() {
     let relay = Relay::start();
     let endpoints = [0, 1].map(|_| {
         let settings = impatient(Duration::from_millis(200));

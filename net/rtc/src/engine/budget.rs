@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_at_once_and_then_so_many_a_second() {
+    fn a_burst_and_then_a_steady_rate() {
         let begin = Instant::now();
         let mut budget = Budget::new(100, 7, begin);
         let taken = |budget: &mut Budget, ms| {

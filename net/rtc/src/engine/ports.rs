@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_found_no_room_goes_first_once_there_is() {
+    fn the_backlog_is_sent_first() {
         let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
         let mut ports = Ports::bind(address, &Settings::new().unwrap(), poller.clone(), None).unwrap();
         let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_share_goes_first_and_nobody_is_left_out() {
+    fn connections_with_a_share_go_first_and_none_starves() {
         let mut queue = SendQueue::default();
         for index in [0, 1, 2] {
             queue.push_behind(index);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_of_one_length_and_one_sender_is_moved_together() {
+    fn datagrams_of_one_length_and_sender_are_merged() {
         let [one, other]: [SocketAddr; 2] = [1, 2].map(|port| ([192, 0, 2, 1], port).into());
         let mut bytes = *b"..aaa..bbb..c...ddd..ee.fff";
         let mut runs = Runs::default();

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_batches_that_answer_at_once_are_followed_by_more() {
+    fn only_quick_answers_during_set_up_count() {
         let config = Arc::new(Config::new(Arc::new(Certificate::generate().unwrap())));
         let peer = PeerConnection::new(config, [7; 32], Instant::now()).unwrap();
         let (mut slot, long, never) = (Slot::new(peer, 1, 0), Duration::from_secs(3600), Duration::ZERO);

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_offers_cannot_have_others_flooded() {
+    fn offers_cannot_cause_a_flood() {
         const PER_S: u32 = 500;
         const AT_ONCE: u32 = 1000;
         let mut settings_of_server = settings();

@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn time_ends_a_wait() {
+    fn a_deadline_ends_a_wait() {
         let deadline = Instant::now() + Duration::from_millis(5);
         assert_eq!(block(Some(deadline), |_| Poll::<()>::Pending), None);
         assert!(Instant::now() >= deadline);
     }
 
     #[test]
-    fn waits_that_were_given_up_do_not_pile_up() {
+    fn abandoned_waits_do_not_pile_up() {
         let mut waiters = Waiters::default();
         let mut kept: Vec<_> = (0..20).map(|_| None).collect();
         for slot in &mut kept {

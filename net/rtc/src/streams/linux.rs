@@ -291,7 +291,7 @@ mod tests {
     /// The remote end reads only at the end: frames that do not fit are dropped, and accepted frames arrive
     /// complete.
     #[test]
-    fn frames_that_find_no_room_are_lost_and_the_stream_is_not() {
+    fn frames_that_do_not_fit_are_dropped_and_the_stream_continues() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (poller, mut events, mut streams) =
             (Poller::new().unwrap(), Events::default(), Streams::default());

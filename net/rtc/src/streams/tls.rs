@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_arrives_wherever_it_is_cut_until_the_server_ends_it() {
+    fn data_arrives_in_any_segmentation_until_the_server_closes() {
         for pieces in [1, 7, usize::MAX] {
             let (mut tls, mut server) = pair("turn.example.org");
             assert_eq!(shake_hands(&mut tls, &mut server, pieces), Ok(true));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_and_the_protocol_have_to_be_right() {
+    fn wrong_names_and_protocols_are_refused() {
         let (mut tls, mut server) = pair("other.example.org");
         let StreamError { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
         assert!(is_final && why.contains("use the host name"), "{why}");

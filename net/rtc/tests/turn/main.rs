@@ -55,7 +55,7 @@ fn exchange(here: &DataChannel, there: &DataChannel, count: usize) {
 }
 
 #[test]
-fn two_who_take_no_other_way_find_each_other() {
+fn two_relay_only_peers_connect() {
     let Some(server) = Coturn::start(&[]) else { return };
     let (one, other) = (endpoint(server.relayed("password")), endpoint(server.relayed("password")));
     let (offerer, answerer) = (gathered(&one), gathered(&other));

@@ -73,19 +73,19 @@ fn pairs(kinds: &[[&str; 2]]) {
 }
 
 #[test]
-fn two_who_take_no_other_way_find_each_other_by_tcp() {
+fn two_relay_only_peers_connect_by_tcp() {
     pairs(&[["tcp", "tcp"], ["tcp", "udp"]]);
 }
 
 #[test]
 #[cfg(feature = "tls")]
-fn two_who_take_no_other_way_find_each_other_by_tls() {
+fn two_relay_only_peers_connect_by_tls() {
     pairs(&[["tls", "tls"], ["tls", "tcp"]]);
 }
 
 #[test]
 #[cfg(feature = "tls")]
-fn a_server_whose_certificate_is_not_right_is_refused() {
+fn a_server_with_an_invalid_certificate_is_refused() {
     let Some(server) = Coturn::start(&[]) else { return };
     let tls_port = server.tls_port();
     let mut of_another = server.relayed_by(&server.url("tls"), "password");
@@ -115,7 +115,7 @@ fn a_server_whose_certificate_is_not_right_is_refused() {
 
 /// All at once, since one of them is waited for until the time is over.
 #[test]
-fn what_is_no_turn_server_is_no_candidate_and_is_told() {
+fn servers_that_do_not_speak_turn_are_reported() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let counted = accepted.clone();
     let silent = server(|mut stream| {
@@ -207,7 +207,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 }
 
 #[test]
-fn a_line_that_is_cut_is_told_and_made_anew() {
+fn a_lost_stream_is_reported_and_opened_again() {
     let Some(server) = Coturn::start(&[]) else { return };
     let cutter = Cutter::before(server.port());
     let one = endpoint(server.relayed_by(&format!("turn:{}?transport=tcp", cutter.address), "password"));

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_answer_is_waited_for_ten_seconds() {
+    fn a_silent_server_settles_after_ten_seconds() {
         let server = "192.0.2.1:3478".parse().unwrap();
         let mut binding = Binding::new("192.0.2.9:5000".parse().unwrap(), server);
         let (mut now, mut asked) = (Instant::from_nanos(7), 0);

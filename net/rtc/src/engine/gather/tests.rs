@@ -152,7 +152,7 @@ fn an_answer_that_is_not_the_server_s_changes_nothing() {
 }
 
 #[test]
-fn a_server_of_no_use_is_told_to_each_connection() {
+fn a_failed_server_is_reported_to_each_connection() {
     let (mut server, mut useful) = (Server::new(), Server::new());
     let mut settings = asking(&[&server, &useful]);
     // No DNS label is that long, so no name server is queried.
@@ -277,7 +277,7 @@ fn each_of_several_reactors_at_one_port_has_its_answer() {
 
 /// Debug output of an endpoint contains no server password.
 #[test]
-fn no_password_is_printed() {
+fn debug_output_contains_no_password() {
     let server = Server::new();
     let mut settings = settings();
     settings.ice_servers = vec![IceServer::turn(format!("turn:{}", server.address()), "a name", "a secret")];

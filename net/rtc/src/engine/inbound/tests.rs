@@ -86,7 +86,7 @@ fn a_full_socket_is_waited_for_once() {
 }
 
 #[test]
-fn ends_do_not_pile_up_while_nobody_reads() {
+fn ends_do_not_pile_up_without_a_reader() {
     /// Counts reported ends of channels.
     struct Closed(usize);
 
@@ -126,7 +126,7 @@ fn ends_do_not_pile_up_while_nobody_reads() {
 }
 
 #[test]
-fn a_turn_receives_so_much_and_no_more() {
+fn a_turn_receives_a_bounded_amount() {
     let mut side = Side::new(settings());
     let (stranger, address) = (std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), side.address());
     for _ in 0..COST_PER_TURN * 3 / 2 {

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_for_once_at_a_time_and_given_up() {
+    fn each_name_is_queried_once_and_given_up() {
         let begin = Instant::now();
         let mut questions = Questions::new(begin);
         questions.add(begin, id(1), named("one"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_have_us_ask_without_end() {
+    fn queries_are_bounded() {
         let begin = Instant::now();
         let mut questions = Questions::new(begin);
         for index in 0..1000 {

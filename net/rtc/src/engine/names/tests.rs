@@ -42,7 +42,7 @@ fn connection_lines(side: &mut Side, id: crate::ConnectionId) -> Vec<String> {
 
 /// Without the setting, or if there is nothing to check, no name is queried.
 #[test]
-fn who_does_not_want_to_asks_nobody() {
+fn without_the_setting_no_name_is_queried() {
     type Change = fn(&mut crate::settings::Settings);
     let changes: [Change; 3] = [
         |settings| settings.resolve_names = false,

@@ -91,7 +91,7 @@ mod tests {
     const NAME: &str = "1f4712db-ea17-4bcf-a596-105139dfd8bf.local";
 
     #[test]
-    fn what_is_asked_is_answered() {
+    fn questions_are_answered() {
         let asked = question(NAME, true).unwrap();
         // As in RFC 6762: id 0, a query, two questions of class IN that may be answered by multicast.
         assert_eq!(asked[..12], [0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_cut_or_bent_can_hurt() {
+    fn truncated_and_corrupted_input_is_harmless() {
         let address = "192.0.2.7".parse().unwrap();
         for whole in [question(NAME, true).unwrap(), answer(NAME, address, Some(1)).unwrap()] {
             for length in 0..whole.len() {

@@ -63,7 +63,7 @@ fn ping(client: &mut Side, row: &mut Row, from: ConnectionId) {
 }
 
 #[test]
-fn what_is_handed_over_often_gets_a_socket_of_its_own() {
+fn frequent_hand_overs_get_a_connected_socket() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(3));
     // Two of three connections arrive at the wrong reactor first, so one will be found.
     let mut straight = 0;
@@ -96,7 +96,7 @@ fn what_is_handed_over_often_gets_a_socket_of_its_own() {
 }
 
 #[test]
-fn without_sockets_left_all_is_handed_over() {
+fn without_free_sockets_everything_is_handed_over() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(2));
     row.0.iter_mut().for_each(|side| side.engine.settings.steering_sockets = 1);
     // Each has half of a socket.
@@ -110,7 +110,7 @@ fn without_sockets_left_all_is_handed_over() {
 }
 
 #[test]
-fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
+fn the_peer_that_proves_a_path_owns_it_at_any_reactor() {
     for (first, second) in [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1), (1, 0)] {
         let (mut client, mut row) = (Side::new(settings()), Row::new(2));
         let (here, there) = signal(&mut client, &mut row.0[first]);
@@ -139,7 +139,7 @@ fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
 }
 
 #[test]
-fn who_leaves_takes_nothing_along() {
+fn a_reactor_that_leaves_does_not_affect_the_others() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(3));
     let ids: Vec<_> = [0, 1, 2].map(|reactor| connect(&mut client, &mut row, reactor).0).into();
     row.0[2].engine.leave();
@@ -153,7 +153,7 @@ fn who_leaves_takes_nothing_along() {
 }
 
 #[test]
-fn strangers_are_handed_to_nobody() {
+fn datagrams_of_strangers_are_not_handed_over() {
     let mut row = Row::new(2);
     let address = row.0[0].address();
     let stun = [&[0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42][..], &[7; 12]].concat();
