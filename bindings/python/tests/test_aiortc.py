@@ -1,4 +1,4 @@
-"""Our package on one side, aiortc on the other, in both roles."""
+"""This package on one side, aiortc on the other, in both roles."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""Our package on both sides."""
+"""This package on both sides."""
 
 import array
 import asyncio
@@ -14,7 +14,7 @@ WINDOW_BYTES = 16 << 20  # that the receive window may grow to
 
 
 def threads():
-    """Threads that drive endpoints: by their names, for they are not Python's."""
+    """Driver threads, found by name because they are not Python threads."""
     names = []
     for name in pathlib.Path("/proc/self/task").glob("*/comm"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
@@ -39,7 +39,7 @@ class Channels(Case):
                 sent += 1
 
         task = asyncio.create_task(send())
-        # Until nothing moves any more: all that may be held is.
+        # Until nothing moves any more: all buffers are full.
         before = -1
         while before != sent:
             before = sent
@@ -48,7 +48,7 @@ class Channels(Case):
         self.assertGreater(held, channel.highWaterMark)
         self.assertLess(held, 2 * WAITING_BYTES + WINDOW_BYTES + 2 * channel.highWaterMark)
         self.assertLessEqual(channel.bufferedAmount, channel.highWaterMark + len(piece))
-        # And on it goes.
+        # It continues.
         taken = 0
         while taken < 4 * before:
             taken += len(await other.receive_many())
@@ -299,7 +299,7 @@ def ufrag(sdp):
 
 
 async def signal_onwards(here, there):
-    """Both have offered: there gives way."""
+    """Both have offered; the second side gives way."""
     await there.setRemoteDescription(here.localDescription)
     await there.setLocalDescription()
     await here.setRemoteDescription(there.localDescription)

@@ -1,4 +1,4 @@
-"""STUN and TURN servers, and what else leads through NATs: with a real coturn, where it is installed."""
+"""STUN and TURN servers and other NAT traversal, with a real coturn if installed."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from support import Case, Heard, ours, theirs
 
 
 def candidates(pc):
-    """The candidates of its description, as lists of words."""
+    """The candidates of its description, split into words."""
     lines = pc.localDescription.sdp.splitlines()
     return [line.removeprefix("a=candidate:").split() for line in lines if line.startswith("a=candidate:")]
 
@@ -35,7 +35,7 @@ def silent():
 
 class Servers(Case):
     def relayed(self, package, server, **more):
-        """A connection that takes no other way: the same words for both packages."""
+        """A relay-only connection, created in the same way with both packages."""
         configuration = package.RTCConfiguration(
             iceServers=[server.server(package, **more)], iceTransportPolicy=package.RTCIceTransportPolicy.RELAY
         )
@@ -88,7 +88,7 @@ class Servers(Case):
         self.assertEqual((kinds(pc), pc.iceGatheringState), ([], "complete"))
 
     def by_tls(self, server, roots):
-        """A connection that goes to the server by TLS alone, if one of these has signed its certificate."""
+        """A connection that uses the server by TLS only, with these trusted authorities."""
         servers = [RTCIceServer(f"turns:127.0.0.1:{server.tls_port}?transport=tcp", USERNAME, PASSWORD)]
         return RTCPeerConnection(RTCConfiguration(iceServers=servers, iceTransportPolicy="relay", serverRoots=roots))
 
@@ -97,7 +97,7 @@ class Servers(Case):
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder, "roots.pem")
             place.write_bytes(b"# \xfc\n" + server.authority)
-            # By this the system's authorities are others.
+            # This variable replaces the system's authorities.
             patch = mock.patch.dict(os.environ, {"SSL_CERT_FILE": str(place)})
             patch.start()
             self.addCleanup(patch.stop)

@@ -1,4 +1,5 @@
-//! A path that is lost until ICE has failed, and a restart, on all faces: all at once, for it takes 15 s to lose consent.
+//! A path that is lost until ICE has failed, followed by a restart, in all interfaces. All at once, because
+//! losing consent takes 15 s.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +13,7 @@ use netdyno_rtc::{
 };
 use support::{On, PATIENCE, Relay, settings, until};
 
-/// As short as it may be.
+/// The shortest allowed timeout.
 const CONSENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 fn impatient(restart_timeout: Duration) -> Settings {

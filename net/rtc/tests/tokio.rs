@@ -1,4 +1,4 @@
-//! The Tokio face over the loopback interface.
+//! The Tokio interface over the loopback interface.
 #![cfg(feature = "tokio")]
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -120,6 +120,6 @@ fn handles_that_outlive_the_runtime_end() {
 #[test]
 fn outside_a_runtime_it_is_an_error() {
     let bound = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings());
-    // Where a thread drives it none is needed.
+    // Where a thread drives the endpoint, no runtime is needed.
     assert!(matches!(bound, Err(Error::NoRuntime)) || cfg!(not(target_os = "linux")), "{bound:?}");
 }

@@ -177,7 +177,7 @@ impl Engine {
         };
         self.awaits_more |= slot.is_quick(self.settings.setup_spin);
         slot.peer.handle_datagrams(self.now, local, remote, datagrams, segment_bytes);
-        let patience = slot.peer.patience();
+        let patience = slot.peer.max_receive_delay();
         self.patience = Some(self.patience.map_or(patience, |others| others.min(patience)));
         self.touch(index);
         cost

@@ -1,4 +1,4 @@
-//! By TCP and TLS to the server, and what servers do that are none.
+//! TCP and TLS to a TURN server, and servers that do not speak TURN.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use netdyno_rtc::{IceServer, Settings};
 use crate::coturn::Coturn;
 use crate::{LONG, connected, endpoint, exchange, gathered};
 
-/// What the other side of a connection does with each that is made to it.
+/// What the server does with each accepted connection.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Settings with servers that are none, by these URLs.
+/// Settings with such servers at these URLs.
 fn asking(urls: impl IntoIterator<Item = String>) -> Settings {
     let mut settings = Settings::new().unwrap();
     settings.ice_servers = urls.into_iter().map(|url| IceServer::turn(url, "name", "password")).collect();
@@ -35,7 +35,7 @@ fn asking(urls: impl IntoIterator<Item = String>) -> Settings {
     settings
 }
 
-/// Until there is something; a guard against hanging.
+/// Waits for a value; a guard against hanging.
 fn awaited<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LONG;
     loop {
@@ -64,7 +64,7 @@ fn pairs(kinds: &[[&str; 2]]) {
             assert_eq!(peer.report().unwrap().local_candidates[0].relay_protocol, Some(*kind));
         }
         let (here, there) = connected(&offerer, &answerer);
-        // 5 MB each way.
+        // 5 MB in each direction.
         exchange(&here, &there, 2000);
         assert!(server.logs("peer 127.0.0.1 lifetime updated"), "a channel carries it");
         drop((here, there, offerer, answerer));
@@ -96,10 +96,10 @@ fn a_server_with_an_invalid_certificate_is_refused() {
     for (settings, expected) in [
         (of_another, "`server_roots`"),
         (of_the_system, "`server_roots`"),
-        (another_name, "write the host in the URL as the server's certificate has it"),
+        (another_name, "use the host name that is in the server's certificate"),
     ] {
         let began = Instant::now();
-        // Where the system trusts nobody it is refused at once.
+        // Without trusted authorities, it is refused at once.
         let bound = netdyno_rtc::blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings);
         let Ok(one) = bound.map_err(|error| assert!(error.to_string().contains("server_roots"), "{error}"))
         else {
@@ -113,7 +113,7 @@ fn a_server_with_an_invalid_certificate_is_refused() {
     }
 }
 
-/// All at once, since one of them is waited for until the time is over.
+/// All at once, because one of them waits for the whole time.
 #[test]
 fn servers_that_do_not_speak_turn_are_reported() {
     let accepted = Arc::new(AtomicUsize::new(0));
@@ -123,14 +123,14 @@ fn servers_that_do_not_speak_turn_are_reported() {
     });
     let closing = server(move |mut stream| {
         counted.fetch_add(1, Ordering::Relaxed);
-        // With nothing left to read, so that it is no reset.
+        // Read everything first, so that closing sends no reset.
         let _ = stream.read(&mut [0; 1500]);
     });
     let garbage = server(|mut stream| {
         let _ = stream.write_all(&[0x99; 4000]);
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    // The length of a message of STUN, and never the message.
+    // The header of a STUN message without its body.
     let endless = server(|mut stream| {
         let header = [&[1, 3, 0xff, 0xfc, 0x21, 0x12, 0xa4, 0x42][..], b"transaction!"].concat();
         let _ = stream.write_all(&header);
@@ -160,11 +160,11 @@ fn servers_that_do_not_speak_turn_are_reported() {
         let told: Vec<_> = failures.iter().filter(|line| line.starts_with(&format!("{url}: "))).collect();
         assert!(told.len() == 1 && told[0].contains(why), "{url}: {told:?}, not {why}");
     }
-    // Half a second, and twice that, and so on, within 10 s.
+    // Half a second, then doubled, within 10 s.
     assert_eq!(accepted.load(Ordering::Relaxed), 5);
 }
 
-/// Between the two ends and the server, so that the line can be cut; what passes comes in pieces of odd lengths.
+/// A proxy between the two ends and the server, which can cut connections and splits data at odd positions.
 struct Cutter {
     address: SocketAddr,
     streams: Arc<Mutex<Vec<TcpStream>>>,
@@ -219,7 +219,7 @@ fn a_lost_stream_is_reported_and_opened_again() {
     cutter.cut();
     let told = awaited(|| offerer.server_failures().pop());
     assert!(told.contains("trying again"), "{told}");
-    // Another address, which the peer is told of, or finds by itself.
+    // Another relayed address, which the peer is told or discovers.
     let line = awaited(|| offerer.next_candidate());
     assert!(line.contains("typ relay"), "{line}");
     let offer = offerer.restart_ice().unwrap();
