@@ -140,7 +140,7 @@ fn servers_that_do_not_speak_turn_are_reported() {
     let mut expected = vec![
         (format!("turn:{silent}?transport=tcp"), "no address within 10 s"),
         (format!("turn:{closing}?transport=tcp"), "the remote end closed the connection"),
-        (format!("turn:{garbage}?transport=tcp"), "neither a message of STUN nor one of a channel's"),
+        (format!("turn:{garbage}?transport=tcp"), "neither a STUN message nor ChannelData"),
         (format!("turn:{endless}?transport=tcp"), "no address within 10 s"),
         (format!("turn:{nobody}?transport=tcp"), "refused"),
     ];
