@@ -211,8 +211,8 @@ impl Association {
     /// How long incoming packets may be left waiting in order to be handed in together. It is a quarter of a
     /// round trip or 150 us, while the peer sends so fast, and we so little, that SACKs are this far apart;
     /// otherwise zero.
-    pub fn patience(&self) -> Duration {
-        self.inbound.patience()
+    pub fn max_receive_delay(&self) -> Duration {
+        self.inbound.max_receive_delay()
     }
 
     /// Counters and current values.

@@ -128,7 +128,8 @@ impl Association {
             }
         };
         let made_at = now.saturating_duration_since(self.created_at);
-        let cookie = Cookie { made_at, local_tag, local_tsn, tie_tags, terms: Terms::of(init, &self.config) };
+        let cookie =
+            Cookie { made_at, local_tag, local_tsn, tie_tags, terms: Terms::negotiate(init, &self.config) };
         let cookie = cookie.seal(&self.cookie_key);
         let answer = self.our_init(local_tag, local_tsn, Some(&cookie));
         self.control.push_alone(header, |packet| answer.write_ack(packet, init.unrecognized));
@@ -159,7 +160,7 @@ impl Association {
             self.end(Some(AssociationError::Unsupported("a cookie longer than a packet")));
             return;
         }
-        let terms = Terms::of(init, &self.config);
+        let terms = Terms::negotiate(init, &self.config);
         if self.refuses_terms(&terms) {
             return;
         }

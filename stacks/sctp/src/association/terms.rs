@@ -35,7 +35,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Negotiates from the peer's INIT or INIT ACK and our offer.
-    pub(super) fn of(init: &Init<'_>, config: &Config) -> Self {
+    pub(super) fn negotiate(init: &Init<'_>, config: &Config) -> Self {
         let theirs = init.extensions;
         Self {
             peer_tag: init.initiate_tag,

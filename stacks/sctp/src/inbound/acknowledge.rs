@@ -21,7 +21,7 @@ const BATCH_PACKETS: u32 = 64;
 /// Fewest packets per SACK that indicate a fast flow.
 const MANY_PACKETS: u32 = 3;
 
-/// Decides when a SACK is due: at once in the cases that call [`hasten`](Self::hasten), else for every second
+/// Decides when a SACK is due: at once in the cases that call [`require_immediately`](Self::require_immediately), else for every second
 /// packet with data, else after a delay. A due SACK goes into the next packet: a driver that hands in a batch
 /// of packets before polling for output sends one SACK for all of them.
 ///
@@ -41,7 +41,7 @@ pub(super) struct Acknowledgement {
     packet_at: Option<Instant>,
     /// The latest packet that the last SACK covered, and the time after it at which the number of packets
     /// alone makes the next SACK due.
-    told_at: Option<Instant>,
+    acknowledged_at: Option<Instant>,
     spacing: Duration,
     /// The last SACK covered many packets, and SACKs follow each other about as fast as allowed.
     is_fast: bool,
@@ -61,7 +61,7 @@ impl Acknowledgement {
             deadline: None,
             packets: 0,
             packet_at: None,
-            told_at: None,
+            acknowledged_at: None,
             spacing: Duration::ZERO,
             is_fast: false,
             is_packet_with_data: false,
@@ -80,7 +80,7 @@ impl Acknowledgement {
     /// Makes a SACK due at once: a gap appeared or closed, a chunk was dropped, a duplicate arrived, the peer
     /// skipped TSNs, or the window has opened.
     #[inline]
-    pub(super) fn hasten(&mut self) {
+    pub(super) fn require_immediately(&mut self) {
         self.is_due = true;
     }
 
@@ -105,7 +105,7 @@ impl Acknowledgement {
         } else if self.packets == 1 {
             self.deadline = Some(now + self.delay);
         } else if !self.is_due {
-            let next = self.told_at.map(|told| told + self.spacing);
+            let next = self.acknowledged_at.map(|told| told + self.spacing);
             match next.filter(|&next| now < next && self.packets < BATCH_PACKETS) {
                 Some(next) => self.deadline = Some(next),
                 None => self.is_due = true,
@@ -121,7 +121,7 @@ impl Acknowledgement {
 
     /// How long incoming packets may wait, because nothing depends on an immediate answer: the distance of
     /// SACKs in a fast flow.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn max_receive_delay(&self) -> Duration {
         if self.is_fast { self.spacing } else { Duration::ZERO }
     }
 
@@ -159,10 +159,11 @@ impl Acknowledgement {
     pub(super) fn sent(&mut self) {
         self.is_due = false;
         self.deadline = None;
-        let since = self.packet_at.zip(self.told_at).map(|(at, told)| at.saturating_duration_since(told));
+        let since =
+            self.packet_at.zip(self.acknowledged_at).map(|(at, told)| at.saturating_duration_since(told));
         self.is_fast = self.packets >= MANY_PACKETS && since.is_some_and(|since| since <= 2 * SPACING_MAX);
         self.packets = 0;
-        self.told_at = self.packet_at;
+        self.acknowledged_at = self.packet_at;
         self.duplicates.clear();
     }
 

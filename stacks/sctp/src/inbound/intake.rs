@@ -3,7 +3,7 @@
 
 use super::buffers::Payload;
 use super::received::{Arrival, SPAN};
-use super::streams::{Parked, Turn};
+use super::streams::{Parked, Sequence};
 use super::window::{HELD_OVERHEAD, PARTIAL_OVERHEAD};
 use super::{INVALID_STREAMS_MAX, Inbound, Message, Pieces, Skipped, Whole, violation};
 use crate::error::ProtocolViolation;
@@ -13,7 +13,7 @@ use crate::wire::{Data, Order};
 impl Inbound {
     /// Handles a chunk of any kind.
     #[inline(never)]
-    pub(super) fn take_the_long_way(&mut self, data: &Data<'_>) -> Result<(), ProtocolViolation> {
+    pub(super) fn take_slow_path(&mut self, data: &Data<'_>) -> Result<(), ProtocolViolation> {
         if !self.is_open {
             self.stats.dropped_chunks += 1;
             return Ok(());
@@ -23,7 +23,7 @@ impl Inbound {
         // // RFC 9260 section 6.2: while there is a gap, and when one closes, every packet is acknowledged at
         // once.
         if self.received.has_gap() {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
         // // A message cannot be farther ahead in its stream than its chunk is in the TSN sequence.
         let span = if matches!(self.pieces, Pieces::Serial(_)) { SSN_REACH as u64 } else { SPAN };
@@ -41,7 +41,7 @@ impl Inbound {
         };
         let is_next = position == self.received.cumulative() + 1;
         if !is_next {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
         if data.stream.0 >= self.stream_count {
             self.note_invalid_stream(data.stream);
@@ -118,7 +118,7 @@ impl Inbound {
             Order::Ssn(ssn) => u32::from(ssn.0),
             Order::Mid(mid, _) => mid.0,
         };
-        !data.unordered && self.streams.turn(data.stream, number) == Turn::Past
+        !data.unordered && self.streams.classify(data.stream, number) == Sequence::Stale
     }
 
     /// Whether the chunk can be held. See the module documentation.
@@ -158,16 +158,16 @@ impl Inbound {
     /// Puts a complete message into the order of its stream.
     fn place(&mut self, whole: Whole<'_>) -> Result<(), ProtocolViolation> {
         let Whole { stream, unordered, number, ppid, payload } = whole;
-        let turn = if unordered { Turn::Now } else { self.streams.turn(stream, number) };
+        let turn = if unordered { Sequence::Next } else { self.streams.classify(stream, number) };
         match turn {
-            Turn::Past => self.stats.dropped_chunks += 1,
-            Turn::Later => {
+            Sequence::Stale => self.stats.dropped_chunks += 1,
+            Sequence::Early => {
                 self.memory.window.charge(payload.len() + HELD_OVERHEAD);
                 if !self.streams.park(stream, number, Parked { ppid, data: payload.into_owned() }) {
                     return violation("RFC 9260 section 6.5", "each message of a stream has its own number");
                 }
             }
-            Turn::Now => {
+            Sequence::Next => {
                 let data = match payload {
                     Payload::Borrowed(bytes) => self.memory.blocks.store(bytes),
                     Payload::Shared(bytes) | Payload::Owned(bytes) => bytes,
@@ -232,6 +232,6 @@ impl Inbound {
     /// RFC 9260 section 6.2: a chunk dropped for lack of space is answered at once.
     fn drop_chunk(&mut self) {
         self.stats.dropped_chunks += 1;
-        self.acknowledgement.hasten();
+        self.acknowledgement.require_immediately();
     }
 }

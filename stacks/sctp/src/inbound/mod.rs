@@ -189,8 +189,8 @@ impl Inbound {
     }
 
     /// How long incoming packets may wait to be handled together.
-    pub(crate) fn patience(&self) -> Duration {
-        self.acknowledgement.patience()
+    pub(crate) fn max_receive_delay(&self) -> Duration {
+        self.acknowledgement.max_receive_delay()
     }
 
     /// The window to advertise in bytes, also for INIT and INIT ACK.
@@ -214,7 +214,7 @@ impl Inbound {
     /// Handles a chunk.
     #[inline]
     pub(crate) fn handle_data(&mut self, _now: Instant, data: &Data<'_>) -> Result<(), ProtocolViolation> {
-        if self.take_the_short_way(data) { Ok(()) } else { self.take_the_long_way(data) }
+        if self.try_fast_path(data) { Ok(()) } else { self.take_slow_path(data) }
     }
 
     /// Ends the packet of the preceding `handle_data` calls: SACKs count packets (RFC 9260 section 6.2).
@@ -237,7 +237,7 @@ impl Inbound {
         }
         // // RFC 3758 section 3.6: an outdated one is answered with a SACK too, because the previous SACK may
         // have been lost.
-        self.acknowledgement.hasten();
+        self.acknowledgement.require_immediately();
         let Some(position) = self.received.position_after(new_cumulative_tsn) else { return Ok(()) };
         self.skip_to(position, skipped)
     }
@@ -258,7 +258,7 @@ impl Inbound {
     pub(crate) fn recv(&mut self) -> Option<Message> {
         let message = self.waiting.pop_front()?;
         if self.memory.window.take_message(message.data.len()) {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
         if self.idle.is_overdue {
             self.release_if_drained();
@@ -292,7 +292,7 @@ impl Inbound {
         let fits = Sack::write(packet, self.received.cumulative_tsn(), window, gaps, duplicates);
         if fits {
             self.acknowledgement.sent();
-            self.memory.window.told(window);
+            self.memory.window.set_advertised(window);
         }
         fits
     }
@@ -311,7 +311,7 @@ impl Inbound {
     /// Accepts the chunk if it has the next TSN, nothing is beyond it, and it is a complete, deliverable
     /// message. Otherwise changes nothing.
     #[inline]
-    fn take_the_short_way(&mut self, data: &Data<'_>) -> bool {
+    fn try_fast_path(&mut self, data: &Data<'_>) -> bool {
         let number = match (&mut self.pieces, data.order) {
             (Pieces::Serial(pieces), Order::Ssn(ssn)) if pieces.is_at_boundary() => u32::from(ssn.0),
             (Pieces::Interleaved(pieces), Order::Mid(mid, _)) if pieces.is_empty() => mid.0,

@@ -72,7 +72,7 @@ struct Piece<'a> {
 }
 
 impl Label {
-    fn of(data: &Data<'_>) -> Self {
+    fn from_data(data: &Data<'_>) -> Self {
         let ssn = match data.order {
             Order::Ssn(ssn) if !data.unordered => ssn.0,
             _ => 0,
@@ -122,7 +122,7 @@ impl Serial {
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
         self.edge_at += 1;
         let Data { begin, end, payload: bytes, .. } = *data;
-        self.append(Piece { label: Label::of(data), begin, end, bytes }, memory)
+        self.append(Piece { label: Label::from_data(data), begin, end, bytes }, memory)
     }
 
     /// The chunk right after the edge belongs to no deliverable message.
@@ -172,7 +172,7 @@ impl Serial {
         data: &Data<'a>,
         memory: &mut Memory,
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
-        let label = Label::of(data);
+        let label = Label::from_data(data);
         let (before, after) = self.neighbours(position, label, data)?;
         if data.begin && data.end {
             return Ok(Some(label.whole(Payload::Borrowed(data.payload))));

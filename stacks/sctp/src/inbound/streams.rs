@@ -12,13 +12,13 @@ const PAGE_STREAMS: usize = 64;
 
 /// Whether a message is deliverable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Sequence {
     /// It is the next of its stream.
-    Now,
+    Next,
     /// An earlier one is missing.
-    Later,
+    Early,
     /// Its number was already delivered or abandoned.
-    Past,
+    Stale,
 }
 
 /// A complete message that waits for an earlier one.
@@ -48,12 +48,12 @@ impl Streams {
     }
 
     /// Whether this message is deliverable.
-    pub(super) fn turn(&self, stream: StreamId, number: u32) -> Turn {
+    pub(super) fn classify(&self, stream: StreamId, number: u32) -> Sequence {
         // // The sign of the difference in a number of the protocol's width: serial arithmetic.
         match (number.wrapping_sub(self.next(stream)) << self.shift) as i32 {
-            0 => Turn::Now,
-            1.. => Turn::Later,
-            _ => Turn::Past,
+            0 => Sequence::Next,
+            1.. => Sequence::Early,
+            _ => Sequence::Stale,
         }
     }
 
@@ -97,7 +97,7 @@ impl Streams {
     /// per call, then `None`. Call it until then.
     pub(super) fn skip_to(&mut self, stream: StreamId, number: u32) -> Option<Message> {
         let next = self.next(stream);
-        if self.turn(stream, number) == Turn::Past {
+        if self.classify(stream, number) == Sequence::Stale {
             return None;
         }
         let [low, high] = serial_range(next, number);

@@ -149,7 +149,7 @@ impl Window {
     }
 
     /// A SACK has advertised this window.
-    pub(super) fn told(&mut self, window: u32) {
+    pub(super) fn set_advertised(&mut self, window: u32) {
         self.credit = window as usize;
     }
 

@@ -73,7 +73,7 @@ pub(super) struct Loss {
 struct Probe {
     seq: u64,
     /// A retransmission, not new data.
-    again: bool,
+    is_retransmission: bool,
 }
 
 /// RACK's verdict on a chunk.
@@ -328,7 +328,7 @@ impl Outbound {
             return;
         }
         if self.new_payload_bytes().is_some() {
-            self.loss.probe = Some(Probe { seq: self.flight.next(), again: false });
+            self.loss.probe = Some(Probe { seq: self.flight.next(), is_retransmission: false });
         } else {
             let Some(seq) = self.flight.last_outstanding() else { return };
             let chunk = self.flight.chunk(seq);
@@ -337,7 +337,7 @@ impl Outbound {
                 return;
             }
             self.flight.lose(seq);
-            self.loss.probe = Some(Probe { seq, again: true });
+            self.loss.probe = Some(Probe { seq, is_retransmission: true });
         }
         self.credit = true;
         self.restart_timer(now);
@@ -345,13 +345,13 @@ impl Outbound {
 
     /// Evaluates the answer to the probe (section 7.4). Returns whether cwnd was reduced.
     pub(super) fn judge_probe(&mut self, now: Time, duplicates: usize, delivered: usize) -> bool {
-        let Some(&Probe { seq, again }) = self.loss.probe.as_ref() else { return false };
+        let Some(&Probe { seq, is_retransmission }) = self.loss.probe.as_ref() else { return false };
         if seq >= self.flight.next() || !self.flight.is_settled(seq) {
             return false;
         }
         self.loss.probe = None;
         // // It was no duplicate: the chunk had been lost, and only the probe repaired it.
-        if !again || duplicates > 0 || self.is_in_recovery() {
+        if !is_retransmission || duplicates > 0 || self.is_in_recovery() {
             return false;
         }
         // // One packet, whatever was reported about the chunk since.

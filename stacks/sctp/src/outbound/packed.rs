@@ -22,7 +22,7 @@ pub(super) struct Packed {
     /// Payload lengths in a ring indexed by chunk number; its capacity is a power of two, or 0.
     lengths: Vec<u16>,
     /// Chunks whose state differs from their first transmission.
-    again: BTreeMap<u64, Again>,
+    changed: BTreeMap<u64, Changed>,
     /// The number of the next new chunk.
     next: u64,
     /// Where a payload must be in the store to belong to the last run: block and start.
@@ -42,7 +42,7 @@ struct Run {
 
 /// Changes to a chunk since its first transmission.
 #[derive(Debug)]
-struct Again {
+struct Changed {
     sent_at: Time,
     transmits: u16,
     is_reneged: bool,
@@ -125,13 +125,13 @@ impl Packed {
     /// Records a retransmission.
     pub(super) fn resend(&mut self, seq: u64, sent_at: Time) {
         let transmits = self.chunk(seq).transmits.saturating_add(1);
-        self.again.insert(seq, Again { sent_at, transmits, is_reneged: false });
+        self.changed.insert(seq, Changed { sent_at, transmits, is_reneged: false });
     }
 
     /// The peer may have dropped a chunk that it reported.
     pub(super) fn renege(&mut self, seq: u64) {
         let Chunk { sent_at, transmits, .. } = self.chunk(seq);
-        self.again.insert(seq, Again { sent_at, transmits, is_reneged: true });
+        self.changed.insert(seq, Changed { sent_at, transmits, is_reneged: true });
     }
 
     /// Sets the distance to the next fragment of a message of limited reliability.
@@ -153,12 +153,12 @@ impl Packed {
     pub(super) fn pop_front(&mut self, to: u64, one: bool) -> Option<Front> {
         let run = self.runs.front().filter(|run| run.first < to)?;
         let run_end = self.runs.get(1).map_or(self.next, |next| next.first);
-        let is_one = one || !self.again.is_empty();
+        let is_one = one || !self.changed.is_empty();
         let seqs = run.first..if is_one { run.first + 1 } else { run_end.min(to) };
         let (length, padded_bytes) = self.sums(seqs.clone());
         let (chunk, payload) = (self.chunk_of(run, run.first), Stored::at(run.place, length));
         if is_one {
-            self.again.remove(&seqs.start);
+            self.changed.remove(&seqs.start);
         }
         let front = Front { seqs, chunk, payload, padded_bytes };
         if front.seqs.end == run_end {
@@ -210,9 +210,9 @@ impl Packed {
     fn chunk_of(&self, run: &Run, seq: u64) -> Chunk {
         let number = run.chunk.number.wrapping_add((seq - run.first) as u32);
         let chunk = Chunk { number, ..run.chunk };
-        match self.again.get(&seq) {
+        match self.changed.get(&seq) {
             None => chunk,
-            Some(&Again { sent_at, transmits, is_reneged }) => {
+            Some(&Changed { sent_at, transmits, is_reneged }) => {
                 let flags = chunk.flags | if is_reneged { RENEGED } else { 0 };
                 Chunk { sent_at, transmits, flags, ..chunk }
             }

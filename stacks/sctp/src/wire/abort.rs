@@ -30,7 +30,7 @@ impl<'a> Abort<'a> {
 
     /// Parses an ABORT. Any value is accepted: the association ends even if the causes are malformed.
     pub fn parse(chunk: &RawChunk<'a>) -> Self {
-        Self { tag_reflected: chunk.flags & TAG_REFLECTED != 0, causes: Causes::of(chunk.value) }
+        Self { tag_reflected: chunk.flags & TAG_REFLECTED != 0, causes: Causes::new(chunk.value) }
     }
 
     /// Writes an ABORT with the causes that fit. Returns false and writes nothing if not even its header

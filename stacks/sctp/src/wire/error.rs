@@ -35,7 +35,7 @@ impl<'a> OperationError<'a> {
 
     /// Parses an ERROR. Any value is accepted: the causes end where they are malformed.
     pub fn parse(chunk: &RawChunk<'a>) -> Self {
-        Self { causes: Causes::of(chunk.value) }
+        Self { causes: Causes::new(chunk.value) }
     }
 
     /// Writes an ERROR with the causes that fit. Returns false and writes nothing if none does.

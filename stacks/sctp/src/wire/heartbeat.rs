@@ -37,7 +37,7 @@ impl<'a> Heartbeat<'a> {
 
     /// Parses a chunk of either type.
     pub fn parse(chunk: &RawChunk<'a>) -> Result<Self, Malformed> {
-        match Parameters::of(chunk.value).next() {
+        match Parameters::new(chunk.value).next() {
             Some(parameter) if parameter.kind == INFO => Ok(Self { info: parameter.value }),
             _ => Err(Malformed { what: "HEARTBEAT", rule: "must begin with its info" }),
         }

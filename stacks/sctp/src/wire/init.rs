@@ -144,7 +144,7 @@ impl<'a> Init<'a> {
         if initiate_tag == 0 {
             return Err(Malformed { what: "INIT", rule: "must have a nonzero tag" });
         }
-        let parameters = Parameters::of(rest);
+        let parameters = Parameters::new(rest);
         let (extensions, cookie) = read_parameters(parameters);
         Ok(Self {
             initiate_tag,

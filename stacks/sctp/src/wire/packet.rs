@@ -122,7 +122,7 @@ impl<'a> Iterator for Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     /// A sequence of chunks without a common header.
-    pub(super) fn of(rest: &'a [u8]) -> Self {
+    pub(super) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 

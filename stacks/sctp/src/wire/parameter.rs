@@ -47,7 +47,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn of(rest: &'a [u8]) -> Self {
+    pub(super) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 }
@@ -92,7 +92,7 @@ mod tests {
             (&[0, 7, 0, 3, 0, 8, 0, 4], &[]),
             (&[0, 7, 0xff, 0xff], &[]),
         ] {
-            let read: Vec<_> = Parameters::of(bytes).map(|p| (p.kind, p.value.len())).collect();
+            let read: Vec<_> = Parameters::new(bytes).map(|p| (p.kind, p.value.len())).collect();
             assert_eq!(read, expected, "{bytes:?}");
         }
     }

@@ -194,7 +194,7 @@ impl<'a> ReConfig<'a> {
 
     /// Parses a RE-CONFIG.
     pub fn parse(chunk: &RawChunk<'a>) -> Result<Self, Malformed> {
-        let this = Self { parameters: Parameters::of(chunk.value) };
+        let this = Self { parameters: Parameters::new(chunk.value) };
         match this.items().next() {
             Some(_) => Ok(this),
             None => {

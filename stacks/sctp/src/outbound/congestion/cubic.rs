@@ -134,9 +134,9 @@ impl CongestionControl for Cubic {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, again: bool) {
+    fn on_timeout(&mut self, repeated: bool) {
         // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
-        if !again {
+        if !repeated {
             self.reduce();
         }
         // // Section 4.8: the epoch after the following slow start begins with K = 0.

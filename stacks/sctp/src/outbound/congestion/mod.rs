@@ -75,8 +75,8 @@ pub(super) trait CongestionControl {
     fn on_ack(&mut self, ack: &Ack);
     /// Loss was detected for the first time since the last reduction took effect.
     fn on_loss(&mut self);
-    /// The retransmission timer has expired; `again` if repeatedly and without an acknowledgement in between.
-    fn on_timeout(&mut self, again: bool);
+    /// The retransmission timer has expired; `repeated` if it also did before and without an acknowledgement in between.
+    fn on_timeout(&mut self, repeated: bool);
     /// Data sent before the timeout was acknowledged: the timeout was spurious. Returns whether its effects
     /// were undone.
     fn on_early_timeout(&mut self) -> bool {
@@ -143,8 +143,8 @@ impl CongestionControl for Controller {
         each!(self, algorithm => algorithm.on_loss());
     }
 
-    fn on_timeout(&mut self, again: bool) {
-        each!(self, algorithm => algorithm.on_timeout(again));
+    fn on_timeout(&mut self, repeated: bool) {
+        each!(self, algorithm => algorithm.on_timeout(repeated));
     }
 
     fn on_early_timeout(&mut self) -> bool {

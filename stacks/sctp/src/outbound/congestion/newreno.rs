@@ -59,9 +59,9 @@ impl CongestionControl for NewReno {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, again: bool) {
+    fn on_timeout(&mut self, repeated: bool) {
         // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
-        if !again {
+        if !repeated {
             self.halve();
         }
         self.window = self.packet_bytes;

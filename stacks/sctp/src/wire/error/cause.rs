@@ -70,10 +70,10 @@ impl<'a> Cause<'a> {
                 .map(|i| Self::MissingParameter(u16_at(i, 4))),
             STALE_COOKIE => exact(information).map(|i| Self::StaleCookie(u32_at::<4>(i, 0))),
             UNRECOGNIZED_CHUNK => {
-                Chunks::of(information).next().and_then(Result::ok).map(Self::UnrecognizedChunk)
+                Chunks::new(information).next().and_then(Result::ok).map(Self::UnrecognizedChunk)
             }
             INVALID_PARAMETER => Some(Self::InvalidParameter),
-            UNRECOGNIZED_PARAMETERS => Some(Self::UnrecognizedParameters(Parameters::of(information))),
+            UNRECOGNIZED_PARAMETERS => Some(Self::UnrecognizedParameters(Parameters::new(information))),
             NO_USER_DATA => exact(information).map(|i| Self::NoUserData(Tsn(u32_at::<4>(i, 0)))),
             COOKIE_WHILE_SHUTTING_DOWN => Some(Self::CookieWhileShuttingDown),
             USER_ABORT => Some(Self::UserAbort(information)),
@@ -150,8 +150,8 @@ pub struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    pub(in crate::wire) fn of(value: &'a [u8]) -> Self {
-        Self { parameters: Parameters::of(value) }
+    pub(in crate::wire) fn new(value: &'a [u8]) -> Self {
+        Self { parameters: Parameters::new(value) }
     }
 }
 

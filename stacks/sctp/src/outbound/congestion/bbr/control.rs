@@ -91,7 +91,7 @@ impl Bbr {
 
     /// cwnd that keeps our rate where others keep a deep queue: an RTT then includes their queue. Scheduling
     /// delays on a single machine are not a queue.
-    fn beside_others(&self, ack: &Ack) -> f64 {
+    fn competing_window(&self, ack: &Ack) -> f64 {
         if self.is_near() {
             return 0.0;
         }
@@ -113,7 +113,7 @@ impl Bbr {
         // // Queued data of others keeps the path full while acknowledgements are aggregated. With few
         // packets the allowance for aggregation would dominate.
         let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
-        let most = self.target(self.window_gain(ack)).max(self.beside_others(ack))
+        let most = self.target(self.window_gain(ack)).max(self.competing_window(ack))
             + part * self.extra[0].max(self.extra[1]);
         let grown = self.window + self.growth(ack) * ack.delivered as f64;
         // // Startup never reduces cwnd.

@@ -330,9 +330,9 @@ impl CongestionControl for Bbr {
 
     fn on_loss(&mut self) {}
 
-    fn on_timeout(&mut self, again: bool) {
+    fn on_timeout(&mut self, repeated: bool) {
         // // A window already reduced by a timeout says nothing about the path.
-        self.window_before = if again { 0.0 } else { self.window };
+        self.window_before = if repeated { 0.0 } else { self.window };
         self.after_timeout = Some(None);
         self.resize(self.packet_bytes as f64);
     }
