@@ -278,7 +278,7 @@ class Channels(Case):
             pc.createDataChannel("x", maxRetransmits=1, maxPacketLifeTime=1)
         with self.assertRaisesRegex(ValueError, "needs one, 0 to 65534"):
             pc.createDataChannel("x", negotiated=True)
-        with self.assertRaisesRegex(ValueError, "breaks a rule"):
+        with self.assertRaisesRegex(ValueError, "violates a rule"):
             await pc.setRemoteDescription(RTCSessionDescription(sdp="nonsense", type="offer"))
         with self.assertRaisesRegex(InvalidStateError, "no local offer"):
             await pc.setRemoteDescription(RTCSessionDescription(sdp="", type="answer"))
