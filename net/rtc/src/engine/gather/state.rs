@@ -49,7 +49,7 @@ impl fmt::Debug for Gathering {
 
 impl Gathering {
     /// `looks`: whether all local addresses are offered.
-    pub(in super::super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
+    pub(crate) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
         Self {
             resolving,
             resolved: Resolved::default(),
@@ -64,7 +64,7 @@ impl Gathering {
     }
 
     /// When there is something to do next.
-    pub(in super::super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         let others = [self.relay_timers.next(), self.lookup_at];
         self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
     }

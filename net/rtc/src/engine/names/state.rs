@@ -25,12 +25,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(in super::super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { questions: Questions::new(now), own: Vec::new(), port: None }
     }
 
     /// When there is something to do next.
-    pub(in super::super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.questions.next()
     }
 
