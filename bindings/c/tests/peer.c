@@ -1,6 +1,8 @@
-/* Executes commands from the test with the blocking interface: "take BYTES", "give COUNT LENGTH", "fill", "stats", "text", "close".
- * `peer answer` takes an offer on stdin, `peer offer` makes one. Behind that a TURN server's URL, to go by that alone, and who has signed its certificate.
- * `peer refused URL AUTHORITY` tells what is the matter with the server. */
+/* Executes commands from the test with the blocking interface: "take BYTES", "give COUNT LENGTH", "fill", "stats",
+ * "text", "close".
+ * `peer answer` reads an offer from stdin, `peer offer` creates one. Optional arguments: the URL of a TURN server to use
+ * exclusively, and the authority of its certificate.
+ * `peer refused URL AUTHORITY` reports why the server failed. */
 #include "pipe.h"
 
 #include <inttypes.h>

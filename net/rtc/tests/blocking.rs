@@ -91,7 +91,7 @@ fn a_reader_that_rests_holds_the_sender_back() {
             let now = *sent.lock().unwrap();
             (std::mem::replace(&mut before, now) == now && now > 0).then_some(now)
         });
-        assert!(stopped < MESSAGES, "{stopped} messages were taken though nobody reads");
+        assert!(stopped < MESSAGES, "{stopped} messages were taken without a reader");
         assert!(answerer.stats().unwrap().sctp.held_bytes <= 64 << 20);
         for number in 0..MESSAGES {
             let message = other.recv_timeout(PATIENCE).unwrap().expect("a message in time");
@@ -180,7 +180,7 @@ fn closing_a_channel_wakes_its_own_waiters() {
         assert_eq!(writer.join().unwrap(), SendError::Closed);
         assert_eq!(reader.join().unwrap(), Err(RecvError::Closed));
     });
-    assert!(matches!(channel.wait_closed_timeout(Duration::from_millis(50)), Ok(false)), "nobody has read");
+    assert!(matches!(channel.wait_closed_timeout(Duration::from_millis(50)), Ok(false)), "nothing was read");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_blocked_writer_gets_the_end_without_a_reader() {
             })
         });
         thread::sleep(Duration::from_millis(500));
-        assert!(writers.iter().all(|writer| !writer.is_finished()), "nobody reads");
+        assert!(writers.iter().all(|writer| !writer.is_finished()), "there is no reader");
         offerer.close();
         for writer in writers {
             assert_eq!(writer.join().unwrap(), SendError::Closed);

@@ -60,7 +60,7 @@ async fn a_reader_that_rests_holds_the_sender_back() {
         channel.wait_closed().await.unwrap();
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!sender.is_finished(), "nobody reads");
+    assert!(!sender.is_finished(), "there is no reader");
     assert!(answerer.stats().unwrap().sctp.held_bytes <= 64 << 20);
     for number in 0..MESSAGES {
         let message = timeout(PATIENCE, other.recv()).await.unwrap().unwrap();

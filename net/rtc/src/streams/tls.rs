@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A client of `turn.example.org`, and its server.
+    /// A client that expects `turn.example.org`, and a server with a certificate for `name`.
     fn pair(name: &str) -> (Tls, ServerConnection) {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate =
@@ -184,12 +184,12 @@ mod tests {
         (Tls::new(&secure).unwrap(), ServerConnection::new(Arc::new(config)).unwrap())
     }
 
-    /// What the server says to this, and to nothing.
+    /// The output of the server after this input.
     fn answer(server: &mut ServerConnection, mut bytes: &[u8]) -> Vec<u8> {
         let mut said = Vec::new();
         while !bytes.is_empty() {
             server.read_tls(&mut bytes).unwrap();
-            // It may be an alert.
+            // The result may be an alert.
             let _ = server.process_new_packets();
         }
         while server.wants_write() {
@@ -198,7 +198,7 @@ mod tests {
         said
     }
 
-    /// Until nobody has anything to say; what comes is cut in such pieces.
+    /// Runs the handshake to its end; the input is split into pieces of this length.
     fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, StreamError> {
         let mut said = Vec::new();
         let mut is_open = tls.receive(&[], &mut said)?;
@@ -235,7 +235,7 @@ mod tests {
             let mut taken = Vec::new();
             tls.take(39_999, &mut taken);
             assert_eq!((taken, tls.clear()), (vec![9; 39_999], &[9][..]));
-            // What follows the end is not looked at, and holds nobody up.
+            // Data after the close_notify is ignored and does not block.
             server.send_close_notify();
             let mut last = answer(&mut server, &[]);
             last.extend([0; 100]);
