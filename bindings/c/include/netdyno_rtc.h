@@ -536,6 +536,7 @@ const nd_stats *const *nd_report_entries(const nd_report *report, size_t *count)
 void nd_report_free(nd_report *report);
 
 // Binds "ADDRESS:PORT" (port 0: any free port) and starts the threads. `settings` may be NULL.
+//
 // Free `*endpoint` with nd_endpoint_free().
 nd_code nd_endpoint_bind(const char *address,
                          size_t address_length,
@@ -543,6 +544,7 @@ nd_code nd_endpoint_bind(const char *address,
                          nd_endpoint **endpoint);
 
 // Returns the bound address as "ADDRESS:PORT"; with several threads, that of the first.
+//
 // Free `*text` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_endpoint_address(const nd_endpoint *endpoint, char **text, size_t *length);
 
@@ -552,6 +554,7 @@ void nd_endpoint_free(nd_endpoint *endpoint);
 
 // Creates a connection. Nothing is sent until it has an offer or an answer. `port`: ND_PORT_SHARED or
 // ND_PORT_OWN.
+//
 // Free `*peer` with nd_peer_free(). The endpoint may be freed first.
 nd_code nd_peer_new(const nd_endpoint *endpoint, uint32_t port, nd_peer **peer);
 
@@ -560,6 +563,7 @@ nd_code nd_peer_new(const nd_endpoint *endpoint, uint32_t port, nd_peer **peer);
 void nd_peer_free(nd_peer *peer);
 
 // Creates a data channel, at any time. Messages can be sent once it is open. `options` may be NULL.
+//
 // Free `*channel` with nd_channel_free().
 nd_code nd_peer_create_channel(const nd_peer *peer,
                                const char *label,
@@ -569,11 +573,13 @@ nd_code nd_peer_create_channel(const nd_peer *peer,
 
 // Waits for the next data channel that the peer opens. Up to 1,024 channels wait to be accepted; further
 // ones are closed.
+//
 // Free `*channel` with nd_channel_free().
 nd_code nd_peer_accept_channel(const nd_peer *peer, int64_t timeout_ms, nd_channel **channel);
 
 // Creates an offer with all candidates known so far. Create a channel first; without one there is nothing to
 // connect for. If `restart` is not 0, the offer has new ICE credentials, to replace a lost path.
+//
 // Free `*offer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_peer_create_offer(const nd_peer *peer, uint32_t restart, char **offer, size_t *length);
 
@@ -581,6 +587,7 @@ nd_code nd_peer_create_offer(const nd_peer *peer, uint32_t restart, char **offer
 nd_code nd_peer_rollback(const nd_peer *peer);
 
 // Accepts the peer's offer and returns the answer.
+//
 // Free `*answer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_peer_accept_offer(const nd_peer *peer,
                              const char *offer,
@@ -601,17 +608,20 @@ nd_code nd_peer_wait_gathered(const nd_peer *peer, int64_t timeout_ms);
 
 // Returns the failures of the settings' servers for this connection, one line each with the URL and the
 // reason; the latest 16, oldest first.
+//
 // Free `*failures` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_peer_server_failures(const nd_peer *peer, char **failures, size_t *length);
 
 // Returns the latest local description with all candidates known now, for applications that wait for
 // gathering instead of trickling. ND_CLOSED: no description was created, it was withdrawn, or the connection
 // is over.
+//
 // Free `*description` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_peer_local_description(const nd_peer *peer, char **description, size_t *length);
 
 // Waits for the next local candidate found since the first description, to be passed to the peer's
 // nd_peer_add_remote_candidate(). An empty text: gathering is complete.
+//
 // Free `*candidate` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_peer_next_candidate(const nd_peer *peer, int64_t timeout_ms, char **candidate, size_t *length);
 
@@ -636,6 +646,7 @@ nd_code nd_peer_get_stats(const nd_peer *peer, nd_connection_stats *stats);
 
 // Returns all statistics, by W3C's names; ND_CLOSED once the connection is over. The report is created by
 // this call; its cost grows with the number of candidates and channels.
+//
 // Free `*report` with nd_report_free().
 nd_code nd_peer_get_report(const nd_peer *peer, nd_report **report);
 
@@ -678,6 +689,7 @@ nd_code nd_channel_send_many(const nd_channel *channel,
 
 // Waits for a message and returns up to `max` (at least 1) available messages. ND_CLOSED or ND_FAILED: no
 // further message will arrive, and all received ones have been returned.
+//
 // `*messages` and what they point to are valid until the inbox is used again or freed. More than 1 MiB of
 // unread messages of a connection stops its peer, on all channels of the connection.
 nd_code nd_channel_recv(const nd_channel *channel,
@@ -705,6 +717,7 @@ nd_code nd_channel_wait_closed(const nd_channel *channel, int64_t timeout_ms);
 nd_code nd_channel_get_stats(const nd_channel *channel, nd_channel_stats *stats);
 
 // Binds "ADDRESS:PORT" (port 0: any free port). `settings` may be NULL.
+//
 // Free `*reactor` with nd_reactor_free().
 nd_code nd_reactor_bind(const char *address,
                         size_t address_length,
@@ -715,6 +728,7 @@ nd_code nd_reactor_bind(const char *address,
 void nd_reactor_free(nd_reactor *reactor);
 
 // Returns the bound address as "ADDRESS:PORT".
+//
 // Free `*text` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_reactor_address(const nd_reactor *reactor, char **text, size_t *length);
 
@@ -729,10 +743,12 @@ int64_t nd_reactor_due_ms(const nd_reactor *reactor);
 
 // Waits until there is something to do and runs one turn: receives, sends, handles timers. `*count` may be 0
 // even before the time limit.
+//
 // `*events` and what they point to are valid until the next call of this function or nd_reactor_free().
 nd_code nd_reactor_poll(nd_reactor *reactor, int64_t timeout_ms, const nd_event **events, size_t *count);
 
 // Creates a handle that wakes nd_reactor_poll() from another thread.
+//
 // Free `*waker` with nd_waker_free(); the reactor may be freed first.
 nd_code nd_reactor_waker(const nd_reactor *reactor, nd_waker **waker);
 
@@ -758,6 +774,7 @@ nd_code nd_connection_create_channel(nd_reactor *reactor,
 
 // Creates an offer with all candidates known so far. Create a channel first; without one there is nothing to
 // connect for. If `restart` is not 0, the offer has new ICE credentials, to replace a lost path.
+//
 // Free `*offer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_connection_create_offer(nd_reactor *reactor,
                                    uint64_t connection,
@@ -769,6 +786,7 @@ nd_code nd_connection_create_offer(nd_reactor *reactor,
 nd_code nd_connection_rollback(nd_reactor *reactor, uint64_t connection);
 
 // Accepts the peer's offer and returns the answer.
+//
 // Free `*answer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_connection_accept_offer(nd_reactor *reactor,
                                    uint64_t connection,
@@ -837,6 +855,7 @@ uint32_t nd_connection_is_gathering(nd_reactor *reactor, uint64_t connection);
 // Returns the latest local description with all candidates known now, for applications that wait for
 // ND_EVENT_GATHERED instead of trickling. ND_CLOSED: no description was created, it was withdrawn, or the
 // connection is over.
+//
 // Free `*description` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 nd_code nd_connection_local_description(nd_reactor *reactor,
                                         uint64_t connection,
@@ -857,6 +876,7 @@ nd_code nd_connection_get_channel_stats(nd_reactor *reactor,
 
 // Returns all statistics of a connection, by W3C's names; ND_CLOSED once it is over. The report is created
 // by this call; its cost grows with the number of candidates and channels.
+//
 // Free `*report` with nd_report_free(); it may outlive the reactor.
 nd_code nd_connection_get_report(nd_reactor *reactor, uint64_t connection, nd_report **report);
 

@@ -128,6 +128,7 @@ pub extern "C" fn nd_channel_send_many(
 
 /// Waits for a message and returns up to `max` (at least 1) available messages. ND_CLOSED or ND_FAILED: no
 /// further message will arrive, and all received ones have been returned.
+///
 /// `*messages` and what they point to are valid until the inbox is used again or freed. More than 1 MiB of
 /// unread messages of a connection stops its peer, on all channels of the connection.
 #[unsafe(no_mangle)]

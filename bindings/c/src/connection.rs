@@ -1,4 +1,5 @@
 //! The event-loop interface: connections, each identified by its reactor and a number.
+//!
 //! What a call leaves to send is sent by the next `nd_reactor_poll`.
 
 use std::ffi::c_char;
@@ -39,6 +40,7 @@ pub extern "C" fn nd_connection_create_channel(
 
 /// Creates an offer with all candidates known so far. Create a channel first; without one there is nothing to
 /// connect for. If `restart` is not 0, the offer has new ICE credentials, to replace a lost path.
+///
 /// Free `*offer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_create_offer(
@@ -61,6 +63,7 @@ pub extern "C" fn nd_connection_rollback(reactor: Option<&mut nd_reactor>, conne
 }
 
 /// Accepts the peer's offer and returns the answer.
+///
 /// Free `*answer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_accept_offer(
@@ -215,6 +218,7 @@ pub extern "C" fn nd_connection_is_gathering(reactor: Option<&mut nd_reactor>, c
 /// Returns the latest local description with all candidates known now, for applications that wait for
 /// ND_EVENT_GATHERED instead of trickling. ND_CLOSED: no description was created, it was withdrawn, or the
 /// connection is over.
+///
 /// Free `*description` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_local_description(
@@ -265,6 +269,7 @@ pub extern "C" fn nd_connection_get_channel_stats(
 
 /// Returns all statistics of a connection, by W3C's names; ND_CLOSED once it is over. The report is created
 /// by this call; its cost grows with the number of candidates and channels.
+///
 /// Free `*report` with nd_report_free(); it may outlive the reactor.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_get_report(

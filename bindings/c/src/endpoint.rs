@@ -15,6 +15,7 @@ use crate::options::nd_settings;
 pub struct nd_endpoint(pub(crate) Endpoint);
 
 /// Binds "ADDRESS:PORT" (port 0: any free port) and starts the threads. `settings` may be NULL.
+///
 /// Free `*endpoint` with nd_endpoint_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_endpoint_bind(
@@ -32,6 +33,7 @@ pub extern "C" fn nd_endpoint_bind(
 }
 
 /// Returns the bound address as "ADDRESS:PORT"; with several threads, that of the first.
+///
 /// Free `*text` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_endpoint_address(

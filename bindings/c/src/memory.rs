@@ -1,5 +1,6 @@
 //! Memory that C owns and this crate reads, and texts that this crate allocates and C gives back. All
 //! `unsafe` code of this crate is in this file.
+//!
 //! NULL, alignment, lengths and UTF-8 are checked. Only the caller can ensure that the given number of bytes
 //! is readable until the function returns; the header requires it.
 

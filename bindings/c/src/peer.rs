@@ -19,6 +19,7 @@ pub struct nd_peer(PeerConnection);
 
 /// Creates a connection. Nothing is sent until it has an offer or an answer. `port`: ND_PORT_SHARED or
 /// ND_PORT_OWN.
+///
 /// Free `*peer` with nd_peer_free(). The endpoint may be freed first.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_new(
@@ -42,6 +43,7 @@ pub extern "C" fn nd_peer_free(peer: Option<Box<nd_peer>>) {
 }
 
 /// Creates a data channel, at any time. Messages can be sent once it is open. `options` may be NULL.
+///
 /// Free `*channel` with nd_channel_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_create_channel(
@@ -61,6 +63,7 @@ pub extern "C" fn nd_peer_create_channel(
 
 /// Waits for the next data channel that the peer opens. Up to 1,024 channels wait to be accepted; further
 /// ones are closed.
+///
 /// Free `*channel` with nd_channel_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_accept_channel(
@@ -78,6 +81,7 @@ pub extern "C" fn nd_peer_accept_channel(
 
 /// Creates an offer with all candidates known so far. Create a channel first; without one there is nothing to
 /// connect for. If `restart` is not 0, the offer has new ICE credentials, to replace a lost path.
+///
 /// Free `*offer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_create_offer(
@@ -99,6 +103,7 @@ pub extern "C" fn nd_peer_rollback(peer: Option<&nd_peer>) -> nd_code {
 }
 
 /// Accepts the peer's offer and returns the answer.
+///
 /// Free `*answer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_accept_offer(
@@ -144,6 +149,7 @@ pub extern "C" fn nd_peer_wait_gathered(peer: Option<&nd_peer>, timeout_ms: i64)
 
 /// Returns the failures of the settings' servers for this connection, one line each with the URL and the
 /// reason; the latest 16, oldest first.
+///
 /// Free `*failures` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_server_failures(
@@ -157,6 +163,7 @@ pub extern "C" fn nd_peer_server_failures(
 /// Returns the latest local description with all candidates known now, for applications that wait for
 /// gathering instead of trickling. ND_CLOSED: no description was created, it was withdrawn, or the connection
 /// is over.
+///
 /// Free `*description` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_local_description(
@@ -172,6 +179,7 @@ pub extern "C" fn nd_peer_local_description(
 
 /// Waits for the next local candidate found since the first description, to be passed to the peer's
 /// nd_peer_add_remote_candidate(). An empty text: gathering is complete.
+///
 /// Free `*candidate` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_next_candidate(
@@ -248,6 +256,7 @@ pub extern "C" fn nd_peer_get_stats(
 
 /// Returns all statistics, by W3C's names; ND_CLOSED once the connection is over. The report is created by
 /// this call; its cost grows with the number of candidates and channels.
+///
 /// Free `*report` with nd_report_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_peer_get_report(

@@ -132,6 +132,7 @@ impl Handler for TurnEvents {
 pub struct nd_waker(Waker);
 
 /// Binds "ADDRESS:PORT" (port 0: any free port). `settings` may be NULL.
+///
 /// Free `*reactor` with nd_reactor_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_bind(
@@ -156,6 +157,7 @@ pub extern "C" fn nd_reactor_free(reactor: Option<Box<nd_reactor>>) {
 }
 
 /// Returns the bound address as "ADDRESS:PORT".
+///
 /// Free `*text` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_address(
@@ -197,6 +199,7 @@ pub extern "C" fn nd_reactor_due_ms(reactor: Option<&nd_reactor>) -> i64 {
 
 /// Waits until there is something to do and runs one turn: receives, sends, handles timers. `*count` may be 0
 /// even before the time limit.
+///
 /// `*events` and what they point to are valid until the next call of this function or nd_reactor_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_poll(
@@ -217,6 +220,7 @@ pub extern "C" fn nd_reactor_poll(
 }
 
 /// Creates a handle that wakes nd_reactor_poll() from another thread.
+///
 /// Free `*waker` with nd_waker_free(); the reactor may be freed first.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_waker(

@@ -1,4 +1,5 @@
 //! All statistics of a connection at one moment, as extensible structures.
+//!
 //! Each begins with its type and size: a program reads those that it knows, and the part that it knows of a
 //! longer one. Entries are accessed through pointers, so that a longer one does not move the next.
 

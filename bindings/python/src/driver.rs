@@ -73,7 +73,7 @@ impl Driver {
         self.handle.end();
     }
 
-    /// Creates a connection, on a port of its own or on the driver's.
+    /// Creates a connection, on a separate port or on the driver's.
     fn add(&self, py: Python<'_>, own_port: bool) -> PyResult<Peer> {
         let port = if own_port { Port::Own } else { Port::Shared };
         let shared = self.handle.run(py, move |endpoint, connections| connections.add(endpoint, port))?;

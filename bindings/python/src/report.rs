@@ -1,4 +1,5 @@
 //! Statistics for the Python half: W3C's names and units (webrtc-stats), times in seconds.
+//!
 //! An id identifies the same object in every report of its connection: a candidate by its address, a pair by
 //! both addresses, a channel by its number.
 

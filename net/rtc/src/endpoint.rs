@@ -13,6 +13,7 @@ use crate::switch::PortMember;
 
 /// Any number of connections on one port, driven by the thread that calls [`poll`](Self::poll). It uses no
 /// locks and no tasks.
+///
 /// Each turn receives datagrams, handles expired timers, calls the handler and sends. Connections take turns
 /// in sending, one batch at a time.
 #[derive(Debug)]

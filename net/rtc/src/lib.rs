@@ -1,4 +1,5 @@
 //! Fast WebRTC data channels, for servers and for programs that talk to each other or to browsers.
+//!
 //! | does | does not |
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
@@ -6,14 +7,17 @@
 //! | UDP; TCP from peers that cannot use UDP ([`Settings::tcp_port`]) | connect to peers over TCP |
 //! | offers and answers as text, for any signalling channel; candidates from STUN servers, from TURN servers over UDP, TCP and TLS (feature `tls`), and from mDNS names | act as a STUN, TURN or signalling server |
 //! | statistics by W3C's names; with the feature `tracing`, log events that say why a connection failed | export metrics |
+//!
 //! One engine has three interfaces:
 //! - [`Endpoint`]: the application calls [`poll`](Endpoint::poll), which calls its [`Handler`]. One thread,
 //!   no locks: the fastest interface, suited to servers.
 //! - [`blocking`]: calls wait; a background thread drives the endpoint.
 //! - `tokio` (feature `tokio`): the same names, awaited; a task drives the endpoint.
+//!
 //! One thread drives an endpoint, unless [`Settings::reactors`] asks for more. Each reactor then has a share
-//! of the connections, on a port of its own or, with [`Settings::one_port`], on a shared one. [`Reactors`]
+//! of the connections, on a separate port or, with [`Settings::one_port`], on a shared one. [`Reactors`]
 //! runs the first interface on several threads.
+//!
 //! Two connected peers in one program, with the blocking interface:
 //!
 //! ```

@@ -40,7 +40,7 @@ pub(crate) const HANDED_OVER_BYTES: usize = 4 << 20;
 /// Charged for each handed-over batch in addition to its bytes.
 pub(crate) const HANDED_OVER_OVERHEAD_BYTES: usize = 256;
 
-/// Batches handed over for a connection before it gets a socket of its own. Creating the socket takes as long
+/// Batches handed over for a connection before it gets a separate socket. Creating the socket takes as long
 /// as two or three hand-overs. Set-ups and mostly idle connections stay below this.
 pub(crate) const STEERED_AFTER: u32 = 16;
 

@@ -21,6 +21,7 @@ type Task<H> = Box<dyn FnOnce(&mut Endpoint, &mut H) + Send>;
 /// no state. A connection stays with the reactor on which it was created, whose port is in its candidates.
 /// With [`Settings::one_port`] all reactors share one port, and a reactor hands over datagrams that belong to
 /// another.
+///
 /// Dropping it closes all connections and notifies the peers.
 #[derive(Debug)]
 pub struct Reactors<H> {

@@ -1,4 +1,5 @@
 //! STUN and TURN servers: URLs (RFC 7064, RFC 7065) and the addresses that they resolve to.
+//!
 //! Sends nothing to the servers (`engine/gather.rs` does). Resolves names through the system only, without
 //! SRV records.
 

@@ -1,4 +1,5 @@
 //! TCP connections, optionally with TLS, that carry datagrams as frames.
+//!
 //! The contents of frames are handled elsewhere: those of TURN servers in `engine/gather/streaming.rs`, those
 //! of peers in `engine/tcp.rs`. Nothing here waits: a turn processes what is available.
 

@@ -1,11 +1,13 @@
 //! Several reactors that share a port: who owns which connection, and hand-over of datagrams that arrived at
 //! the wrong reactor.
+//!
 //! The kernel distributes datagrams over the sockets of the port by a secret hash of both addresses. Where a
 //! peer's datagrams arrive is unpredictable and changes with the peer's address. So each reactor registers
 //! here what identifies its connections, and hands over datagrams that belong to another reactor. The table
 //! is consulted only for datagrams that a reactor does not recognise.
+//!
 //! This module does not parse datagrams (`stun.rs` does) and does not move connections. A connection with
-//! many hand-overs gets a socket of its own (`engine/steering.rs`).
+//! many hand-overs gets a separate socket (`engine/steering.rs`).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -22,6 +22,7 @@ pub trait Handler {
 }
 
 /// A connection of an endpoint, borrowed for a call. Its getters are those of [`PeerConnection`].
+///
 /// What it has to send is sent at the end of the turn, with everything else.
 #[derive(Debug)]
 pub struct Connection<'a> {

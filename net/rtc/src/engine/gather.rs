@@ -1,6 +1,7 @@
 //! Gathers candidates from STUN and TURN servers for all connections of an engine. `binding.rs` learns the
 //! public address of a local port. `relay.rs` allocates an address at a server, for one connection, over UDP
 //! or in a stream (`streaming.rs`).
+//!
 //! Messages, retransmission and authentication are those of turn-client-proto and its stun-proto. This module
 //! decides when to send, on which socket, and which connections are concerned. Datagrams count as a server's
 //! only if they come from its address.

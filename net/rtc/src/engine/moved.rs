@@ -1,5 +1,6 @@
 //! Finds the connection of a datagram from an unknown address: a peer that has moved, or whose NAT assigned a
 //! new address, continues with DTLS, which does not identify the connection.
+//!
 //! Candidate connections try their keys: the owner of a separate port; otherwise connections with a peer at
 //! the same address, because NATs mostly change only the port; and all connections if there are few. The
 //! number of trials is limited per datagram and per second. Beyond that, and behind other reactors of a

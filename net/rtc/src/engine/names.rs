@@ -1,11 +1,13 @@
 //! Candidates that hide their addresses behind mDNS names (draft-ietf-mmusic-mdns-ice-candidates, RFC 6762).
 //! Names in a peer's candidates are resolved on the local links; local addresses are offered by name if the
 //! settings ask for it.
+//!
 //! | does | does not |
 //! |---|---|
 //! | query each name once at a time, three times, and give up after 7 s | cache answers, query over IPv6 (AAAA records also arrive over IPv4) |
 //! | use the first address that any host on the link answers: a check verifies it | trust that it belongs to the peer |
 //! | answer for local names, with 122 random bits each, on the link of the address | probe or announce them: no other host has them |
+//!
 //! One socket is bound to the multicast group and its port, shared with other mDNS programs of this machine.
 //! It is opened when there is a name to query or to answer. If another program holds the port exclusively,
 //! queries are sent from a different port, to which answers are then sent (RFC 6762, section 6.7).

@@ -124,7 +124,9 @@ impl Ports {
     }
 
     /// Opens a socket towards a TURN server, like `open_own`.
+    ///
     /// # Errors
+    ///
     /// As `open_own`, and if the endpoint is bound to an address of the other family.
     pub(crate) fn open_relay(&mut self, server: SocketAddr, relay: u32) -> io::Result<u32> {
         if !self.reaches(server) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 /// Connections that may have datagrams to send, each once.
+///
 /// Deficit round robin (M. Shreedhar, G. Varghese, 1995) with two queues, as in FQ-CoDel (RFC 8290, section
 /// 4.2). A connection that has used up its share is queued behind all others that have; connections with a
 /// remaining share go first. A connection with little to send therefore waits only for others with little to

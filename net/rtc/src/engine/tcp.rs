@@ -1,4 +1,5 @@
 //! ICE over TCP (RFC 6544), passive: peers connect to a local port where UDP is blocked.
+//!
 //! A connected peer is a stranger until it sends a check with the username fragment of a connection and valid
 //! integrity; the stream then belongs to that connection. Until then, bytes and time are limited
 //! (`limits.rs`). This endpoint does not open such connections.

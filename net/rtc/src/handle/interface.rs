@@ -64,7 +64,7 @@ macro_rules! interface {
                 Self::on(endpoint, Port::Shared)
             }
 
-            /// Creates a connection on the endpoint's port or on a port of its own.
+            /// Creates a connection on the endpoint's port or on a separate port.
             pub fn on(endpoint: &Endpoint, port: Port) -> Result<Self, Error> {
                 let driver = endpoint.drivers.least_loaded();
                 Ok(Self { peer: Peer::new(driver.hub.clone(), driver, port)? })

@@ -105,7 +105,7 @@ impl Streams {
         self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
     }
 
-    /// Processes what is available, if anything may be.
+    /// Processes received data and new connections, if there may be any.
     pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
         let is_due = self.next(now).is_some_and(|next| next <= now);
         let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };

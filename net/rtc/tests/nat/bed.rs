@@ -1,4 +1,5 @@
 //! Networks with NATs: namespaces joined by veth pairs, and nftables rules for each kind of NAT.
+//!
 //! Everything is in namespaces of the test (network, processes and mounts), with its own /run for the names
 //! of `ip netns`. It all ends with the test, however that ends.
 

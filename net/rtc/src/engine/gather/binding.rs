@@ -1,5 +1,6 @@
 //! The public address of a local address, as seen by one STUN server (RFC 8489, with the usage of RFC 8445,
 //! section 5.1.1.1).
+//!
 //! STUN servers use no credentials, so a response is accepted by its source address and the 96 random bits of
 //! its transaction id. An attacker who forges both can only make this endpoint offer a useless candidate.
 

@@ -1,4 +1,5 @@
-//! An address at a TURN server (RFC 8656) for one connection, on a socket or stream of its own.
+//! An address at a TURN server (RFC 8656) for one connection, on a separate socket or stream.
+//!
 //! Allocation, credentials (401, 438), permissions, channels and refreshes are the library's. Checks are sent
 //! by Send indications, later datagrams on a channel: four bytes before each datagram keep batches of equal
 //! length, which one system call sends.
@@ -175,7 +176,7 @@ impl Relay {
                     self.end("the server withdrew the relayed address, or did not answer a refresh");
                     return None;
                 }
-                // Not asked for: what is allocated is for UDP.
+                // Not requested: allocations are for UDP.
                 TurnPollRet::AllocateTcpSocket { .. } | TurnPollRet::TcpClose { .. } => now,
             };
             let mut is_busy = false;

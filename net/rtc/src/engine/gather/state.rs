@@ -1,4 +1,4 @@
-//! What the servers of an engine are asked, and what they have answered.
+//! The state of an engine's queries to STUN and TURN servers.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,5 @@
 //! Streams to TURN servers (RFC 8656, section 2.1).
+//!
 //! A stream that fails is opened again while a first answer is awaited. After that, or if a relayed address
 //! is lost with it, the application is told the reason.
 
