@@ -18,8 +18,8 @@ use crate::manifest::Placement;
   netdyno compare --rev main --format markdown           names from netdyno.toml, output for a PR
   netdyno compare 20260131-120000-ab12 last              compare the common cells of two runs
 
-Both revisions are built from a checkout of their repository and compared by duels in one run. If both give the same build, \
-nothing is measured. The first revision is the baseline. --fail-on regression=3% exits with 5 if the second is slower by more than \
+Both revisions are built together with the code of their repository that they depend on, and compared by duels in one run. If both \
+give the same build, nothing is measured. The first revision is the baseline. --fail-on regression=3% exits with 5 if the second is slower by more than \
 3 % (the estimate) and significantly so (the whole interval). For a rate, the slowdown is the increase in time per unit of work. \
 See docs/CI.md.")]
 pub struct CompareArgs {

@@ -7,13 +7,13 @@ use crate::cli::{Format, HistoryArgs};
 use crate::report::{columns, grid, markdown_table};
 use crate::store::{Listed, Listing, Store};
 
-/// Contenders of a run that are named; of the others it says how many.
+/// Limit of contenders named per run; the others are counted.
 const NAMED: usize = 4;
 
 /// Lists the stored runs, newest first.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub fn run(args: &HistoryArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(args.most))?;
@@ -48,7 +48,7 @@ fn as_json(run: &Listed) -> serde_json::Value {
     })
 }
 
-/// How a run stands, and why.
+/// The status of a run, and the reason for it.
 pub(crate) fn state(run: &Listed) -> String {
     match run.stopped_because.as_str() {
         "" => run.status.as_str().to_owned(),
@@ -56,7 +56,7 @@ pub(crate) fn state(run: &Listed) -> String {
     }
 }
 
-/// As it was typed, but for where the program stands.
+/// The command as typed, without the path of the program.
 fn command(run: &Listed) -> String {
     let arguments = run.command.iter().skip(1).map(String::as_str);
     ["netdyno"].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")

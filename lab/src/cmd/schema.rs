@@ -8,7 +8,7 @@ use crate::{claims, comparison, export, protocol, report};
 /// Prints a JSON Schema.
 ///
 /// # Errors
-/// None that is known.
+/// None is expected.
 pub fn run(args: &SchemaArgs) -> Outcome {
     let of_protocol = |name: &str| protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);
     let schema = match args.of {

@@ -73,7 +73,11 @@ fn two_hundred_connections_share_a_port() {
             }
         },
         |connection: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
-            assert_eq!(message.data, format!("{:?}", connection.id()), "messages reach only their connection");
+            assert_eq!(
+                message.data,
+                format!("{:?}", connection.id()),
+                "messages reach only their connection"
+            );
             done.borrow_mut().insert(connection.id());
         },
     );

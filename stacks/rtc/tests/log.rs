@@ -105,7 +105,10 @@ fn the_certificate_is_another_one() {
         });
         has_all(
             &log,
-            &["fingerprint of the peer's certificate differs from its description", "the peer sent alert 42 (bad_certificate)"],
+            &[
+                "fingerprint of the peer's certificate differs from its description",
+                "the peer sent alert 42 (bad_certificate)",
+            ],
         );
     }
 }
